@@ -1,0 +1,159 @@
+//! Environments and their tasks, as the API shows them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::list::List;
+use crate::observation::Message;
+
+/// What an environment is and what it can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Environment {
+    /// `family/name`.
+    pub name: String,
+    /// Rises with every change that can be observed.
+    pub version: u32,
+    /// Names the definition's content: `sha256:<hex>`.
+    pub digest: String,
+    /// The part of the name before the slash.
+    pub family: String,
+    /// What the acting side has to do.
+    pub description: String,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// The tools, as OpenAI function tools or, with `?tools=mcp`, as MCP tools.
+    pub tools: List<Value>,
+    /// JSON Schema of the actions that make sense here.
+    pub action_schema: Value,
+    /// JSON Schema of `observation.data`.
+    pub observation_schema: Value,
+    /// Splits and how many tasks each has; a generator states a virtual length.
+    pub splits: BTreeMap<String, u64>,
+    /// How many task templates there are.
+    pub templates: u64,
+    /// Limits that hold where a session names none.
+    pub limits: Limits,
+    /// The most that a null or random policy may reach on average.
+    pub floor: f64,
+    /// Whether steps before the last carry a reward.
+    pub step_rewards: bool,
+    /// What holds for sessions of this environment.
+    pub capabilities: Capabilities,
+}
+
+/// What holds for sessions of an environment; an unsupported call is `409 not_supported`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Capabilities {
+    /// Same version, task, seed and actions give the same observations, state hash and verdict.
+    pub deterministic: bool,
+    /// What is left of a session after the server died.
+    pub recovery: Recovery,
+    /// What a fork copies.
+    pub fork: ForkKind,
+    /// Where a fork may start.
+    pub at_seq: AtSeq,
+}
+
+impl Capabilities {
+    /// Everything: a pure function of task, seed and actions.
+    pub const PURE: Self =
+        Self { deterministic: true, recovery: Recovery::Replay, fork: ForkKind::State, at_seq: AtSeq::Any };
+}
+
+/// How a session comes back after the server died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// By running the recorded actions again.
+    Replay,
+    /// Files survive, processes do not.
+    Files,
+    /// Nothing survives.
+    None,
+}
+
+/// What a fork copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ForkKind {
+    /// The whole state.
+    State,
+    /// Files, but no processes.
+    Files,
+    /// No fork is possible.
+    None,
+}
+
+/// Where a fork may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AtSeq {
+    /// At any step of the past.
+    Any,
+    /// At snapshots.
+    Snapshots,
+    /// At the present only.
+    None,
+}
+
+/// Limits of an episode (`idle_ms`: of a session).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Turns in an episode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub steps: Option<u64>,
+    /// Tool calls in an episode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub calls: Option<u64>,
+    /// Milliseconds from an episode's beginning to its last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub wall_ms: Option<u64>,
+    /// Milliseconds without a command after which a session is parked or ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub idle_ms: Option<u64>,
+}
+
+/// One task of a split, without anything that gives its answer away.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Task {
+    /// Recreates the task exactly.
+    pub id: String,
+    /// The split it belongs to.
+    pub split: String,
+    /// Its place in the split; null for a task that was asked for by seed.
+    pub index: Option<u64>,
+    /// From 0 (easy) to 1 (hard); null where the environment has no such scale.
+    pub difficulty: Option<f64>,
+    /// Which template it was made from.
+    pub template: String,
+    /// System and policy text, then the user's instruction: all that a policy is told.
+    pub messages: Vec<Message>,
+    /// The tools that this task offers, as OpenAI function tools.
+    pub tools: List<Value>,
+    /// Anything else that its maker attached.
+    pub metadata: Value,
+}
+
+/// What publishing a definition answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Published {
+    /// The environment as it can be played now.
+    pub environment: Environment,
+    /// Whether this call made a new version; false when the same content was there already.
+    pub created: bool,
+}

@@ -1,0 +1,106 @@
+//! API keys and the scopes they carry.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::KeyId;
+use crate::time::Timestamp;
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Scope {
+    /// Open, step, verify, fork and close sessions, and read episodes and environments.
+    #[serde(rename = "sessions")]
+    Sessions,
+    /// Read privileged state and diffs.
+    #[serde(rename = "state:read")]
+    StateRead,
+    /// Judge a live episode without ending it.
+    #[serde(rename = "verify:probe")]
+    VerifyProbe,
+    /// Publish environments.
+    #[serde(rename = "environments:write")]
+    EnvironmentsWrite,
+    /// Manage keys; implies every other scope.
+    #[serde(rename = "admin")]
+    Admin,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 5] =
+        [Self::Sessions, Self::StateRead, Self::VerifyProbe, Self::EnvironmentsWrite, Self::Admin];
+
+    /// As it is written in JSON and in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::StateRead => "state:read",
+            Self::VerifyProbe => "verify:probe",
+            Self::EnvironmentsWrite => "environments:write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Makes a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateKey {
+    /// A name for people.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
+    pub name: String,
+    /// What it may do.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1))]
+    pub scopes: Vec<Scope>,
+    /// When it stops working; never where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Key {
+    /// The key.
+    pub id: KeyId,
+    /// A name for people.
+    pub name: String,
+    /// Whose data it reaches.
+    pub tenant: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A new key; its secret is shown this once and never again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreatedKey {
+    /// The key.
+    #[serde(flatten)]
+    pub key: Key,
+    /// What goes into `Authorization: Bearer`.
+    pub secret: String,
+}
+
+/// Who is calling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WhoAmI {
+    /// Whose data the caller reaches.
+    pub tenant: String,
+    /// What the caller may do; empty for a session token.
+    pub scopes: Vec<Scope>,
+    /// The API key, when called with one.
+    pub key: Option<KeyId>,
+    /// The session, when called with its token.
+    pub session: Option<crate::id::SessionId>,
+}

@@ -1,0 +1,19 @@
+//! Wire types of Palestra: what travels over HTTP and the stream, as plain data.
+//!
+//! No IO, no async and no web framework lives here, so the server, the client and the trainer agree on every byte by
+//! depending on the same types.
+
+pub mod action;
+pub mod environment;
+pub mod episode;
+pub mod id;
+pub mod key;
+pub mod list;
+pub mod observation;
+pub mod problem;
+pub mod run;
+pub mod session;
+pub mod step;
+pub mod stream;
+pub mod time;
+pub mod verdict;

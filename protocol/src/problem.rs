@@ -1,0 +1,141 @@
+//! Errors on the wire: problem details (RFC 9457), with every code that a caller may rely on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// An error answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Problem {
+    /// `/problems/<code>`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the code means.
+    pub title: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Stable and listed in [`Code`].
+    pub code: Code,
+    /// What happened this time, and what to do about it.
+    pub detail: String,
+    /// Also in `x-request-id`; null inside batch answers and frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Every fault found in what was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Fault>,
+    /// What the code brings along, such as `expected` with `step_ahead`.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(additional_properties))]
+    pub extra: Map<String, Value>,
+}
+
+/// One fault in what was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Fault {
+    /// Where: a path of fields such as `limits.steps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Where: the line of a file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl Problem {
+    /// A problem of `code` with `detail`.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("/problems/{}", code.as_str()),
+            title: code.title().to_owned(),
+            status: code.status(),
+            code,
+            detail: detail.into(),
+            request_id: None,
+            errors: Vec::new(),
+            extra: Map::new(),
+        }
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.extra.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// The same with every fault that was found.
+    #[must_use]
+    pub fn with_errors(mut self, errors: Vec<Fault>) -> Self {
+        self.errors = errors;
+        self
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
+        /// Every error code, with the HTTP status that it comes with.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        pub enum Code {
+            $(#[doc = $title] #[serde(rename = $text)] $name,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// As it is written in JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The HTTP status that it comes with.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)* }
+            }
+
+            /// What it means.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Malformed = "malformed", 400, "The request could not be read.";
+    Unauthorized = "unauthorized", 401, "No valid credential came with the request.";
+    Forbidden = "forbidden", 403, "The credential does not reach this far.";
+    NotFound = "not_found", 404, "There is no such thing.";
+    UnknownEnvironment = "unknown_environment", 404, "There is no such environment.";
+    UnknownTask = "unknown_task", 404, "The environment has no such task.";
+    MethodNotAllowed = "method_not_allowed", 405, "The path exists, but not with this method.";
+    RequestTimeout = "request_timeout", 408, "The request did not arrive in time.";
+    StepConflict = "step_conflict", 409, "This step was taken with another action.";
+    StepAhead = "step_ahead", 409, "An earlier step is missing.";
+    WrongEpisode = "wrong_episode", 409, "The session is in another episode.";
+    EpisodeOver = "episode_over", 409, "The episode is over.";
+    NotSupported = "not_supported", 409, "The environment cannot do this.";
+    Conflict = "conflict", 409, "The thing exists with other content.";
+    SessionOver = "session_over", 410, "The session is closed.";
+    SessionLost = "session_lost", 410, "The session was not recorded and died with the server.";
+    TooLarge = "too_large", 413, "What was sent is too large.";
+    UnsupportedMediaType = "unsupported_media_type", 415, "The content type is not one that this call reads.";
+    Invalid = "invalid", 422, "What was sent does not fit the schema.";
+    KeyReused = "key_reused", 422, "The idempotency key was used with another request.";
+    SessionBusy = "session_busy", 429, "Too many commands wait for this session.";
+    TooManyRequests = "too_many_requests", 429, "Too many requests at once.";
+    Internal = "internal", 500, "The server failed.";
+    NotRecorded = "not_recorded", 503, "The store did not take the record; nothing that was answered is lost.";
+    Capacity = "capacity", 503, "No more sessions fit.";
+    Draining = "draining", 503, "The server is shutting down.";
+    StoreUnavailable = "store_unavailable", 503, "The store does not answer.";
+    SessionElsewhere = "session_elsewhere", 503, "Another node holds the session.";
+}

@@ -1,0 +1,60 @@
+//! Runs: owners of sessions, alive as long as their lease is renewed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::RunId;
+use crate::time::Timestamp;
+
+/// Starts a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateRun {
+    /// A caller-made id makes creation idempotent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<RunId>,
+    /// How long the run lives without a call that names it. 1 s to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1_000, maximum = 86_400_000))]
+    pub lease_ms: u64,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Run {
+    /// The run.
+    pub id: RunId,
+    /// Whether it goes on.
+    pub state: RunState,
+    /// How long it lives without a call that names it.
+    pub lease_ms: u64,
+    /// When it ends unless renewed.
+    pub lease_expires_at: Timestamp,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It does.
+    Active,
+    /// It was deleted.
+    Deleted,
+    /// Its lease expired.
+    Expired,
+}
+
+impl RunState {
+    /// As it is written in JSON and in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Deleted => "deleted",
+            Self::Expired => "expired",
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Sessions: creation, forks, snapshots and what can be read of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::environment::{Limits, Task};
+use crate::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
+use crate::list::List;
+use crate::observation::{Message, Observation, Observe};
+use crate::step::StopReason;
+use crate::time::Timestamp;
+
+/// The most sessions one creation or fork may make.
+pub const SESSIONS_PER_REQUEST_MAX: u64 = 1_024;
+
+/// Opens one session, or `count` sessions of one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateSession {
+    /// `family/name`, optionally `@version`.
+    pub environment: String,
+    /// Which problem; a random one of the `train` split where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskChoice>,
+    /// Randomness of the environment; drawn and answered where left out. At most 2^53 - 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub seed: Option<u64>,
+    /// Settings of the environment.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub config: Map<String, Value>,
+    /// A caller-made id makes creation idempotent. Not together with `count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SessionId>,
+    /// The run that owns the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The group of rollouts that the session belongs to; made where `count` is given and this is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
+    /// How many sessions of this task to make; the answer is then a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1024))]
+    pub count: Option<u64>,
+    /// Limits; those of the environment where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// When to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyMode>,
+    /// How to cut observations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observe: Option<Observe>,
+    /// How steps are stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordMode>,
+    /// Anything; stored and answered unchanged.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub metadata: Value,
+}
+
+/// Chooses a task: by `id`, by `split` and `index`, or by `split`, `seed` and `difficulty`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TaskChoice {
+    /// Recreates a task exactly; excludes every other field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// `train` where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// The place in the split; excludes `seed` and `difficulty`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    pub index: Option<u64>,
+    /// Seed of a generated task; picks a row of a data set. At most 2^53 - 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 9_007_199_254_740_991_u64))]
+    pub seed: Option<u64>,
+    /// From 0 (easy) to 1 (hard), for environments that have such a scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 1))]
+    pub difficulty: Option<f64>,
+}
+
+/// When an episode is judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyMode {
+    /// On the step that ends it.
+    #[default]
+    OnEnd,
+    /// When asked.
+    Manual,
+}
+
+/// How steps are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RecordMode {
+    /// The answer waits for the commit, not for the disk.
+    #[default]
+    Group,
+    /// The answer waits for the disk.
+    Sync,
+    /// Nothing is stored until the verdict.
+    None,
+}
+
+impl RecordMode {
+    /// As it is written in JSON and in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Sync => "sync",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A session with an episode that just began (creation, reset), or goes on from a point (fork, restore).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Opened {
+    /// The session.
+    pub id: SessionId,
+    /// The episode that began.
+    pub episode: EpisodeId,
+    /// Which attempt at this task in this session, from 1.
+    pub attempt: u64,
+    /// `family/name@version`.
+    pub environment: String,
+    /// The problem.
+    pub task: Task,
+    /// Randomness of the environment.
+    pub seed: u64,
+    /// The last step taken; 0 in a new episode.
+    pub seq: u64,
+    /// Up to which step nothing can be lost.
+    pub durable_seq: u64,
+    /// What is seen now.
+    pub observation: Observation,
+    /// What the policy is told.
+    pub messages: Vec<Message>,
+    /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
+    pub tools: List<Value>,
+    /// The limits that hold; in a fork, what is left of the parent's.
+    pub limits: Limits,
+    /// The owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The group of rollouts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
+    /// The session that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// The step after which it was forked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_seq: Option<u64>,
+    /// Whether the fork is an exact copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<bool>,
+    /// When the session ends by itself.
+    pub expires_at: Timestamp,
+    /// Credential for this session alone: may step and read observations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+/// What creation answers: one session, or a list where `count` was given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum Created {
+    /// Without `count`.
+    One(Box<Opened>),
+    /// With `count`.
+    Many(List<Opened>),
+}
+
+/// Begins a new episode in a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    /// Another problem; the same one where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskChoice>,
+    /// Other randomness; the same where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub seed: Option<u64>,
+}
+
+/// Asks for the verdict of the current episode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Verify {
+    /// How long to wait before the answer is `202` with a `Location`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 600_000))]
+    pub wait_ms: Option<u64>,
+    /// Judge without ending the episode (scope `verify:probe`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<bool>,
+}
+
+/// Copies a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Fork {
+    /// How many copies; 1 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1024))]
+    pub count: Option<u64>,
+    /// After which step of the current episode; the present where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    pub at_seq: Option<u64>,
+    /// Whether the copies share the parent's future randomness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub randomness: Option<Randomness>,
+    /// Whether a copy that is not exact is welcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_inexact: Option<bool>,
+}
+
+/// The future randomness of forks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Randomness {
+    /// As the parent's.
+    #[default]
+    Same,
+    /// Another for every copy.
+    Split,
+}
+
+/// Names a point of the current episode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TakeSnapshot {
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 200))]
+    pub name: Option<String>,
+}
+
+/// A named point of an episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Snapshot {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The session it was taken in.
+    pub session: SessionId,
+    /// The episode it is a point of.
+    pub episode: EpisodeId,
+    /// The step after which it was taken.
+    pub seq: u64,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// Continues from a snapshot in a new episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Restore {
+    /// A snapshot of the same session.
+    pub snapshot: SnapshotId,
+}
+
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Session {
+    /// The session.
+    pub id: SessionId,
+    /// `family/name@version`.
+    pub environment: String,
+    /// Whether commands are taken.
+    pub state: SessionState,
+    /// Why it was closed; null while it is open.
+    pub closed_reason: Option<CloseReason>,
+    /// The owner.
+    pub run: Option<RunId>,
+    /// The group of rollouts.
+    pub group: Option<GroupId>,
+    /// The session that this one was forked from.
+    pub parent: Option<SessionId>,
+    /// The current episode.
+    pub episode: EpisodeId,
+    /// How many episodes began here.
+    pub episodes: u64,
+    /// The problem of the current episode.
+    pub task: String,
+    /// Randomness of the current episode.
+    pub seed: u64,
+    /// The last step of the current episode; null in lists.
+    pub seq: Option<u64>,
+    /// Up to which step nothing can be lost; null in lists.
+    pub durable_seq: Option<u64>,
+    /// The limits that hold.
+    pub limits: Limits,
+    /// What is left of them in the current episode; null in lists and once it is over.
+    pub limits_left: Option<Limits>,
+    /// How steps are stored.
+    pub record: RecordMode,
+    /// When episodes are judged.
+    pub verify: VerifyMode,
+    /// Attached at creation.
+    pub metadata: Value,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends by itself.
+    pub expires_at: Timestamp,
+    /// When it was closed.
+    pub closed_at: Option<Timestamp>,
+}
+
+/// Whether a session takes commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// It does.
+    Open,
+    /// It does not any more; the record stays.
+    Closed,
+}
+
+/// Why a session was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CloseReason {
+    /// By its caller.
+    Deleted,
+    /// It outlived its time.
+    Expired,
+    /// Nothing was asked of it for `idle_ms`, and it cannot be parked.
+    Idle,
+    /// The lease of its run expired, or the run was deleted.
+    RunEnded,
+    /// What it was made of died with the server.
+    Lost,
+}
+
+impl CloseReason {
+    /// As it is written in JSON and in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Expired => "expired",
+            Self::Idle => "idle",
+            Self::RunEnded => "run_ended",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Privileged state of the current episode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct StateView {
+    /// The episode.
+    pub episode: EpisodeId,
+    /// The step after which the state holds.
+    pub seq: u64,
+    /// The state, or the part that `pointer` names.
+    pub state: Value,
+    /// Hash of the whole state: `sha256:<hex>`.
+    pub hash: String,
+}
+
+/// What differs between two states.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Diff {
+    /// JSON Patch (RFC 6902) that leads from the other state to this session's state.
+    pub patch: Value,
+    /// Hash of the other state.
+    pub from: String,
+    /// Hash of this session's state.
+    pub to: String,
+}
+
+/// Why an episode ended, beside what its last step says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Ended {
+    /// The task ended by its own rules.
+    pub terminated: bool,
+    /// A limit or the caller ended it.
+    pub truncated: bool,
+    /// Why.
+    pub reason: StopReason,
+}
