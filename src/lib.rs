@@ -1,1 +1,6 @@
-//! x
+//! Palestra: environments as a service. Modules in the order in which a request meets them.
+
+pub mod environment;
+pub mod session;
+pub mod store;
+pub mod verifier;

@@ -3,6 +3,8 @@
 //! No IO, no async and no web framework lives here, so the server, the client and the trainer agree on every byte by
 //! depending on the same types.
 
+#![warn(missing_docs)]
+
 pub mod action;
 pub mod environment;
 pub mod episode;

@@ -7,7 +7,6 @@ use crate::environment::{Limits, Task};
 use crate::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
 use crate::list::List;
 use crate::observation::{Message, Observation, Observe};
-use crate::step::StopReason;
 use crate::time::Timestamp;
 
 /// The most sessions one creation or fork may make.
@@ -397,16 +396,4 @@ pub struct Diff {
     pub from: String,
     /// Hash of this session's state.
     pub to: String,
-}
-
-/// Why an episode ended, beside what its last step says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Ended {
-    /// The task ended by its own rules.
-    pub terminated: bool,
-    /// A limit or the caller ended it.
-    pub truncated: bool,
-    /// Why.
-    pub reason: StopReason,
 }

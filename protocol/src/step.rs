@@ -170,3 +170,22 @@ impl From<FinishReason> for StopReason {
         }
     }
 }
+
+/// What ending an episode from outside answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Finished {
+    /// The episode.
+    pub episode: EpisodeId,
+    /// Its last step.
+    pub seq: u64,
+    /// The task ended by its own rules.
+    pub terminated: bool,
+    /// A limit or the caller ended it.
+    pub truncated: bool,
+    /// Why.
+    pub stop_reason: StopReason,
+    /// The verdict, with `verify: on_end`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}

@@ -1,0 +1,217 @@
+//! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
+//! calls neither the store nor HTTP.
+
+pub mod state;
+pub mod task;
+pub mod tool;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::Environment as Spec;
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::observation::Observation;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Map, Value};
+
+use crate::verifier::Verifier;
+use state::State;
+use task::{Task, TaskError};
+
+/// A kind of environment: its description, its tasks, and how to open a place to act in.
+pub trait EnvironmentKind: Send + Sync + 'static {
+    /// What the API shows of it. Constant for one version.
+    fn spec(&self) -> &Spec;
+
+    /// Where its tasks come from.
+    fn tasks(&self) -> Tasks<'_>;
+
+    /// Opens a place at the beginning of `task`.
+    ///
+    /// # Errors
+    /// When `config` does not fit; the fault belongs to the caller.
+    fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError>;
+
+    /// The rule that judges its episodes.
+    fn verifier(&self) -> &dyn Verifier;
+
+    /// Actions that solve the task, for gates and tests; never reachable over the API.
+    fn oracle(&self, task: &Task) -> Option<Vec<Action>>;
+
+    /// An action that is well formed but chosen without looking, for floors and tests.
+    fn random_action(&self, task: &Task, rng: &mut ChaCha8Rng) -> Action;
+
+    /// Whether generating, stepping or judging may take more than a millisecond, and so runs on the blocking pool.
+    fn heavy(&self) -> bool {
+        false
+    }
+}
+
+/// Where tasks come from.
+pub enum Tasks<'a> {
+    /// Made from a seed.
+    Generated(&'a dyn TaskGenerator),
+    /// Rows in the store.
+    Stored(&'a dyn TaskRows),
+}
+
+/// Makes tasks from seeds: a pure function.
+pub trait TaskGenerator: Send + Sync {
+    /// The task of `seed` in `split`. Tasks of different splits differ in content, not in seed alone.
+    ///
+    /// `difficulty` is in [0, 1]; where it is left out it follows from the seed, so that a split covers the whole scale.
+    ///
+    /// # Errors
+    /// When the split is unknown or the difficulty is not on the environment's scale.
+    fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError>;
+}
+
+/// Makes tasks from stored rows.
+pub trait TaskRows: Send + Sync {
+    /// The digest under which the rows are stored.
+    fn digest(&self) -> &str;
+
+    /// The task that a stored row stands for.
+    ///
+    /// # Errors
+    /// When the row does not have the stored form, which means that the store was tampered with.
+    fn task(&self, split: &str, index: u64, row: Value) -> Result<Task, TaskError>;
+}
+
+/// What a place is opened with.
+#[derive(Clone, Copy)]
+pub struct Opening<'a> {
+    /// The problem.
+    pub task: &'a Arc<Task>,
+    /// Randomness of the environment.
+    pub seed: u64,
+    /// Settings, as the caller gave them.
+    pub config: &'a Map<String, Value>,
+    /// The episode that begins.
+    pub episode: EpisodeId,
+    /// Whether the episode began earlier and only what outlives the server is left of it.
+    pub resumed: bool,
+    /// A folder that the environment may use for what outlives the server.
+    pub folder: Option<&'a PathBuf>,
+}
+
+/// A setting that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct ConfigError {
+    /// Which setting, as a path of fields below `config`.
+    pub field: Option<String>,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+impl ConfigError {
+    /// Refuses every setting, for environments that have none.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn refuse_all(config: &Map<String, Value>) -> Result<(), Self> {
+        config.keys().next().map_or(Ok(()), |field| {
+            Err(Self { field: Some(field.clone()), detail: "this environment has no such setting".to_owned() })
+        })
+    }
+}
+
+/// A place to act in.
+pub enum Place {
+    /// In this process, without IO, in microseconds.
+    Pure(Box<dyn Environment>),
+    /// With processes, files or connections of its own.
+    Live(Box<dyn LiveEnvironment>),
+}
+
+/// A synchronous place: a pure function of its state, the input and the context. A panic ends its session as `infra_error`.
+pub trait Environment: Send + Sync {
+    /// What is seen now; at the beginning, the first observation.
+    fn observe(&self) -> Observation;
+
+    /// Takes one text or one tool call that is known to fit the tool's schema.
+    fn act(&mut self, input: Input<'_>, context: &mut Context) -> Reaction;
+
+    /// Privileged state, as ordered JSON. Everything that a verdict depends on is in it.
+    fn state(&self) -> State;
+
+    /// An independent copy of this place.
+    fn fork(&self) -> Box<dyn Environment>;
+}
+
+/// An asynchronous place that owns things outside this process.
+#[async_trait]
+pub trait LiveEnvironment: Send {
+    /// What is seen now; at the beginning, the first observation.
+    async fn observe(&mut self) -> Result<Observation, InfraError>;
+
+    /// Takes one text or one tool call that is known to fit the tool's schema.
+    async fn act(&mut self, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError>;
+
+    /// Privileged state, as ordered JSON.
+    async fn state(&mut self) -> Result<State, InfraError>;
+
+    /// An independent copy of this place; `None` where the environment declares that it cannot fork.
+    async fn fork(&mut self, episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError>;
+
+    /// Frees everything outside this process.
+    async fn close(&mut self);
+}
+
+/// The infrastructure under an environment failed; the episode is not a sample.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InfraError(pub String);
+
+/// One thing to react to.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// Plain text.
+    Text(&'a str),
+    /// A call of a tool that the environment offers, with arguments that fit its schema.
+    Call {
+        /// The tool's name.
+        tool: &'a str,
+        /// Its arguments.
+        arguments: &'a Map<String, Value>,
+    },
+}
+
+/// What a session lends an environment while it acts.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The session's only source of randomness.
+    pub rng: ChaCha8Rng,
+    /// The session's virtual clock: milliseconds since the episode began. Only the environment moves it.
+    pub clock_ms: u64,
+}
+
+/// What came of one input.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reaction {
+    /// What is seen.
+    pub observation: Observation,
+    /// The reward of this input; `None` where the environment has no step rewards.
+    pub reward: Option<f64>,
+    /// Shaping, reported apart from the reward.
+    pub shaping: Option<f64>,
+    /// The task ended by its own rules.
+    pub terminated: bool,
+}
+
+impl Reaction {
+    /// Text to look at; the episode goes on.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { observation: Observation::text(text), ..Self::default() }
+    }
+
+    /// Text to look at; the episode ends.
+    #[must_use]
+    pub fn end(text: impl Into<String>) -> Self {
+        Self { terminated: true, ..Self::text(text) }
+    }
+}

@@ -1,0 +1,187 @@
+//! The store: the only folder with SQL. One trait, two engines, one conformance suite for both.
+//!
+//! Everything that a session does reaches the store as [`Record`]s in groups that are committed whole or not at all, by
+//! the recorder alone. The rest (keys, definitions, nodes) writes through methods of its own.
+
+pub mod row;
+
+use async_trait::async_trait;
+use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::run::RunState;
+use palestra_protocol::time::Timestamp;
+use serde_json::Value;
+
+use row::{
+    DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, Record, RunRow,
+    SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
+};
+
+/// A store failed, or refused.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A row with this identity exists.
+    #[error("{0} exists already")]
+    Exists(&'static str),
+    /// This process does not own its node any more: another incarnation took over.
+    #[error("this node was taken over by another process")]
+    Fenced,
+    /// The stored data does not have the form that it was written in.
+    #[error("stored data is broken: {0}")]
+    Broken(String),
+    /// The engine failed or could not be reached.
+    #[error("the store failed: {0}")]
+    Engine(#[from] sqlx::Error),
+    /// A migration failed.
+    #[error("a migration failed: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+}
+
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Survives the end of this process; the disk follows within about a second.
+    Process,
+    /// Survives the loss of power.
+    Disk,
+}
+
+/// Sessions, steps, scores and all else that outlives the process.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Which engine this is, for people: `sqlite` or `postgres`.
+    fn engine(&self) -> &'static str;
+
+    /// Fails unless the engine answers a query.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Commits groups of records in one transaction, in order: all of them or none.
+    ///
+    /// Called by one task at a time. Fails with [`StoreError::Fenced`] when `node` is not held by `incarnation` any more, and
+    /// with [`StoreError::Exists`] when a row's identity is taken.
+    async fn commit(&self, node: &NodeRow, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError>;
+
+    /// Makes everything committed so far survive the loss of power.
+    async fn flush(&self) -> Result<(), StoreError>;
+
+    // Sessions. A tenant's id that is not its own is not found.
+    async fn session(&self, tenant: &str, id: SessionId) -> Result<Option<SessionRow>, StoreError>;
+    /// Sessions of a tenant by descending id.
+    async fn sessions(
+        &self,
+        tenant: &str,
+        filter: &SessionFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<SessionRow>, StoreError>;
+    /// Open sessions of any tenant on `node` whose time is over, oldest first.
+    async fn sessions_expired(&self, node: &str, now: Timestamp, limit: u32) -> Result<Vec<SessionRow>, StoreError>;
+    /// Open sessions of a run, by ascending id after `after`.
+    async fn sessions_of_run(
+        &self,
+        tenant: &str,
+        run: RunId,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<SessionRow>, StoreError>;
+    /// How many sessions are open on `node`.
+    async fn sessions_open(&self, node: &str) -> Result<u64, StoreError>;
+    /// Moves an open session from a node that is gone to another; false when someone else was faster.
+    async fn adopt_session(&self, id: SessionId, from: &str, to: &str) -> Result<bool, StoreError>;
+
+    // Episodes, steps, verdicts, snapshots.
+    async fn episode(&self, tenant: &str, id: EpisodeId) -> Result<Option<EpisodeRow>, StoreError>;
+    /// Episodes of a tenant by descending id.
+    async fn episodes(
+        &self,
+        tenant: &str,
+        filter: &EpisodeFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<EpisodeRow>, StoreError>;
+    /// Episodes of a session by ascending ordinal, from `from_ordinal` on.
+    async fn episodes_of_session(
+        &self,
+        session: SessionId,
+        from_ordinal: u64,
+        limit: u32,
+    ) -> Result<Vec<EpisodeRow>, StoreError>;
+    /// Steps recorded in this very episode (not in its origin) with `from_seq <= seq <= to_seq`, ascending.
+    async fn steps(
+        &self,
+        episode: EpisodeId,
+        from_seq: u64,
+        to_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<StepRow>, StoreError>;
+    /// The last step recorded in this very episode.
+    async fn last_step(&self, episode: EpisodeId) -> Result<Option<StepRow>, StoreError>;
+    /// The intent of this episode that has no step yet: its seq and the action as JSON.
+    async fn open_intent(&self, episode: EpisodeId) -> Result<Option<(u64, String)>, StoreError>;
+    /// Verdicts of an episode, oldest first.
+    async fn verdicts(&self, episode: EpisodeId) -> Result<Vec<VerdictRow>, StoreError>;
+    async fn snapshot(&self, tenant: &str, id: SnapshotId) -> Result<Option<SnapshotRow>, StoreError>;
+    /// Snapshots of a session, oldest first.
+    async fn snapshots(&self, session: SessionId) -> Result<Vec<SnapshotRow>, StoreError>;
+    /// A final state that was stored by its digest.
+    async fn state(&self, digest: &str) -> Result<Option<Value>, StoreError>;
+
+    // Answers of creating calls.
+    async fn idempotent(&self, tenant: &str, operation: &str, key: &str) -> Result<Option<IdempotencyRow>, StoreError>;
+    /// Forgets answers older than `before`; answers how many.
+    async fn forget_answers(&self, before: Timestamp) -> Result<u64, StoreError>;
+
+    // Runs.
+    /// Inserts, or answers the run that exists under this id.
+    async fn create_run(&self, row: &RunRow) -> Result<RunRow, StoreError>;
+    async fn run(&self, tenant: &str, id: RunId) -> Result<Option<RunRow>, StoreError>;
+    /// Every active run of any tenant.
+    async fn runs_active(&self) -> Result<Vec<RunRow>, StoreError>;
+    /// Extends the lease of an active run; false when it is not active.
+    async fn renew_run(&self, tenant: &str, id: RunId, expires_at: Timestamp) -> Result<bool, StoreError>;
+    /// Ends an active run; false when it was not active. With `expired_before`, only if its lease expires before that.
+    async fn end_run(
+        &self,
+        tenant: &str,
+        id: RunId,
+        state: RunState,
+        expired_before: Option<Timestamp>,
+    ) -> Result<bool, StoreError>;
+
+    // Keys.
+    async fn create_key(&self, row: &KeyRow) -> Result<(), StoreError>;
+    async fn key(&self, id: KeyId) -> Result<Option<KeyRow>, StoreError>;
+    /// Keys of a tenant by descending id.
+    async fn keys(&self, tenant: &str, page: &PageRequest) -> Result<Vec<KeyRow>, StoreError>;
+    /// Revokes a key; false when the tenant has no such key. Revoking twice keeps the first time.
+    async fn revoke_key(&self, tenant: &str, id: KeyId, at: Timestamp) -> Result<bool, StoreError>;
+
+    // Published definitions.
+    /// Stores a definition with its rows as the next version of its name, all or nothing. When the newest version of the
+    /// tenant's name has the same digest, stores nothing and answers that row; otherwise the new one. The flag says
+    /// whether it is new.
+    async fn publish(
+        &self,
+        definition: &DefinitionRow,
+        rows: &[(String, Vec<Value>)],
+    ) -> Result<(DefinitionRow, bool), StoreError>;
+    /// A definition by name and version; the newest version where none is named.
+    async fn definition(
+        &self,
+        tenant: &str,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<DefinitionRow>, StoreError>;
+    /// The newest version of every definition of a tenant, by name.
+    async fn definitions(&self, tenant: &str) -> Result<Vec<DefinitionRow>, StoreError>;
+    /// One row of a split, by the digest it was published under.
+    async fn task_row(&self, digest: &str, split: &str, index: u64) -> Result<Option<Value>, StoreError>;
+
+    // Nodes.
+    /// Takes the node for this incarnation, fencing every earlier one.
+    async fn claim_node(&self, node: &NodeRow) -> Result<(), StoreError>;
+    /// Renews the node's heartbeat; fails with [`StoreError::Fenced`] when another incarnation holds it.
+    async fn beat(&self, node: &NodeRow, now: Timestamp) -> Result<(), StoreError>;
+    /// When the node last beat.
+    async fn node_beat(&self, node: &str) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Closes every connection; later calls fail.
+    async fn close(&self);
+}
