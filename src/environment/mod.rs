@@ -1,6 +1,7 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod dataset;
 pub mod state;
 pub mod task;
 pub mod tool;
