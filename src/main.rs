@@ -16,7 +16,7 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(serve::ServeArguments),
+    Serve(Box<serve::ServeArguments>),
     Openapi(openapi::OpenapiArguments),
 }
 

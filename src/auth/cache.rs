@@ -46,7 +46,7 @@ impl Cache {
     }
 
     /// Keeps what the store said, unless a key was revoked meanwhile: the row may have been read before that.
-    pub(super) fn insert(&self, digest: [u8; 32], principal: Principal, now: Timestamp, watch: Watch) {
+    pub(super) fn insert(&self, digest: [u8; 32], principal: Principal, now: Timestamp, watch: &Watch) {
         let mut kept = self.0.lock();
         if kept.revocations != watch.0 {
             return;

@@ -105,7 +105,7 @@ impl Auth {
             return Err(AuthError::Refused);
         }
         let principal = Principal::of_key(&row);
-        self.cache.insert(digest, principal.clone(), now, watch);
+        self.cache.insert(digest, principal.clone(), now, &watch);
         Ok(principal)
     }
 

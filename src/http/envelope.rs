@@ -58,7 +58,7 @@ pub(super) async fn write_problems(request: Request, next: Next) -> Response {
     };
     match problem {
         None => response,
-        Some(problem) => write(response, Problem { request_id: id, ..problem }),
+        Some(problem) => write(response, &Problem { request_id: id, ..problem }),
     }
 }
 
@@ -77,12 +77,12 @@ fn foreign_problem(status: StatusCode) -> Option<Problem> {
     Some(Problem::new(code, detail))
 }
 
-fn write(response: Response, problem: Problem) -> Response {
+fn write(response: Response, problem: &Problem) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     parts.headers.insert(CONTENT_TYPE, PROBLEM_JSON);
     parts.headers.remove(CONTENT_LENGTH);
-    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let body = serde_json::to_vec(problem).unwrap_or_default();
     Response::from_parts(parts, Body::from(body))
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn follow_session(
         .filter_map(move |event| {
             // Holding the room here ties it to the life of the stream.
             let _room = &room;
-            let message = visible(&principal, event).and_then(message);
+            let message = visible(&principal, event).as_ref().and_then(message);
             async move { message.map(Ok::<_, Infallible>) }
         })
         .take_until(shutdown.cancelled_owned());
@@ -68,14 +68,14 @@ fn cursor(headers: &HeaderMap) -> Result<Option<String>, Failure> {
         .ok_or_else(|| Failure::new(Code::Malformed, "`Last-Event-ID` is none that this stream sent"))
 }
 
-fn message(event: Event) -> Option<Message> {
+fn message(event: &Event) -> Option<Message> {
     let name = match event.kind {
         EventKind::Episode { .. } => "episode",
         EventKind::Step { .. } => "step",
         EventKind::Verdict { .. } => "verdict",
         EventKind::Closed { .. } => "closed",
     };
-    match Message::default().id(event.id.as_str()).event(name).json_data(&event) {
+    match Message::default().id(event.id.as_str()).event(name).json_data(event) {
         Ok(message) => Some(message),
         Err(error) => {
             tracing::error!(%error, "an event could not be written");

@@ -229,7 +229,14 @@ mod tests {
     fn text_that_is_no_json_is_malformed() {
         let deep =
             format!(r#"{{"action":{{"tool":"a","arguments":{{"a":{}1{}}}}}}}"#, "[".repeat(200), "]".repeat(200));
-        for text in [&b"{"[..], b"", b"{\"action\":}", b"{\"action\":{\"text\":\"\xff\"}}", b"{\"action\":{\"text\":\"a\"}}{}", deep.as_bytes()] {
+        for text in [
+            &b"{"[..],
+            b"",
+            b"{\"action\":}",
+            b"{\"action\":{\"text\":\"\xff\"}}",
+            b"{\"action\":{\"text\":\"a\"}}{}",
+            deep.as_bytes(),
+        ] {
             assert_eq!(refusal::<Step>(text).code, Code::Malformed, "{}", String::from_utf8_lossy(text));
         }
     }

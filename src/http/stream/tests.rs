@@ -17,11 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::socket::COMMANDS_IN_FLIGHT_MAX;
 use super::*;
 
+/// Whose queue a command stood in, and which step it was.
+type Place = (SessionId, Option<u64>);
+
 /// Refuses every command, as soon as its session is released; notes in which order commands took their places.
 #[derive(Clone)]
 struct Scripted {
     held: Arc<watch::Sender<HashSet<SessionId>>>,
-    places: Arc<Mutex<Vec<(SessionId, Option<u64>)>>>,
+    places: Arc<Mutex<Vec<Place>>>,
     running: Arc<AtomicUsize>,
     valid: Arc<watch::Sender<bool>>,
     events: Arc<Mutex<HashMap<SessionId, mpsc::Receiver<Event>>>>,
