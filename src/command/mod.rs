@@ -1,0 +1,6 @@
+//! The commands of the program, one file each.
+
+pub mod openapi;
+pub mod serve;
+
+mod terminal;
