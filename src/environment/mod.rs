@@ -1,6 +1,7 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod dataset;
 pub mod state;
 pub mod task;
 pub mod tool;
@@ -144,7 +145,7 @@ pub trait Environment: Send + Sync {
 
 /// An asynchronous place that owns things outside this process.
 #[async_trait]
-pub trait LiveEnvironment: Send {
+pub trait LiveEnvironment: Send + Sync {
     /// What is seen now; at the beginning, the first observation.
     async fn observe(&mut self) -> Result<Observation, InfraError>;
 
