@@ -62,7 +62,8 @@ impl Cell {
     /// Waits for the session's turn, in order of arrival. The place in the queue is taken at the first poll.
     pub(super) async fn turn(&self, now: Timestamp) -> Result<Turn, SessionError> {
         let _place = Waiting::take(&self.waiting)?;
-        let turn = Arc::clone(&self.live).lock_owned().await;
+        // A task that has used up its budget would be sent away before it stands in the queue.
+        let turn = tokio::task::coop::unconstrained(Arc::clone(&self.live).lock_owned()).await;
         self.touched.store(now.milliseconds(), Ordering::Relaxed);
         Ok(turn)
     }
@@ -82,8 +83,7 @@ struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
     fn take(waiting: &'a AtomicUsize) -> Result<Self, SessionError> {
-        // One more than the queue: the command whose turn comes at once does not wait.
-        if waiting.fetch_add(1, Ordering::Relaxed) > COMMANDS_QUEUED_MAX {
+        if waiting.fetch_add(1, Ordering::Relaxed) >= COMMANDS_QUEUED_MAX {
             waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(SessionError::Busy(COMMANDS_QUEUED_MAX));
         }

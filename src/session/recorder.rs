@@ -122,6 +122,10 @@ impl Recorder {
 
     /// Waits for room in the queue.
     pub(super) async fn reserve(&self) -> Result<Room, SessionError> {
+        // Asking first keeps a task that has used up its budget from being sent away while it holds a session's turn.
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
+            return Ok(Room(room));
+        }
         let room = Arc::clone(&self.room).acquire_owned().await;
         room.map(Room).map_err(|_| SessionError::Draining)
     }

@@ -49,6 +49,7 @@ fn without_nul(text: &str) -> Cow<'_, str> {
 }
 
 /// An id in its text form.
+#[expect(clippy::needless_pass_by_value, reason = "ids are small and copied, and often sit in an option")]
 pub(super) fn id(id: impl ToString) -> Cell<'static> {
     Cell::Text(Some(Cow::Owned(id.to_string())))
 }

@@ -81,6 +81,7 @@ pub(super) fn task_row<'a>(digest: &'a str, split: &'a str, index: u64) -> State
         .build()
 }
 
+#[expect(private_bounds, reason = "engines are an inner matter; only the two finished stores are public")]
 impl<E: Engine> Relational<E> {
     /// Stores the rows in many short transactions, so that steps are not held up, and then the definition, which makes
     /// them visible. Rows lie under the digest of their content: what an interrupted publication leaves behind is used by

@@ -230,6 +230,23 @@ macro_rules! implement_transaction {
             }
         }
 
+        type BoundQuery = sqlx::query::Query<'static, $database, <$database as sqlx::Database>::Arguments>;
+
+        fn bind(statement: Statement<'_>) -> BoundQuery {
+            statement.cells.into_iter().fold(sqlx::query(statement.sql), bind_cell)
+        }
+
+        fn bind_cell(query: BoundQuery, cell: $crate::store::cell::Cell<'_>) -> BoundQuery {
+            use $crate::store::cell::Cell;
+            match cell {
+                Cell::Text(text) => query.bind(text.map(std::borrow::Cow::into_owned)),
+                Cell::Integer(number) => query.bind(number),
+                Cell::Real(number) => query.bind(number),
+                Cell::Boolean(flag) => query.bind(flag),
+                Cell::Bytes(bytes) => query.bind(bytes.to_vec()),
+            }
+        }
+
         /// A write transaction. One that is dropped half way closes its connection, which undoes it: a connection whose
         /// transaction failed is never used again unless it said that it was rolled back.
         pub(super) struct $transaction {

@@ -1,11 +1,9 @@
 //! PostgreSQL, the engine for production.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
-use sqlx::query::Query;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgRow};
 use sqlx::{AssertSqlSafe, Postgres, Row as _};
 
 use super::cell::{Cell, Kind};
@@ -23,8 +21,8 @@ const WRITE_CONNECTIONS: u32 = 4;
 /// How long a caller waits for a connection, a reconnection after the server restarted included.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A transaction whose process hangs must not hold the node's row for ever.
-const IDLE_IN_TRANSACTION_MS: &str = "30000";
-/// How long a statement waits for another transaction's locks.
+const IDLE_IN_TRANSACTION_MS: &str = "15000";
+/// How long a statement waits for another transaction's locks: until after a hanging one was ended.
 const LOCK_TIMEOUT_MS: &str = "20000";
 /// Rows of one bulk statement; bounds the memory of its arrays.
 const BULK_ROWS: usize = 4096;
@@ -126,10 +124,8 @@ const fn type_name(kind: Kind) -> &'static str {
     }
 }
 
-type PostgresQuery = Query<'static, Postgres, PgArguments>;
-
 /// Binds the cells at `place` of all rows as one array. Cells of another kind than the column's were refused before.
-fn bind_column(query: PostgresQuery, kind: Kind, place: usize, rows: &[BulkRow<'_>]) -> PostgresQuery {
+fn bind_column(query: BoundQuery, kind: Kind, place: usize, rows: &[BulkRow<'_>]) -> BoundQuery {
     let cells = rows.iter().map(|row| &row[place]);
     macro_rules! column {
         ($pattern:pat => $value:expr) => {
@@ -145,12 +141,54 @@ fn bind_column(query: PostgresQuery, kind: Kind, place: usize, rows: &[BulkRow<'
     }
 }
 
-fn bind(statement: Statement<'_>) -> PostgresQuery {
-    statement.cells.into_iter().fold(sqlx::query(statement.sql), |query, cell| match cell {
-        Cell::Text(text) => query.bind(text.map(Cow::into_owned)),
-        Cell::Integer(number) => query.bind(number),
-        Cell::Real(number) => query.bind(number),
-        Cell::Boolean(flag) => query.bind(flag),
-        Cell::Bytes(bytes) => query.bind(bytes.to_vec()),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store as _;
+    use crate::store::conformance::postgres::Database;
+
+    #[tokio::test]
+    async fn a_lost_server_is_found_again() {
+        let Some(database) = Database::create().await else { return };
+        let store = PostgresStore::connect(&database.url()).await.expect("a fresh store opens");
+        database.disconnect_all().await;
+        store.ping().await.expect("readers connect again");
+        store.flush().await.expect("writers connect again");
+        store.close().await;
+        database.remove().await;
+    }
+
+    #[tokio::test]
+    async fn a_commit_waits_for_what_it_says() {
+        let Some(database) = Database::create().await else { return };
+        let store = PostgresStore::connect(&database.url()).await.expect("a fresh store opens");
+        for (durability, level) in [(Durability::Process, "off"), (Durability::Disk, "on")] {
+            let mut transaction = store.inner().begin(durability).await.expect("a transaction");
+            let query = Statement::new("SELECT current_setting('synchronous_commit') AS level", Vec::new());
+            let rows = transaction.fetch(query).await.expect("a row");
+            assert_eq!(rows[0].get::<String, _>("level"), level);
+            transaction.rollback().await;
+        }
+        store.close().await;
+        database.remove().await;
+    }
+
+    #[tokio::test]
+    async fn two_processes_may_open_a_fresh_database_at_once() {
+        let Some(database) = Database::create().await else { return };
+        let url = database.url();
+        let (first, second) = tokio::join!(PostgresStore::connect(&url), PostgresStore::connect(&url));
+        let (first, second) = (first.expect("one of them migrates"), second.expect("the other one waits"));
+        tokio::join!(first.close(), second.close());
+        database.remove().await;
+    }
+
+    #[tokio::test]
+    async fn a_database_that_is_not_there_is_an_error() {
+        assert!(matches!(PostgresStore::connect("no url").await, Err(StoreError::Engine(_))));
+        let Some(database) = Database::create().await else { return };
+        let missing = format!("{}_missing", database.url());
+        assert!(matches!(PostgresStore::connect(&missing).await, Err(StoreError::Engine(_))));
+        database.remove().await;
+    }
 }

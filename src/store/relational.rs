@@ -27,10 +27,17 @@ pub struct Relational<E> {
     unflushed: AtomicBool,
 }
 
+#[expect(private_bounds, reason = "engines are an inner matter; only the two finished stores are public")]
 impl<E: Engine> Relational<E> {
     pub(super) const fn new(engine: E) -> Self {
         // What an earlier process left behind may not have reached the disk either.
         Self { engine, unflushed: AtomicBool::new(true) }
+    }
+
+    /// The engine, for its own tests.
+    #[cfg(test)]
+    pub(super) const fn inner(&self) -> &E {
+        &self.engine
     }
 
     /// Every row that a query finds.

@@ -430,7 +430,9 @@ fn compare(cases: u32, record: RecordMode, on_postgres: bool) {
             if let Some(database) = database {
                 database.remove().await;
             }
-            prop_assert_eq!(calm, rough);
+            for (place, (calm, rough)) in calm.iter().zip(&rough).enumerate() {
+                prop_assert_eq!(calm, rough, "after deed {} of {:?}", place, deeds);
+            }
             Ok(())
         })
     });
