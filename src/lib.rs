@@ -4,5 +4,6 @@ pub mod catalog;
 pub mod clock;
 pub mod environment;
 pub mod session;
+pub mod stats;
 pub mod store;
 pub mod verifier;

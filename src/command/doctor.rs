@@ -109,7 +109,8 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
 
 fn data_folder(folder: &Path) -> Result<String, String> {
     let existed = folder.exists();
-    let fail = |error: std::io::Error| format!("{} is not writable: {error}; choose another with --data", folder.display());
+    let fail =
+        |error: std::io::Error| format!("{} is not writable: {error}; choose another with --data", folder.display());
     std::fs::create_dir_all(folder).map_err(fail)?;
     let file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
     file.as_file().sync_all().map_err(fail)?;
@@ -170,7 +171,7 @@ async fn answer_of(command: &[&str]) -> Result<String, String> {
 
 fn table(findings: &[Finding]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_header(["check", "state", "what was found, or what to do"]);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["check", "state", "what was found, or what to do"]);
     for finding in findings {
         table.add_row([finding.what, finding.state.as_str(), &finding.detail]);
     }

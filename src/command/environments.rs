@@ -36,8 +36,7 @@ pub async fn environments(arguments: &EnvironmentsArguments, output: &mut impl W
     let found = found?;
     if arguments.json || arguments.name.is_some() {
         for environment in &found {
-            let text =
-                serde_json::to_string_pretty(environment).map_err(|error| Failure::Other(error.to_string()))?;
+            let text = serde_json::to_string_pretty(environment).map_err(|error| Failure::Other(error.to_string()))?;
             writeln!(output, "{text}")?;
         }
         return Ok(());
@@ -47,7 +46,7 @@ pub async fn environments(arguments: &EnvironmentsArguments, output: &mut impl W
 
 fn table(environments: &[Environment]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_header(["environment", "version", "tasks", "description"]);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["environment", "version", "tasks", "description"]);
     for environment in environments {
         let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
         table.add_row([

@@ -86,9 +86,7 @@ async fn act(target: &Target, action: &KeysAction) -> Result<String, Failure> {
 fn table(keys: &[Key]) -> Table {
     let time = |at: &Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
     let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_BORDERS_ONLY)
-        .set_header(["id", "name", "scopes", "created", "expires", "revoked"]);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["id", "name", "scopes", "created", "expires", "revoked"]);
     for key in keys {
         let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
         table.add_row([

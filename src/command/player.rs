@@ -15,7 +15,7 @@ use crate::environment::{EnvironmentKind, Tasks};
 ///
 /// Oracle and random policies look at what no server tells: they recreate each task from its id by the environment that is
 /// built into this program. So they play built-in environments alone, and only in the version that this program has.
-pub enum Player {
+pub(super) enum Player {
     /// Says nothing in every turn; plays everything.
     Null,
     /// Plays from the task's secret.
@@ -34,7 +34,7 @@ impl Player {
     ///
     /// # Errors
     /// When this program does not have the environment, or has another version of it.
-    pub fn new(policy: Builtin, environment: &Environment, seed: u64) -> Result<Self, Failure> {
+    pub(super) fn new(policy: Builtin, environment: &Environment, seed: u64) -> Result<Self, Failure> {
         if policy == Builtin::Null {
             return Ok(Self::Null);
         }
@@ -56,14 +56,13 @@ impl Player {
     ///
     /// # Errors
     /// When the task cannot be recreated or has no known solution.
-    pub fn begin(&self, task: &PublicTask, number: u64) -> Result<Box<dyn Policy>, String> {
+    pub(super) fn begin(&self, task: &PublicTask, number: u64) -> Result<Box<dyn Policy>, String> {
         let Self::Local { kind, policy, seed } = self else { return Ok(Box::new(Silence)) };
         let id: TaskId = task.id.parse().map_err(|error| format!("{error}"))?;
         let Tasks::Generated(generator) = kind.tasks() else {
             return Err(format!("tasks of {} are not made from their ids", kind.spec().name));
         };
-        let whole =
-            generator.generate(&id.split, id.number, id.difficulty()).map_err(|error| error.to_string())?;
+        let whole = generator.generate(&id.split, id.number, id.difficulty()).map_err(|error| error.to_string())?;
         policy
             .begin(kind, &Arc::new(whole), seed.wrapping_add(number))
             .ok_or_else(|| format!("no solution of task {} is known", task.id))

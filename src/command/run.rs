@@ -16,7 +16,8 @@ use palestra_protocol::id::SessionId;
 use palestra_protocol::session::{CreateSession, Created, TaskChoice};
 use palestra_protocol::step::{FinishReason, Step};
 use palestra_protocol::verdict::{Status, Verdict};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::failure::Failure;
 use super::player::Player;
@@ -63,7 +64,7 @@ pub struct RunArguments {
 
 /// What came of all episodes.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Tally {
+struct Tally {
     scored: u64,
     strict: u64,
     score_sum: f64,
@@ -92,20 +93,35 @@ impl Tally {
         (self.scored > 0).then(|| sum / self.scored as f64)
     }
 
-    /// The line that ends a run with `--json`; `interval` is the 95% Wilson interval of `strict`.
     #[expect(clippy::cast_precision_loss, reason = "at most EPISODES_MAX")]
-    fn line(&self, environment: &str, policy: Builtin, episodes: u64, seconds: f64) -> Value {
-        json!({
-            "environment": environment,
-            "policy": policy.to_string(),
-            "episodes": episodes,
-            "scored": self.scored,
-            "mean": self.share(self.score_sum),
-            "strict": self.share(self.strict as f64),
-            "interval": wilson::interval_95(self.strict, self.scored),
-            "seconds": (seconds * 1e3).round() / 1e3,
-        })
+    fn line(&self, environment: &str, policy: Builtin, episodes: u64, seconds: f64) -> Line {
+        Line {
+            environment: environment.to_owned(),
+            policy: policy.to_string(),
+            episodes,
+            scored: self.scored,
+            mean: self.share(self.score_sum),
+            strict: self.share(self.strict as f64),
+            interval: wilson::interval_95(self.strict, self.scored),
+            seconds: (seconds * 1e3).round() / 1e3,
+        }
     }
+}
+
+/// The line that ends a run with `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Line {
+    environment: String,
+    policy: String,
+    episodes: u64,
+    scored: u64,
+    /// Of the scores; null without any.
+    mean: Option<f64>,
+    /// Share of scored episodes that passed every check.
+    strict: Option<f64>,
+    /// 95% Wilson interval of `strict`.
+    interval: Option<[f64; 2]>,
+    seconds: f64,
 }
 
 /// Plays and reports.
@@ -119,7 +135,8 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
     let (environment, tally, seconds) = played?;
     let line = tally.line(&environment, arguments.policy, arguments.episodes, seconds);
     if arguments.json {
-        writeln!(output, "{line}")?;
+        let text = serde_json::to_string(&line).map_err(|error| Failure::Other(error.to_string()))?;
+        writeln!(output, "{text}")?;
     } else {
         writeln!(output, "{}", table(&line, &tally))?;
     }
@@ -141,7 +158,7 @@ async fn play_all(arguments: &RunArguments, client: &Client) -> Result<(String, 
     let (player, name) = (Arc::new(player), Arc::new(name));
     let tasks = tasks(client, &name, &split, arguments, environment.splits.get(&split).copied());
     let concurrency = usize::try_from(arguments.concurrency).unwrap_or(1);
-    let mut outcomes = tasks
+    let outcomes = tasks
         .map(|found| {
             let (stream, player, name) = (stream.clone(), Arc::clone(&player), Arc::clone(&name));
             async move {
@@ -150,6 +167,7 @@ async fn play_all(arguments: &RunArguments, client: &Client) -> Result<(String, 
             }
         })
         .buffer_unordered(concurrency);
+    let mut outcomes = std::pin::pin!(outcomes);
     while let Some(outcome) = outcomes.next().await {
         tally.add(&outcome?);
         bar.inc(1);
@@ -278,24 +296,72 @@ fn progress(arguments: &RunArguments) -> ProgressBar {
     bar
 }
 
-fn table(line: &Value, tally: &Tally) -> Table {
-    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
+fn table(line: &Line, tally: &Tally) -> Table {
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
     let unscored: Vec<String> = tally.unscored.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-    let interval = &line["interval"];
+    let interval = line.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.4} to {high:.4}"));
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_header([
-        "environment", "policy", "episodes", "scored", "not scored", "mean", "strict", "95% of strict", "seconds",
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+        "environment",
+        "policy",
+        "episodes",
+        "scored",
+        "not scored",
+        "mean",
+        "strict",
+        "95% of strict",
+        "seconds",
     ]);
     table.add_row([
-        line["environment"].as_str().unwrap_or_default().to_owned(),
-        line["policy"].as_str().unwrap_or_default().to_owned(),
-        line["episodes"].to_string(),
-        line["scored"].to_string(),
+        line.environment.clone(),
+        line.policy.clone(),
+        line.episodes.to_string(),
+        line.scored.to_string(),
         if unscored.is_empty() { "0".to_owned() } else { unscored.join(", ") },
-        number(&line["mean"]),
-        number(&line["strict"]),
-        format!("{} to {}", number(&interval[0]), number(&interval[1])),
-        line["seconds"].to_string(),
+        number(line.mean),
+        number(line.strict),
+        interval,
+        line.seconds.to_string(),
     ]);
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palestra_protocol::problem::{Code, Problem};
+    use serde_json::json;
+
+    fn verdict(status: &str, score: Option<f64>) -> Verdict {
+        let strict = score.map(|score| u8::from(score >= 1.0));
+        serde_json::from_value(json!({
+            "episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "status": status, "score": score, "strict": strict,
+            "passed": strict == Some(1), "trainable": true, "checks": {"data": []}, "judge": "state",
+            "verifier": {"name": "rules", "version": "sha256:00"}, "state": null, "seq": 1,
+            "usage": {"steps": 1, "calls": 0, "env_ms": 0, "judge_ms": 0, "tokens": 0, "cost": 0.0},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn episodes_without_a_score_are_counted_apart_and_never_as_zeros() {
+        let mut tally = Tally::default();
+        tally.add(&Ok(verdict("scored", Some(1.0))));
+        tally.add(&Ok(verdict("scored", Some(0.5))));
+        tally.add(&Ok(verdict("infra_error", None)));
+        tally.add(&Err(Problem::new(Code::Capacity, "full").into()));
+        let line = tally.line("puzzle/countdown@1", Builtin::Null, 4, 1.0);
+        assert_eq!((line.episodes, line.scored), (4, 2));
+        assert_eq!((line.mean, line.strict), (Some(0.75), Some(0.5)));
+        assert_eq!(tally.unscored, BTreeMap::from([("capacity".to_owned(), 1), ("infra_error".to_owned(), 1)]));
+    }
+
+    #[test]
+    fn the_line_without_any_score_has_no_numbers() {
+        let line = Tally::default().line("puzzle/countdown@1", Builtin::Null, 1, 0.5);
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            r#"{"environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"seconds":0.5}"#
+        );
+    }
 }
