@@ -138,7 +138,14 @@ impl Catalog {
         if let Some(entry) = self.0.published.get(&key) {
             return Ok(Arc::clone(&entry));
         }
-        let entry = Entry::build(dataset::kind(row).map_err(CatalogError::Broken)?)?;
+        let definition = dataset::Definition {
+            name: &row.name,
+            version: row.version,
+            digest: &row.digest,
+            definition: &row.definition,
+            splits: &row.splits,
+        };
+        let entry = Entry::build(dataset::kind(&definition).map_err(CatalogError::Broken)?)?;
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
         }
@@ -296,11 +303,7 @@ impl Catalog {
             .await
             .map_err(|error| CatalogError::Broken(error.to_string()))?
             .map_err(CatalogError::Faults)?;
-        let splits = parsed
-            .rows
-            .iter()
-            .map(|(split, rows)| (split.clone(), u64::try_from(rows.len()).unwrap_or(u64::MAX)))
-            .collect();
+        let splits = parsed.splits();
         let definition = DefinitionRow {
             tenant: tenant.to_owned(),
             name: parsed.name,

@@ -1,7 +1,14 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod bench;
+#[cfg(test)]
+mod conformance;
 pub mod dataset;
+pub mod policy;
+pub mod puzzle;
+pub mod registry;
+pub mod spec;
 pub mod state;
 pub mod task;
 pub mod tool;

@@ -84,7 +84,7 @@ impl Sessions {
                     "the environment was lost, so there is nothing to fork".to_owned(),
                 ));
             };
-            fresh.push(Box::new(self.child(live, &point, place, id, salt)));
+            fresh.push(self.child(live, &point, place, id, salt));
         }
         // From here on the copies are independent: the parent may go on.
         drop(turn);

@@ -95,7 +95,7 @@ impl Sessions {
             self.0.runs.put(&stored);
             return self.heartbeat(tenant, stored.id).await;
         }
-        Ok(view(stored))
+        Ok(view(&stored))
     }
 
     /// Renews a run's lease.
@@ -117,7 +117,7 @@ impl Sessions {
             self.touch_run(tenant, id).await?;
         }
         let lease = self.0.runs.0.get(&(tenant.to_string(), id)).map(|lease| lease.expires_at);
-        Ok(view(RunRow { lease_expires_at: lease.unwrap_or(row.lease_expires_at), ..row }))
+        Ok(Run { lease_expires_at: lease.unwrap_or(row.lease_expires_at), ..view(&row) })
     }
 
     /// Ends a run and closes its sessions; ending it twice is the same as once.
@@ -128,7 +128,7 @@ impl Sessions {
         self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
         self.end_run(tenant, id, RunState::Deleted).await?;
         let row = self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
-        Ok(view(row))
+        Ok(view(&row))
     }
 
     /// Renews the lease of a run that a call names.
@@ -184,7 +184,7 @@ impl Sessions {
     }
 }
 
-fn view(row: RunRow) -> Run {
+fn view(row: &RunRow) -> Run {
     Run {
         id: row.id,
         state: row.state,

@@ -96,7 +96,7 @@ impl Sessions {
         entry: &Arc<Entry>,
         task: &Arc<Task>,
         request: &CreateSession,
-    ) -> Result<Box<Live>, SessionError> {
+    ) -> Result<Live, SessionError> {
         let (id, episode, now) = (request.id.unwrap_or_else(SessionId::new), EpisodeId::new(), self.0.clock.now());
         let seed = request.seed.unwrap_or_default();
         let beginning = self.begin(entry, task, seed, &request.config, episode, false).await?;
@@ -128,13 +128,13 @@ impl Sessions {
             closed_at: None,
         };
         let episode = first_episode(&row, now);
-        Ok(Box::new(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning)))
+        Ok(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning))
     }
 
     /// Puts new sessions into the table and the store, all of them or none.
     pub(super) async fn enter(
         &self,
-        fresh: Vec<Box<Live>>,
+        fresh: Vec<Live>,
         room: Room,
         claims: &[Claim],
         many: bool,
@@ -157,7 +157,7 @@ impl Sessions {
         }
         let ledgers: Vec<Arc<Ledger>> = fresh.iter().map(|live| Arc::clone(&live.ledger)).collect();
         for live in fresh {
-            let cell = Cell::new(live.row.id, Slot::Live(live), now);
+            let cell = Cell::new(live.row.id, Slot::Live(Box::new(live)), now);
             self.0.table.insert(cell.id, cell);
         }
         // A refused commit marks the ledgers as failed: the sessions leave the table at the next touch or sweep.

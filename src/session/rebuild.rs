@@ -165,7 +165,14 @@ impl Sessions {
         let entry = self.0.catalog.resolve(&root.tenant, &name).await?;
         let task = self.0.catalog.task_of_id(&entry, &root.task).await?;
         let beginning = self.begin(&entry, &task, root.seed, &root.config, root.id, false).await?;
-        let salts = chain.iter().rev().filter_map(|(part, _)| Some((part.origin?.seq, part.salt?))).collect();
+        // A fork that was itself forked at a step before its own beginning hands on nothing of its own.
+        let reached = |seq: u64, upto: &Option<u64>| upto.is_none_or(|upto| upto >= seq);
+        let salts = chain
+            .iter()
+            .rev()
+            .filter_map(|(part, upto)| part.origin.filter(|origin| reached(origin.seq, upto)).zip(part.salt))
+            .map(|(origin, salt)| (origin.seq, salt))
+            .collect();
         let mut point = Point::at_beginning(entry, task, beginning, salts);
         for (part, upto) in chain.iter().rev() {
             while upto.is_none_or(|upto| point.seq < upto) {

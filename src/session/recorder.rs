@@ -20,6 +20,8 @@ use crate::store::{Durability, Store, StoreError};
 const GROUPS_QUEUED_MAX: usize = 65_536;
 /// Groups in one transaction.
 const GROUPS_PER_COMMIT_MAX: usize = 2_048;
+/// How long a commit may take.
+const COMMIT_MS_MAX: u64 = 30_000;
 /// How long a commit may stay away from the disk.
 const UNSYNCED_MS_MAX: u64 = 1_000;
 
@@ -243,25 +245,43 @@ impl Writer {
         let wanted = live.iter().map(|entry| entry.durability).max().unwrap_or(Durability::Process);
         let durability = if overdue { Durability::Disk } else { wanted };
         let groups: Vec<&[Record]> = live.iter().map(|entry| entry.records.as_slice()).collect();
-        match self.store.commit(&self.node, &groups, durability).await {
+        match self.commit(&groups, durability).await {
             Ok(()) => self.settle(&live, durability),
-            Err(StoreError::Exists(_)) if live.len() > 1 => self.write_singly(live).await,
+            // One group may be at fault: it must not take the others with it.
+            Err(error) if live.len() > 1 && !matches!(error, StoreError::Fenced) && self.answers().await => {
+                self.write_singly(live).await;
+            }
             Err(error) => self.refuse(&live, &error),
         }
     }
 
-    /// One group of the batch clashes with a row that exists: finds it, so that the others are not lost with it.
+    /// Commits each group by itself, so that those which the store takes are not lost with one that it refuses.
     async fn write_singly(&mut self, entries: Vec<Entry>) {
+        let mut answers = true;
         for entry in entries {
-            if entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
+            if !answers || entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
                 fail(&entry);
                 continue;
             }
-            match self.store.commit(&self.node, &[&entry.records], entry.durability).await {
+            match self.commit(&[&entry.records], entry.durability).await {
                 Ok(()) => self.settle(std::slice::from_ref(&entry), entry.durability),
-                Err(error) => self.refuse(std::slice::from_ref(&entry), &error),
+                Err(error) => {
+                    self.refuse(std::slice::from_ref(&entry), &error);
+                    answers = self.answers().await;
+                }
             }
         }
+    }
+
+    /// Commits within bounded time. A commit that is given up may have happened all the same: its sessions are read back.
+    async fn commit(&self, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
+        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        let committed = tokio::time::timeout(limit, self.store.commit(&self.node, groups, durability)).await;
+        committed.unwrap_or(Err(StoreError::TimedOut(COMMIT_MS_MAX)))
+    }
+
+    async fn answers(&self) -> bool {
+        self.store.ping().await.is_ok()
     }
 
     fn settle(&mut self, entries: &[Entry], durability: Durability) {

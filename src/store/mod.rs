@@ -73,6 +73,9 @@ pub enum StoreError {
     /// This process does not own its node any more: another incarnation took over.
     #[error("this node was taken over by another process")]
     Fenced,
+    /// The engine did not answer in time; what was asked may have happened all the same.
+    #[error("the store did not answer within {0} ms")]
+    TimedOut(u64),
     /// The stored data does not have the form that it was written in.
     #[error("stored data is broken: {0}")]
     Broken(String),

@@ -18,7 +18,7 @@ use sqlx::Connection as _;
 
 use super::world::{IDLE_MS, World};
 
-fn counter(config: Value) -> CreateSession {
+fn counter(config: &Value) -> CreateSession {
     let mut request: CreateSession =
         serde_json::from_value(json!({"environment": "bench/counter", "config": config})).expect("a creation");
     request.task = Some(TaskChoice { index: Some(0), ..TaskChoice::default() });
@@ -61,7 +61,7 @@ async fn sql(world: &World, sql: &'static str) {
 #[tokio::test]
 async fn a_refused_commit_is_reported_and_the_session_goes_on_from_the_record() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     step(&world, id, 1, "5").await.expect("a step");
     sql(&world, "CREATE TRIGGER full BEFORE INSERT ON steps BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
     assert!(matches!(step(&world, id, 2, "7").await, Err(SessionError::NotRecorded)));
@@ -75,7 +75,7 @@ async fn a_refused_commit_is_reported_and_the_session_goes_on_from_the_record() 
 #[tokio::test]
 async fn a_command_whose_caller_left_before_its_turn_never_runs() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     {
         let mut first = Box::pin(send(&world, step_of(id, None, "1")));
         // Acts at once, and waits for its commit.
@@ -92,7 +92,7 @@ async fn a_command_whose_caller_left_before_its_turn_never_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_is_sent_again_while_it_runs_acts_once() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     let answers = futures::future::join_all((0..40).map(|_| step(&world, id, 1, "3"))).await;
     let answers: Vec<Stepped> = answers.into_iter().map(|answer| answer.expect("a step")).collect();
     assert!(answers.iter().all(|answer| *answer == answers[0]));
@@ -117,7 +117,7 @@ async fn the_queue_of_a_session_is_bounded() {
 #[tokio::test]
 async fn turns_are_taken_in_the_order_of_the_first_poll() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     // More than a task may do before the runtime makes it yield.
     let commands = (1..=500).map(|seq| step(&world, id, seq, "1"));
     let answers = futures::future::join_all(commands).await;
@@ -127,8 +127,8 @@ async fn turns_are_taken_in_the_order_of_the_first_poll() {
 #[tokio::test]
 async fn a_panic_ends_its_session_alone_and_is_no_sample() {
     let world = World::open(None).await;
-    let doomed = create(&world, counter(json!({"panic_at": 3}))).await.id;
-    let other = create(&world, counter(json!({}))).await.id;
+    let doomed = create(&world, counter(&json!({"panic_at": 3}))).await.id;
+    let other = create(&world, counter(&json!({}))).await.id;
     step(&world, doomed, 1, "2").await.expect("a step");
     let last = step(&world, doomed, 2, "1").await.expect("an answer");
     assert_eq!((last.truncated, last.terminated, last.stop_reason), (true, false, Some(StopReason::InfraError)));
@@ -145,7 +145,7 @@ async fn a_panic_ends_its_session_alone_and_is_no_sample() {
 async fn a_wall_limit_ends_the_episode_without_acting() {
     let world = World::open(None).await;
     let limits = Some(Limits { wall_ms: Some(5_000), ..Limits::default() });
-    let id = create(&world, CreateSession { limits, ..counter(json!({})) }).await.id;
+    let id = create(&world, CreateSession { limits, ..counter(&json!({})) }).await.id;
     step(&world, id, 1, "1").await.expect("a step");
     world.clock.advance_ms(5_000);
     let last = step(&world, id, 2, "1").await.expect("an answer");
@@ -159,7 +159,7 @@ async fn a_wall_limit_ends_the_episode_without_acting() {
 async fn calls_are_limited_and_every_call_is_answered() {
     let world = World::open(None).await;
     let limits = Some(Limits { calls: Some(2), ..Limits::default() });
-    let id = create(&world, CreateSession { limits, ..counter(json!({})) }).await.id;
+    let id = create(&world, CreateSession { limits, ..counter(&json!({})) }).await.id;
     let calls = json!({"calls": [
         {"id": "a", "tool": "add", "arguments": {"amount": 1}},
         {"id": "b", "tool": "nonsense", "arguments": {}},
@@ -181,12 +181,12 @@ async fn calls_are_limited_and_every_call_is_answered() {
 #[tokio::test]
 async fn a_creating_call_with_a_key_is_done_once() {
     let mut world = World::open(None).await;
-    let request = || Command::Create { request: Box::new(counter(json!({}))), key: Some("k".to_owned()) };
+    let request = || Command::Create { request: Box::new(counter(&json!({}))), key: Some("k".to_owned()) };
     let first = send(&world, request()).await.expect("a session");
     assert_eq!(send(&world, request()).await.expect("the same"), first);
     world.crash().await;
     assert_eq!(send(&world, request()).await.expect("the same"), first);
-    let other = Command::Create { request: Box::new(counter(json!({"target": 1}))), key: Some("k".to_owned()) };
+    let other = Command::Create { request: Box::new(counter(&json!({"target": 1}))), key: Some("k".to_owned()) };
     assert!(matches!(send(&world, other).await, Err(SessionError::KeyReused)));
     let Answer::Created(Created::One(opened)) = first else { panic!("one session") };
     let fork = || Command::Fork { session: opened.id, request: Fork::default(), key: Some("k".to_owned()) };
@@ -200,7 +200,7 @@ async fn a_creating_call_with_a_key_is_done_once() {
 async fn a_creation_that_is_sent_again_while_it_runs_is_done_once() {
     let world = World::open(None).await;
     let id = SessionId::new();
-    let request = || CreateSession { id: Some(id), seed: Some(1), ..counter(json!({})) };
+    let request = || CreateSession { id: Some(id), seed: Some(1), ..counter(&json!({})) };
     let both = (0..8).map(|_| send(&world, Command::Create { request: Box::new(request()), key: None }));
     let answers = futures::future::join_all(both).await;
     let first = answers[0].as_ref().expect("a session");
@@ -218,7 +218,7 @@ async fn an_expired_lease_closes_its_runs_sessions_as_invalid_and_nothing_else()
         let lease = CreateRun { id: Some(id), lease_ms: 10_000 };
         world.sessions.create_run(&world.tenant, lease).await.expect("a run");
     }
-    let of = |run| CreateSession { run, ..counter(json!({})) };
+    let of = |run| CreateSession { run, ..counter(&json!({})) };
     let owned = create(&world, of(Some(run))).await;
     let judged = create(&world, of(Some(run))).await;
     let unrecorded = create(&world, CreateSession { record: Some(RecordMode::None), ..of(Some(run)) }).await;
@@ -259,7 +259,7 @@ async fn an_expired_lease_closes_its_runs_sessions_as_invalid_and_nothing_else()
 #[tokio::test]
 async fn an_unrecorded_session_is_lost_with_the_server_and_says_so() {
     let mut world = World::open(None).await;
-    let id = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(json!({})) }).await.id;
+    let id = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(&json!({})) }).await.id;
     let first = step(&world, id, 1, "1").await.expect("a step");
     assert_eq!(step(&world, id, 1, "1").await.expect("the same"), first);
     assert_eq!(first.durable_seq, 0);
@@ -293,8 +293,8 @@ async fn a_step_with_an_outside_effect_is_never_run_twice() {
 #[tokio::test]
 async fn an_idle_session_leaves_memory_and_comes_back() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
-    let unrecorded = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(json!({})) }).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
+    let unrecorded = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(&json!({})) }).await.id;
     step(&world, id, 1, "4").await.expect("a step");
     assert_eq!(world.sessions.live(), 2);
     world.clock.advance_ms(i64::try_from(IDLE_MS).expect("small") + 1);
@@ -309,9 +309,9 @@ async fn an_idle_session_leaves_memory_and_comes_back() {
 #[tokio::test]
 async fn nothing_outlives_its_time() {
     let world = World::open(None).await;
-    let parked = create(&world, counter(json!({}))).await;
+    let parked = create(&world, counter(&json!({}))).await;
     world.park().await;
-    let live = create(&world, counter(json!({}))).await;
+    let live = create(&world, counter(&json!({}))).await;
     world.clock.advance_ms(86_400_000);
     world.sessions.sweep().await.expect("a sweep");
     assert_eq!(world.sessions.live(), 0);
@@ -324,7 +324,7 @@ async fn nothing_outlives_its_time() {
 #[tokio::test]
 async fn an_aborted_episode_is_invalid() {
     let world = World::open(None).await;
-    let opened = create(&world, counter(json!({}))).await;
+    let opened = create(&world, counter(&json!({}))).await;
     let request = Finish { reason: FinishReason::Aborted, episode: Some(opened.episode) };
     let finish = || Command::Finish { session: opened.id, request: request.clone() };
     let Ok(Answer::Finished(finished)) = send(&world, finish()).await else { panic!("finished") };
@@ -337,7 +337,7 @@ async fn an_aborted_episode_is_invalid() {
 #[tokio::test]
 async fn another_tenant_finds_nothing() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     let stranger: palestra::session::Tenant = Arc::from("stranger");
     for command in [
         step_of(id, Some(1), "1"),
@@ -356,7 +356,7 @@ async fn another_tenant_finds_nothing() {
 #[tokio::test]
 async fn a_drained_engine_refuses_new_commands() {
     let world = World::open(None).await;
-    let id = create(&world, counter(json!({}))).await.id;
+    let id = create(&world, counter(&json!({}))).await.id;
     world.sessions.drain().await;
     assert!(matches!(step(&world, id, 1, "1").await, Err(SessionError::Draining)));
 }

@@ -70,9 +70,23 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, Mishap)>> {
 /// What a deed came to, without ids and times: equal in every world.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
-    Step { seq: u64, observation: Observation, hash: Option<String>, stop: Option<StopReason>, score: Option<Option<f64>> },
-    Opened { seq: u64, attempt: u64, observation: Observation },
-    Judged { score: Option<f64>, state: Option<String>, seq: u64 },
+    Step {
+        seq: u64,
+        observation: Observation,
+        hash: Option<String>,
+        stop: Option<StopReason>,
+        score: Option<Option<f64>>,
+    },
+    Opened {
+        seq: u64,
+        attempt: u64,
+        observation: Observation,
+    },
+    Judged {
+        score: Option<f64>,
+        state: Option<String>,
+        seq: u64,
+    },
     Done,
     Refused(&'static str),
 }
@@ -150,7 +164,8 @@ impl Run {
             record: Some(record),
             metadata: serde_json::Value::Null,
         };
-        let created = world.sessions.run(&world.tenant, Command::Create { request: Box::new(request), key: None }).await;
+        let created =
+            world.sessions.run(&world.tenant, Command::Create { request: Box::new(request), key: None }).await;
         let Ok(Answer::Created(Created::One(opened))) = created else { panic!("creation failed: {created:?}") };
         let modelled = vec![Modelled::of(&opened, Vec::new())];
         Self { world, modelled, seen: vec![seen_opened(&opened)] }
@@ -175,7 +190,7 @@ impl Run {
 
     async fn step(&self, model: &Modelled, seq: u64, amount: i64, episode: EpisodeId) -> Seen {
         let step = Step { seq: Some(seq), action: add(amount), episode: Some(episode), observe: None, meta: None };
-        seen(self.send(Command::Step { session: model.id, step: Box::new(step) }).await)
+        seen(&self.send(Command::Step { session: model.id, step: Box::new(step) }).await)
     }
 
     async fn one(&mut self, deed: &Deed) -> Result<Seen, TestCaseError> {
@@ -204,7 +219,7 @@ impl Run {
             Deed::Finish { .. } => self.finish(model).await?,
             Deed::Verify { .. } => self.verify(model).await?,
             Deed::Close { .. } => {
-                let seen = seen(self.send(Command::Close { session: model.id }).await);
+                let seen = seen(&self.send(Command::Close { session: model.id }).await);
                 prop_assert_eq!(&seen, &Seen::Done);
                 (seen, Modelled { closed: true, over: true, ..model })
             }
@@ -249,7 +264,7 @@ impl Run {
     async fn reset(&self, mut model: Modelled, seed: Option<u64>) -> Result<(Seen, Modelled), TestCaseError> {
         let request = Reset { task: None, seed };
         let answer = self.send(Command::Reset { session: model.id, request, key: None }).await;
-        let seen = seen_ref(&answer);
+        let seen = seen(&answer);
         if model.closed {
             prop_assert_eq!(&seen, &Seen::Refused("over"));
             return Ok((seen, model));
@@ -271,7 +286,7 @@ impl Run {
             () => None,
         };
         if let Some(code) = expected {
-            prop_assert_eq!(seen_ref(&answer), Seen::Refused(code));
+            prop_assert_eq!(seen(&answer), Seen::Refused(code));
             return Ok(Seen::Refused(code));
         }
         let Ok(Answer::Forked(list)) = &answer else { panic!("a fork was refused: {answer:?}") };
@@ -291,7 +306,7 @@ impl Run {
         let request = TakeSnapshot::default();
         let answer = self.send(Command::Snapshot { session: model.id, request, key: None }).await;
         if let Some(code) = refusal(&model) {
-            prop_assert_eq!(seen_ref(&answer), Seen::Refused(code));
+            prop_assert_eq!(seen(&answer), Seen::Refused(code));
             return Ok((Seen::Refused(code), model));
         }
         let Ok(Answer::Snapshot(snapshot)) = &answer else { panic!("a snapshot was refused: {answer:?}") };
@@ -304,7 +319,7 @@ impl Run {
         let Some((snapshot, amounts)) = model.snapshots.get(which).cloned() else { return Ok((Seen::Done, model)) };
         let request = Restore { snapshot };
         let answer = self.send(Command::Restore { session: model.id, request, key: None }).await;
-        let seen = seen_ref(&answer);
+        let seen = seen(&answer);
         if model.closed {
             prop_assert_eq!(&seen, &Seen::Refused("over"));
             return Ok((seen, model));
@@ -318,7 +333,7 @@ impl Run {
     async fn finish(&self, mut model: Modelled) -> Result<(Seen, Modelled), TestCaseError> {
         let request = Finish { reason: FinishReason::GaveUp, episode: Some(model.episode) };
         let answer = self.send(Command::Finish { session: model.id, request }).await;
-        let seen = seen_ref(&answer);
+        let seen = seen(&answer);
         if model.closed {
             prop_assert_eq!(&seen, &Seen::Refused("over"));
         } else if !model.over {
@@ -333,7 +348,7 @@ impl Run {
 
     async fn verify(&self, mut model: Modelled) -> Result<(Seen, Modelled), TestCaseError> {
         let answer = self.send(Command::Verify { session: model.id, request: Verify::default() }).await;
-        let seen = seen_ref(&answer);
+        let seen = seen(&answer);
         if model.closed && !model.judged {
             prop_assert_eq!(&seen, &Seen::Refused("over"));
             return Ok((seen, model));
@@ -380,11 +395,7 @@ fn add(amount: i64) -> Action {
     Action::Tool { tool: "add".to_owned(), arguments }
 }
 
-fn seen(answer: Result<Answer, SessionError>) -> Seen {
-    seen_ref(&answer)
-}
-
-fn seen_ref(answer: &Result<Answer, SessionError>) -> Seen {
+fn seen(answer: &Result<Answer, SessionError>) -> Seen {
     match answer {
         Ok(Answer::Stepped(step)) => Seen::Step {
             seq: step.seq,
@@ -418,7 +429,8 @@ fn seen_opened(opened: &Opened) -> Seen {
 
 /// Runs each case in a world where nothing happens and in one with mishaps, and compares what was seen.
 fn compare(cases: u32, record: RecordMode, on_postgres: bool) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let cases = std::env::var("PALESTRA_MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&deeds(), |deeds| {
