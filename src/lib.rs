@@ -10,6 +10,7 @@ pub mod command;
 pub mod environment;
 pub mod http;
 pub mod session;
+pub mod stats;
 pub mod store;
 pub mod telemetry;
 pub mod verifier;

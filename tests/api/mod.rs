@@ -1,0 +1,3 @@
+//! The API over real sockets, one module per part of it.
+
+mod stream_cut;
