@@ -253,11 +253,11 @@ impl Config {
             Some(named) => named.as_path(),
             None => Path::new(FILE),
         };
-        let config: Self = Figment::from(Serialized::defaults(Self::default()))
-            .merge(Toml::file_exact(file))
-            .merge(Serialized::defaults(arguments))
-            .extract()
-            .map_err(Box::new)?;
+        let mut settings = Figment::from(Serialized::defaults(Self::default()));
+        if file.exists() {
+            settings = settings.merge(Toml::file_exact(file));
+        }
+        let config: Self = settings.merge(Serialized::defaults(arguments)).extract().map_err(Box::new)?;
         config.check()?;
         Ok(config)
     }
