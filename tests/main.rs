@@ -2,5 +2,7 @@
 #![cfg(test)]
 #![allow(unreachable_pub, reason = "nothing in a test binary is reachable from outside")]
 
+mod api;
 mod session;
 mod support;
+mod tidy;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// Lines beyond which a file is mentioned; a long table is better than shredded code, so it does not fail.
 const FILE_LINES: usize = 400;
 /// What a statement of SQL begins with, as it stands in a string.
-const SQL: &[&str] = &["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "CREATE TABLE ", "BEGIN IMMEDIATE", "PRAGMA "];
+const SQL: &[&str] =
+    &["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "CREATE TABLE ", "BEGIN IMMEDIATE", "PRAGMA "];
 /// Words by which a file says nothing of what it holds.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "common", "manager", "base", "misc"];
 
@@ -89,7 +90,15 @@ fn only_the_store_contains_sql() {
 #[test]
 fn environments_and_verifiers_are_leaves() {
     let sources = sources(&["src/environment", "src/verifier"]);
-    let words = ["crate::store", "crate::http", "crate::session", "crate::app", "crate::auth", "crate::catalog", "super::super::store"];
+    let words = [
+        "crate::store",
+        "crate::http",
+        "crate::session",
+        "crate::app",
+        "crate::auth",
+        "crate::catalog",
+        "super::super::store",
+    ];
     // A kind of the dataset family is made from what was published; it takes the definition as plain data.
     assert_none(&offenders(&sources, &[], &words), "environments and verifiers get what they need as arguments");
 }

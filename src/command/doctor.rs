@@ -5,16 +5,24 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::Args;
 use comfy_table::{Table, presets};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::failure::Failure;
-use crate::config::Config;
+use crate::config::{Config, ConfigArguments};
 use crate::store::{self, Target};
 
 /// How long one check may take, in milliseconds.
 const CHECK_TIMEOUT_MS: u64 = 10_000;
+
+/// Which settings to check: those of `serve`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+}
 
 /// What one check found.
 struct Finding {
@@ -87,7 +95,8 @@ const PROGRAMS: &[Program] = &[
 ///
 /// # Errors
 /// When something is broken that the server needs.
-pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Failure> {
+pub async fn doctor(arguments: &DoctorArguments, output: &mut impl Write) -> Result<(), Failure> {
+    let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
     let mut findings = vec![
         Finding::required("data folder", data_folder(&config.data)),
         Finding::required("embedded store", within(embedded_store()).await),

@@ -1,10 +1,14 @@
-//! The commands of the command line, one file each.
+//! The commands of the program, one file each.
 
 pub mod doctor;
 pub mod environments;
-pub mod failure;
 pub mod keys;
-mod player;
+pub mod openapi;
 pub mod publish;
 pub mod run;
-pub mod target;
+pub mod serve;
+
+mod failure;
+mod player;
+mod target;
+mod terminal;

@@ -64,8 +64,7 @@ async fn scenario(stream: &Stream, run: RunId) {
 /// Everything that the server kept of a run, without what differs between any two runs: ids, times and timings.
 async fn record(client: &Client, run: RunId) -> Value {
     let sessions = client.sessions(&SessionQuery { run: Some(run), ..SessionQuery::default() }).await.unwrap().data;
-    let mut episodes =
-        client.episodes(&EpisodeQuery { run: Some(run), ..EpisodeQuery::default() }).await.unwrap().data;
+    let mut episodes = client.episodes(&EpisodeQuery { run: Some(run), ..EpisodeQuery::default() }).await.unwrap().data;
     episodes.reverse();
     let mut trajectories = Vec::new();
     for episode in &episodes {
@@ -74,8 +73,16 @@ async fn record(client: &Client, run: RunId) -> Value {
             .steps
             .iter()
             .map(|step| {
-                json!([step.seq, step.action, step.answer.observation, step.answer.messages, step.answer.reward,
-                    step.answer.terminated, step.answer.truncated, step.answer.stop_reason])
+                json!([
+                    step.seq,
+                    step.action,
+                    step.answer.observation,
+                    step.answer.messages,
+                    step.answer.reward,
+                    step.answer.terminated,
+                    step.answer.truncated,
+                    step.answer.stop_reason
+                ])
             })
             .collect();
         let verdict = episode.verdict.as_ref().map(|verdict| json!([verdict.status, verdict.score, verdict.state]));

@@ -1,0 +1,330 @@
+//! The application: its parts, how they start, and how they stop.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use palestra_protocol::action::Action;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::auth::{Auth, RootSecret, SecretError};
+use crate::catalog::{Catalog, CatalogError};
+use crate::clock::Clock;
+use crate::config::{Config, ConfigError};
+use crate::environment::EnvironmentKind;
+use crate::environment::registry::{self, BuiltinSettings};
+use crate::http;
+use crate::session::{Parts, SessionError, Sessions};
+use crate::store::row::NodeRow;
+use crate::store::{self, Store, StoreError, Target};
+use crate::telemetry::{self, TelemetryError};
+
+/// Bytes of a node's name.
+const NODE_BYTES_MAX: usize = 200;
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data folder cannot be used.
+    #[error("the data folder {} cannot be used: {source}", path.display())]
+    Data {
+        /// Which folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process works in the data folder.
+    #[error("another palestra works in the data folder {}: stop it, or choose another folder with --data", .0.display())]
+    Locked(PathBuf),
+    /// The node's name is none.
+    #[error("{} holds no node name: remove the file to get a new one", .0.display())]
+    Node(PathBuf),
+    /// The root secret cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An environment is broken.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The engine cannot start.
+    #[error("the engine cannot start: {0}")]
+    Sessions(#[from] SessionError),
+    /// Log or metrics cannot be set up.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+}
+
+/// The parts of a running server. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    store: Arc<dyn Store>,
+    catalog: Catalog,
+    sessions: Sessions,
+    auth: Auth,
+    clock: Clock,
+    metrics: PrometheusHandle,
+    streams: Arc<Semaphore>,
+    shutdown: CancellationToken,
+    background: CancellationToken,
+    tracker: TaskTracker,
+    /// Held as long as the server lives, so that no other process works in the same folder.
+    _folder: Option<File>,
+}
+
+impl App {
+    /// Opens the store of a configuration and starts everything on it.
+    ///
+    /// # Errors
+    /// When something that the server needs is not there, or belongs to another process.
+    pub async fn open(config: Config) -> Result<Self, StartError> {
+        config.check()?;
+        let folder = lock_folder(&config.data)?;
+        let root = match &config.secret {
+            Some(secret) => RootSecret::from_text(secret.reveal()),
+            None => RootSecret::load_or_create(&config.data.join("secret"))?,
+        };
+        let node = NodeRow { id: node_name(&config.data.join("node"))?, incarnation: Uuid::now_v7().to_string() };
+        let store = open_store(&config).await?;
+        store.claim_node(&node).await?;
+        let kinds = builtin_kinds(&config);
+        Self::assemble(config, store, kinds, node, &root, Clock::System, Some(folder)).await
+    }
+
+    /// Starts everything on a store that is open, with a clock of choice.
+    ///
+    /// # Errors
+    /// When an environment is broken or the store fails.
+    pub async fn assemble(
+        config: Config,
+        store: Arc<dyn Store>,
+        kinds: Vec<Arc<dyn EnvironmentKind>>,
+        node: NodeRow,
+        root: &RootSecret,
+        clock: Clock,
+        folder: Option<File>,
+    ) -> Result<Self, StartError> {
+        let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
+        let catalog = Catalog::new(Arc::clone(&store), kinds)?;
+        let sessions = Sessions::start(Parts {
+            store: Arc::clone(&store),
+            catalog: catalog.clone(),
+            node,
+            settings: config.session_settings(),
+            data: config.data.clone(),
+            cancel: background.clone(),
+            tracker: tracker.clone(),
+            clock: clock.clone(),
+        })
+        .await?;
+        let admin_key = config.admin_key.as_ref().map(crate::config::Secret::reveal);
+        let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
+        let metrics = telemetry::metrics()?;
+        let streams = Arc::new(Semaphore::new(config.streams_max.min(Semaphore::MAX_PERMITS)));
+        Ok(Self(Arc::new(Inner {
+            config,
+            store,
+            catalog,
+            sessions,
+            auth,
+            clock,
+            metrics,
+            streams,
+            shutdown,
+            background,
+            tracker,
+            _folder: folder,
+        })))
+    }
+
+    /// What was set.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Where everything is kept.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    /// Which environments there are.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    /// Who may call.
+    #[must_use]
+    pub fn auth(&self) -> &Auth {
+        &self.0.auth
+    }
+
+    /// What time it is.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn metrics(&self) -> &PrometheusHandle {
+        &self.0.metrics
+    }
+
+    /// Room for open streams.
+    #[must_use]
+    pub fn streams(&self) -> &Arc<Semaphore> {
+        &self.0.streams
+    }
+
+    /// Cancelled once: ends the listener, sockets and event streams.
+    #[must_use]
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.0.shutdown
+    }
+
+    /// Holds every task of the server.
+    #[must_use]
+    pub fn tracker(&self) -> &TaskTracker {
+        &self.0.tracker
+    }
+
+    /// What solves a task of a built-in environment; for the words that greet a new user.
+    pub async fn first_solution(&self, environment: &str, task: &str) -> Option<Action> {
+        let entry = self.0.catalog.resolve(crate::auth::DEFAULT_TENANT, environment).await.ok()?;
+        let task = self.0.catalog.task_of_id(&entry, task).await.ok()?;
+        entry.kind.oracle(&task)?.into_iter().next()
+    }
+
+    /// Finishes what runs, records it, and closes the store. Takes at most `drain_ms` for each of the two.
+    pub async fn close(&self) {
+        self.0.shutdown.cancel();
+        let patience = Duration::from_millis(self.0.config.drain_ms);
+        if tokio::time::timeout(patience, self.0.sessions.drain()).await.is_err() {
+            tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
+        }
+        self.0.background.cancel();
+        self.0.tracker.close();
+        if tokio::time::timeout(patience, self.0.tracker.wait()).await.is_err() {
+            tracing::warn!(tasks = self.0.tracker.len(), "tasks were still running when the server stopped");
+        }
+        self.0.store.close().await;
+    }
+}
+
+/// Answers on `listener` until `shutdown` is cancelled, then ends sockets and event streams, finishes what runs and closes.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
+    let stop = app.shutdown().clone();
+    let router = http::router(app.clone());
+    let connections = http::listen(listener, router, stop.clone());
+    let patience = Duration::from_millis(app.config().drain_ms);
+    let deadline = async {
+        stop.cancelled().await;
+        tokio::time::sleep(patience).await;
+    };
+    let served = tokio::select! {
+        served = connections => served,
+        () = deadline => {
+            tracing::warn!(drain_ms = app.config().drain_ms, "connections were still open when the server stopped");
+            Ok(())
+        }
+    };
+    app.close().await;
+    served
+}
+
+/// The store that a configuration names.
+async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
+    let target = match &config.database_url {
+        Some(url) => Target::Postgres(url.reveal().to_owned()),
+        None => Target::Sqlite(config.data.join("palestra.db")),
+    };
+    store::open(&target).await
+}
+
+/// The environments that are built in.
+fn builtin_kinds(config: &Config) -> Vec<Arc<dyn EnvironmentKind>> {
+    registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() })
+}
+
+fn lock_folder(folder: &Path) -> Result<File, StartError> {
+    let fail = |source| StartError::Data { path: folder.to_owned(), source };
+    fs::create_dir_all(folder).map_err(fail)?;
+    let path = folder.join("lock");
+    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StartError::Locked(folder.to_owned())),
+        Err(TryLockError::Error(source)) => Err(StartError::Data { path, source }),
+    }
+}
+
+/// The name of this node, made on the first start and kept since.
+fn node_name(path: &Path) -> Result<String, StartError> {
+    let fail = |source| StartError::Data { path: path.to_owned(), source };
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let name = text.trim();
+            let sane =
+                !name.is_empty() && name.len() <= NODE_BYTES_MAX && name.bytes().all(|byte| byte.is_ascii_graphic());
+            if sane { Ok(name.to_owned()) } else { Err(StartError::Node(path.to_owned())) }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = Uuid::now_v7().to_string();
+            let draft = path.with_extension("new");
+            fs::write(&draft, &name).map_err(fail)?;
+            fs::rename(&draft, path).map_err(fail)?;
+            Ok(name)
+        }
+        Err(error) => Err(fail(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_lent_to_one_process_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock_folder(folder.path()).unwrap();
+        assert!(matches!(lock_folder(folder.path()), Err(StartError::Locked(_))));
+        drop(held);
+        assert!(lock_folder(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_node_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node");
+        let name = node_name(&path).unwrap();
+        assert_eq!(node_name(&path).unwrap(), name);
+        fs::write(&path, "two words").unwrap();
+        assert!(matches!(node_name(&path), Err(StartError::Node(_))));
+    }
+}

@@ -1,0 +1,210 @@
+//! Who is calling: API keys, session tokens, and what each may do.
+
+mod cache;
+mod key;
+mod principal;
+mod secret;
+mod token;
+
+use std::sync::Arc;
+
+use palestra_protocol::id::SessionId;
+use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
+use palestra_protocol::time::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::clock::Clock;
+use crate::session::Tenant;
+use crate::store::row::{KeyRow, PageRequest};
+use crate::store::{Store, StoreError};
+use cache::Cache;
+use key::KeySecret;
+pub use principal::{Grant, Principal};
+pub use secret::{RootSecret, SecretError};
+use token::Tokens;
+
+/// The tenant that everything belongs to until another is made.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// Why a caller was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// No credential came along.
+    #[error("send a credential as `Authorization: Bearer <key>`")]
+    Missing,
+    /// The credential is none, or is none any more. Which of these is not told.
+    #[error("the credential is unknown, expired or revoked")]
+    Refused,
+    /// The key lacks a scope.
+    #[error("this needs a key with the scope {}", .0.as_str())]
+    Scope(Scope),
+    /// A session's token was used for something that only keys may do.
+    #[error("a session's token may step and read observations, and nothing else")]
+    TokenTooNarrow,
+    /// A session's token was used for another session.
+    #[error("the token is for another session")]
+    OtherSession,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Tells who is calling, and makes and revokes credentials.
+pub struct Auth {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    pepper: [u8; 32],
+    /// Digest of the key that is set from outside.
+    admin_key: Option<[u8; 32]>,
+    tokens: Tokens,
+    cache: Cache,
+}
+
+impl Auth {
+    /// Authentication against the keys of `store`. `admin_key` is always accepted as the admin of [`DEFAULT_TENANT`].
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Clock, root: &RootSecret, admin_key: Option<&str>) -> Self {
+        Self {
+            store,
+            clock,
+            pepper: root.derive("api keys"),
+            admin_key: admin_key.map(digest),
+            tokens: Tokens::new(&root.derive("session tokens")),
+            cache: Cache::default(),
+        }
+    }
+
+    /// Who sends this bearer credential.
+    ///
+    /// # Errors
+    /// When the credential is not valid now, or the store fails.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Principal, AuthError> {
+        let now = self.clock.now();
+        if let Some(secret) = KeySecret::parse(bearer) {
+            return self.authenticate_key(bearer, &secret, now).await;
+        }
+        let digest = digest(bearer);
+        if self.admin_key.as_ref().is_some_and(|expected| bool::from(expected.ct_eq(&digest))) {
+            return Ok(Principal::admin(DEFAULT_TENANT.into()));
+        }
+        self.tokens.verify(bearer, now)
+    }
+
+    async fn authenticate_key(&self, bearer: &str, secret: &KeySecret, now: Timestamp) -> Result<Principal, AuthError> {
+        let digest = digest(bearer);
+        if self.admin_key.as_ref().is_some_and(|expected| bool::from(expected.ct_eq(&digest))) {
+            return Ok(Principal::admin(DEFAULT_TENANT.into()));
+        }
+        if let Some(principal) = self.cache.get(&digest, now) {
+            return Ok(principal);
+        }
+        let watch = self.cache.watch();
+        let row = self.store.key(secret.id()).await?.ok_or(AuthError::Refused)?;
+        if !secret.matches(&row.mac, &self.pepper) || !is_valid(&row, now) {
+            return Err(AuthError::Refused);
+        }
+        let principal = Principal::of_key(&row);
+        self.cache.insert(digest, principal.clone(), now, &watch);
+        Ok(principal)
+    }
+
+    /// Whether a principal that was let in earlier would be let in now. Sockets ask this again and again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn is_still_valid(&self, principal: &Principal) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        if principal.expires_at.is_some_and(|end| end <= now) {
+            return Ok(false);
+        }
+        match principal.grant {
+            Grant::Key { id: Some(id), .. } => Ok(self.store.key(id).await?.is_some_and(|row| is_valid(&row, now))),
+            Grant::Key { id: None, .. } | Grant::Session(_) => Ok(true),
+        }
+    }
+
+    /// Makes a key. Its secret is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn create_key(&self, tenant: &str, request: CreateKey) -> Result<CreatedKey, StoreError> {
+        let secret = KeySecret::generate();
+        let mut scopes = request.scopes;
+        scopes.sort_unstable();
+        scopes.dedup();
+        let row = KeyRow {
+            id: secret.id(),
+            tenant: tenant.to_owned(),
+            name: request.name,
+            scopes,
+            mac: secret.mac(&self.pepper).to_vec(),
+            created_at: self.clock.now(),
+            expires_at: request.expires_at,
+            revoked_at: None,
+        };
+        self.store.create_key(&row).await?;
+        Ok(CreatedKey { key: public(row), secret: secret.reveal() })
+    }
+
+    /// Keys of a tenant by descending id, without their secrets.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn keys(&self, tenant: &str, page: &PageRequest) -> Result<Vec<Key>, StoreError> {
+        Ok(self.store.keys(tenant, page).await?.into_iter().map(public).collect())
+    }
+
+    /// Revokes a key; false when the tenant has none of this id. Other nodes follow within [`cache::KEPT_MS`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn revoke_key(&self, tenant: &str, id: palestra_protocol::id::KeyId) -> Result<bool, StoreError> {
+        let revoked = self.store.revoke_key(tenant, id, self.clock.now()).await?;
+        self.cache.forget(id);
+        Ok(revoked)
+    }
+
+    /// Whether the tenant has a key that can manage keys.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_admin_key(&self, tenant: &str) -> Result<bool, StoreError> {
+        const KEYS_PER_PAGE: u32 = 500;
+        let now = self.clock.now();
+        let mut before = None;
+        loop {
+            let rows = self.store.keys(tenant, &PageRequest { before, limit: KEYS_PER_PAGE }).await?;
+            if rows.iter().any(|row| row.scopes.contains(&Scope::Admin) && is_valid(row, now)) {
+                return Ok(true);
+            }
+            match rows.last() {
+                Some(last) if rows.len() == KEYS_PER_PAGE as usize => before = Some(last.id.to_string()),
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// The credential of one session, until `expires_at`. The same arguments give the same token, so a repeated answer
+    /// stays the same.
+    #[must_use]
+    pub fn session_token(&self, tenant: &Tenant, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.tokens.mint(tenant, session, expires_at)
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn is_valid(row: &KeyRow, now: Timestamp) -> bool {
+    row.revoked_at.is_none() && row.expires_at.is_none_or(|end| now < end)
+}
+
+fn public(row: KeyRow) -> Key {
+    let KeyRow { id, tenant, name, scopes, created_at, expires_at, revoked_at, mac: _ } = row;
+    Key { id, name, tenant, scopes, created_at, expires_at, revoked_at }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

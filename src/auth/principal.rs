@@ -1,0 +1,109 @@
+//! Principals: who is calling, and the one place that says what they may do to sessions.
+
+use palestra_protocol::id::{KeyId, SessionId};
+use palestra_protocol::key::{Scope, WhoAmI};
+use palestra_protocol::time::Timestamp;
+
+use super::AuthError;
+use crate::session::{Command, Tenant};
+use crate::store::row::KeyRow;
+
+/// Who is calling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Whose data is reached.
+    pub tenant: Tenant,
+    /// What may be done.
+    pub grant: Grant,
+    /// When the credential stops working by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What a credential grants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// An API key's scopes; the key that is set from outside has no id.
+    Key {
+        /// The key.
+        id: Option<KeyId>,
+        /// Its scopes.
+        scopes: Vec<Scope>,
+    },
+    /// Acting in one session.
+    Session(SessionId),
+}
+
+impl Principal {
+    /// The admin of a tenant, without a key in the store.
+    #[must_use]
+    pub fn admin(tenant: Tenant) -> Self {
+        Self { tenant, grant: Grant::Key { id: None, scopes: vec![Scope::Admin] }, expires_at: None }
+    }
+
+    pub(super) fn of_key(row: &KeyRow) -> Self {
+        Self {
+            tenant: row.tenant.as_str().into(),
+            grant: Grant::Key { id: Some(row.id), scopes: row.scopes.clone() },
+            expires_at: row.expires_at,
+        }
+    }
+
+    /// Refuses callers without a scope. `admin` implies every other.
+    ///
+    /// # Errors
+    /// When the scope is missing, or the caller has but a session's token.
+    pub fn require(&self, scope: Scope) -> Result<(), AuthError> {
+        match &self.grant {
+            Grant::Key { scopes, .. } if scopes.contains(&scope) || scopes.contains(&Scope::Admin) => Ok(()),
+            Grant::Key { .. } => Err(AuthError::Scope(scope)),
+            Grant::Session(_) => Err(AuthError::TokenTooNarrow),
+        }
+    }
+
+    /// Refuses callers who may not see what the acting side of a session sees.
+    ///
+    /// # Errors
+    /// When the key lacks the scope, or the token is for another session.
+    pub fn require_sight_of(&self, session: SessionId) -> Result<(), AuthError> {
+        match self.grant {
+            Grant::Key { .. } => self.require(Scope::Sessions),
+            Grant::Session(own) if own == session => Ok(()),
+            Grant::Session(_) => Err(AuthError::OtherSession),
+        }
+    }
+
+    /// Refuses callers who may not give a command. Every command, from a request, a batch or a socket, passes here.
+    ///
+    /// # Errors
+    /// When the key lacks a scope, or a session's token asks for more than a step in its own session.
+    pub fn require_command(&self, command: &Command) -> Result<(), AuthError> {
+        match command {
+            Command::Step { session, .. } => self.require_sight_of(*session),
+            Command::Verify { request, .. } if request.probe == Some(true) => self.require(Scope::VerifyProbe),
+            Command::Create { .. }
+            | Command::Reset { .. }
+            | Command::Finish { .. }
+            | Command::Verify { .. }
+            | Command::Fork { .. }
+            | Command::Snapshot { .. }
+            | Command::Restore { .. }
+            | Command::Close { .. } => self.require(Scope::Sessions),
+        }
+    }
+
+    /// Whether this is the acting side, which must learn neither rewards nor verdicts nor anything privileged.
+    #[must_use]
+    pub const fn is_acting_side(&self) -> bool {
+        matches!(self.grant, Grant::Session(_))
+    }
+
+    /// What the caller is told of itself.
+    #[must_use]
+    pub fn describe(&self) -> WhoAmI {
+        let (scopes, key, session) = match &self.grant {
+            Grant::Key { id, scopes } => (scopes.clone(), *id, None),
+            Grant::Session(session) => (Vec::new(), None, Some(*session)),
+        };
+        WhoAmI { tenant: self.tenant.to_string(), scopes, key, session }
+    }
+}

@@ -1,0 +1,112 @@
+//! Keys against a store that holds nothing but keys.
+
+pub(crate) mod keys_only;
+
+use palestra_protocol::session::Verify;
+use palestra_protocol::step::Step;
+
+use super::*;
+use crate::session::Command;
+use keys_only::KeysOnly;
+
+fn auth(clock: &Clock) -> Auth {
+    Auth::new(
+        Arc::new(KeysOnly::default()),
+        clock.clone(),
+        &RootSecret::from_text("root"),
+        Some("the-admin-key-of-tests"),
+    )
+}
+
+fn request(scopes: &[Scope]) -> CreateKey {
+    CreateKey { name: "test".to_owned(), scopes: scopes.to_vec(), expires_at: None }
+}
+
+#[tokio::test]
+async fn a_key_is_its_tenant_with_its_scopes() {
+    let auth = auth(&Clock::manual());
+    let created = auth.create_key("acme", request(&[Scope::Sessions, Scope::Sessions])).await.unwrap();
+    let principal = auth.authenticate(&created.secret).await.unwrap();
+    assert_eq!(&*principal.tenant, "acme");
+    assert!(principal.require(Scope::Sessions).is_ok());
+    assert!(matches!(principal.require(Scope::Admin), Err(AuthError::Scope(Scope::Admin))));
+    assert_eq!(principal.describe().scopes, [Scope::Sessions]);
+}
+
+#[tokio::test]
+async fn a_secret_of_another_key_or_server_is_refused() {
+    let clock = Clock::manual();
+    let (here, there) = (auth(&clock), auth(&clock));
+    let ours = here.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
+    let theirs = there.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
+    let mixed = format!("{}_{}", &ours.secret[..35], theirs.secret.rsplit('_').next().unwrap());
+    for credential in [theirs.secret.as_str(), &mixed, "pk_", "", "the-admin-key-of-test"] {
+        assert!(matches!(here.authenticate(credential).await, Err(AuthError::Refused)), "{credential}");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_at_once_although_it_was_cached() {
+    let auth = auth(&Clock::manual());
+    let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
+    let principal = auth.authenticate(&created.secret).await.unwrap();
+    assert!(auth.is_still_valid(&principal).await.unwrap());
+    assert!(!auth.revoke_key("other", created.key.id).await.unwrap());
+    assert!(auth.authenticate(&created.secret).await.is_ok());
+    assert!(auth.revoke_key("acme", created.key.id).await.unwrap());
+    assert!(matches!(auth.authenticate(&created.secret).await, Err(AuthError::Refused)));
+    assert!(!auth.is_still_valid(&principal).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_key_ends_when_it_says_although_it_was_cached() {
+    let clock = Clock::manual();
+    let auth = auth(&clock);
+    let expires_at = Some(clock.now().plus_ms(1_000));
+    let created = auth.create_key("acme", CreateKey { expires_at, ..request(&[Scope::Sessions]) }).await.unwrap();
+    let principal = auth.authenticate(&created.secret).await.unwrap();
+    clock.advance_ms(1_000);
+    assert!(matches!(auth.authenticate(&created.secret).await, Err(AuthError::Refused)));
+    assert!(!auth.is_still_valid(&principal).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_key_from_outside_is_admin_of_the_default_tenant() {
+    let auth = auth(&Clock::manual());
+    let principal = auth.authenticate("the-admin-key-of-tests").await.unwrap();
+    assert_eq!(&*principal.tenant, DEFAULT_TENANT);
+    assert!(Scope::ALL.iter().all(|scope| principal.require(*scope).is_ok()));
+    assert!(!auth.has_admin_key(DEFAULT_TENANT).await.unwrap());
+    auth.create_key(DEFAULT_TENANT, request(&[Scope::Admin])).await.unwrap();
+    assert!(auth.has_admin_key(DEFAULT_TENANT).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_token_steps_in_its_own_session_and_does_nothing_else() {
+    let clock = Clock::manual();
+    let auth = auth(&clock);
+    let session = SessionId::new();
+    let token = auth.session_token(&"acme".into(), session, clock.now().plus_ms(60_000)).unwrap();
+    let principal = auth.authenticate(&token).await.unwrap();
+    let step: Step = serde_json::from_str(r#"{"action":{"text":"a"}}"#).unwrap();
+    let step = |session| Command::Step { session, step: Box::new(step.clone()) };
+    assert!(principal.require_command(&step(session)).is_ok());
+    assert!(matches!(principal.require_command(&step(SessionId::new())), Err(AuthError::OtherSession)));
+    for command in [
+        Command::Close { session },
+        Command::Verify { session, request: Verify::default() },
+        Command::Fork { session, request: palestra_protocol::session::Fork::default(), key: None },
+    ] {
+        assert!(matches!(principal.require_command(&command), Err(AuthError::TokenTooNarrow)), "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn probing_needs_its_own_scope() {
+    let auth = auth(&Clock::manual());
+    let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
+    let principal = auth.authenticate(&created.secret).await.unwrap();
+    let verify = |probe| Command::Verify { session: SessionId::new(), request: Verify { wait_ms: None, probe } };
+    assert!(principal.require_command(&verify(None)).is_ok());
+    assert!(matches!(principal.require_command(&verify(Some(true))), Err(AuthError::Scope(Scope::VerifyProbe))));
+}

@@ -1,0 +1,419 @@
+//! One configuration from flags, environment variables and an optional file, checked once.
+//!
+//! A flag wins over an environment variable, that over a line of `palestra.toml`, and that over the default.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use figment::Figment;
+use figment::providers::{Format, Serialized, Toml};
+use serde::{Deserialize, Serialize};
+
+use crate::session::SessionSettings;
+
+/// The file that is read from the working folder where no other is named.
+const FILE: &str = "palestra.toml";
+/// Fewest bytes of a root secret that is given rather than made.
+const SECRET_BYTES_MIN: usize = 32;
+/// Fewest bytes of an admin key that is given rather than made.
+const ADMIN_KEY_BYTES_MIN: usize = 16;
+/// Fewest bytes that a body limit leaves for a request to be useful at all.
+const BODY_BYTES_MIN: usize = 1_024;
+
+/// Text that is never shown: debugging output says that it is there, not what it is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// One line of text per event, for people.
+    #[default]
+    Text,
+    /// One JSON object per event, for machines.
+    Json,
+}
+
+/// Everything that can be set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Address and port to listen on; port 0 lets the system choose.
+    pub listen: String,
+    /// Folder of the embedded store, the root secret and the node's identity.
+    pub data: PathBuf,
+    /// PostgreSQL to use instead of the embedded store.
+    pub database_url: Option<Secret>,
+    /// Root secret that tokens are signed from and keys are hashed with; `data/secret` where left out.
+    pub secret: Option<Secret>,
+    /// A bearer credential that is always the admin of tenant `default`.
+    pub admin_key: Option<Secret>,
+    /// Sessions in memory.
+    pub sessions_max: usize,
+    /// Milliseconds from a session's creation to its end.
+    pub session_ttl_ms: u64,
+    /// `limits.idle_ms` where neither caller nor environment names one.
+    pub idle_ms: u64,
+    /// Bytes of a request's body or a frame of the stream.
+    pub body_bytes_max: usize,
+    /// Bytes of a published definition.
+    pub publish_bytes_max: usize,
+    /// Milliseconds for a request from its head to its answer; waits for verdicts and streams are not bounded by this.
+    pub request_timeout_ms: u64,
+    /// Milliseconds for a publication to arrive and be stored.
+    pub publish_timeout_ms: u64,
+    /// Open streams (WebSocket and event streams) at once.
+    pub streams_max: usize,
+    /// Origins whose pages may call the API; none where empty.
+    pub cors_origins: Vec<String>,
+    /// Whether `/metrics` is readable without an admin key.
+    pub metrics_public: bool,
+    /// What is logged, as in `info,palestra=debug`.
+    pub log: String,
+    /// How it is logged.
+    pub log_format: LogFormat,
+    /// Milliseconds that shutdown waits for what is running.
+    pub drain_ms: u64,
+    /// Folder in which `bench/effects` leaves its marks; without one that environment does not exist.
+    pub bench_effects: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let sessions = SessionSettings::default();
+        Self {
+            listen: "127.0.0.1:7070".to_owned(),
+            data: PathBuf::from("palestra-data"),
+            database_url: None,
+            secret: None,
+            admin_key: None,
+            sessions_max: sessions.sessions_max,
+            session_ttl_ms: sessions.session_ttl_ms,
+            idle_ms: sessions.idle_ms,
+            body_bytes_max: 1 << 20,
+            publish_bytes_max: 256 << 20,
+            request_timeout_ms: 30_000,
+            publish_timeout_ms: 600_000,
+            streams_max: 10_000,
+            cors_origins: Vec::new(),
+            metrics_public: false,
+            log: "info".to_owned(),
+            log_format: LogFormat::Text,
+            drain_ms: 10_000,
+            bench_effects: None,
+        }
+    }
+}
+
+/// The flags of [`Config`], each of which is also an environment variable.
+#[derive(Debug, Clone, Default, Args, Serialize)]
+pub struct ConfigArguments {
+    /// Settings file; palestra.toml in the working folder is read where this is left out.
+    #[arg(long, env = "PALESTRA_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Address and port to listen on; port 0 lets the system choose [default: 127.0.0.1:7070].
+    #[arg(long, env = "PALESTRA_LISTEN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<String>,
+    /// Folder of the embedded store, the root secret and the node's identity [default: ./palestra-data].
+    #[arg(long, env = "PALESTRA_DATA", value_name = "FOLDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<PathBuf>,
+    /// PostgreSQL to use instead of the embedded store: postgres://user:password@host/database.
+    #[arg(long, env = "PALESTRA_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_url: Option<Secret>,
+    /// Root secret, at least 32 bytes; made and kept in the data folder where left out, required with PostgreSQL.
+    #[arg(long, env = "PALESTRA_SECRET", hide_env_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<Secret>,
+    /// A credential that is always the admin of tenant `default`, at least 16 bytes.
+    #[arg(long, env = "PALESTRA_ADMIN_KEY", hide_env_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_key: Option<Secret>,
+    /// Sessions in memory [default: 200000].
+    #[arg(long, env = "PALESTRA_SESSIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions_max: Option<usize>,
+    /// Milliseconds from a session's creation to its end [default: 86400000].
+    #[arg(long, env = "PALESTRA_SESSION_TTL_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_ttl_ms: Option<u64>,
+    /// Milliseconds without a command after which a session is parked or ended [default: 900000].
+    #[arg(long, env = "PALESTRA_IDLE_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_ms: Option<u64>,
+    /// Bytes of a request's body or a frame of the stream [default: 1048576].
+    #[arg(long, env = "PALESTRA_BODY_BYTES_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_bytes_max: Option<usize>,
+    /// Bytes of a published definition [default: 268435456].
+    #[arg(long, env = "PALESTRA_PUBLISH_BYTES_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publish_bytes_max: Option<usize>,
+    /// Milliseconds for a request from its head to its answer [default: 30000].
+    #[arg(long, env = "PALESTRA_REQUEST_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_timeout_ms: Option<u64>,
+    /// Milliseconds for a publication to arrive and be stored [default: 600000].
+    #[arg(long, env = "PALESTRA_PUBLISH_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publish_timeout_ms: Option<u64>,
+    /// Open streams (WebSocket and event streams) at once [default: 10000].
+    #[arg(long, env = "PALESTRA_STREAMS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams_max: Option<usize>,
+    /// Origins whose pages may call the API, separated by commas [default: none].
+    #[arg(long, env = "PALESTRA_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cors_origins: Option<Vec<String>>,
+    /// Whether /metrics is readable without an admin key [default: false].
+    #[arg(long, env = "PALESTRA_METRICS_PUBLIC", num_args = 0..=1, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics_public: Option<bool>,
+    /// What is logged, as in info,palestra=debug [default: info].
+    #[arg(long, env = "PALESTRA_LOG", value_name = "FILTER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<String>,
+    /// How it is logged [default: text].
+    #[arg(long, env = "PALESTRA_LOG_FORMAT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_format: Option<LogFormat>,
+    /// Milliseconds that shutdown waits for what is running [default: 10000].
+    #[arg(long, env = "PALESTRA_DRAIN_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain_ms: Option<u64>,
+    /// Folder in which bench/effects leaves its marks; without one that environment does not exist.
+    #[arg(long, env = "PALESTRA_BENCH_EFFECTS", value_name = "FOLDER", hide = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bench_effects: Option<PathBuf>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The named file is not there.
+    #[error("there is no settings file {}", .0.display())]
+    NoFile(PathBuf),
+    /// A value has the wrong type, or a key is unknown.
+    #[error("the settings cannot be read: {0}")]
+    Unreadable(#[from] Box<figment::Error>),
+    /// A value is out of its range.
+    #[error("setting {name}: {detail}")]
+    Invalid {
+        /// Which one, as in the file.
+        name: &'static str,
+        /// What is wrong and what would be right.
+        detail: String,
+    },
+}
+
+fn invalid(name: &'static str, detail: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid { name, detail: detail.into() }
+}
+
+impl Config {
+    /// The configuration that flags and environment variables, a file and the defaults make together.
+    ///
+    /// # Errors
+    /// When a value has the wrong type or range, the file has an unknown key, or a file that was named is not there.
+    pub fn load(arguments: &ConfigArguments) -> Result<Self, ConfigError> {
+        let file = match &arguments.config {
+            Some(named) if !named.is_file() => return Err(ConfigError::NoFile(named.clone())),
+            Some(named) => Some(named.as_path()),
+            // Nobody asked for this one, so it may be missing.
+            None => Some(Path::new(FILE)).filter(|path| path.is_file()),
+        };
+        let mut figment = Figment::from(Serialized::defaults(Self::default()));
+        if let Some(file) = file {
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        let config: Self = figment.merge(Serialized::defaults(arguments)).extract().map_err(Box::new)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses values that no server can run with.
+    ///
+    /// # Errors
+    /// With the first such value.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+            return Err(invalid("listen", format!("{:?} is no address with a port, as 127.0.0.1:7070", self.listen)));
+        }
+        if self.secret.as_ref().is_some_and(|secret| secret.reveal().len() < SECRET_BYTES_MIN) {
+            return Err(invalid(
+                "secret",
+                format!("needs at least {SECRET_BYTES_MIN} bytes, as `openssl rand -hex 32` gives"),
+            ));
+        }
+        if self.admin_key.as_ref().is_some_and(|key| !is_usable_key(key.reveal())) {
+            return Err(invalid("admin_key", format!("needs at least {ADMIN_KEY_BYTES_MIN} visible ASCII characters")));
+        }
+        match &self.database_url {
+            Some(url) if !url.reveal().starts_with("postgres://") && !url.reveal().starts_with("postgresql://") => {
+                return Err(invalid("database_url", "must begin with postgres://"));
+            }
+            Some(_) if self.secret.is_none() => {
+                return Err(invalid(
+                    "secret",
+                    "is required with PostgreSQL, so that every node signs alike: set PALESTRA_SECRET",
+                ));
+            }
+            _ => {}
+        }
+        if self.body_bytes_max < BODY_BYTES_MIN {
+            return Err(invalid("body_bytes_max", format!("must be at least {BODY_BYTES_MIN}")));
+        }
+        for (name, value) in [
+            ("sessions_max", self.sessions_max as u64),
+            ("session_ttl_ms", self.session_ttl_ms),
+            ("idle_ms", self.idle_ms),
+            ("publish_bytes_max", self.publish_bytes_max as u64),
+            ("request_timeout_ms", self.request_timeout_ms),
+            ("publish_timeout_ms", self.publish_timeout_ms),
+            ("streams_max", self.streams_max as u64),
+        ] {
+            if value == 0 {
+                return Err(invalid(name, "must be at least 1"));
+            }
+        }
+        if let Some(origin) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
+            return Err(invalid("cors_origins", format!("{origin:?} is no origin, as https://example.org")));
+        }
+        Ok(())
+    }
+
+    /// The part that concerns sessions.
+    #[must_use]
+    pub fn session_settings(&self) -> SessionSettings {
+        SessionSettings {
+            sessions_max: self.sessions_max,
+            session_ttl_ms: self.session_ttl_ms,
+            idle_ms: self.idle_ms,
+            ..SessionSettings::default()
+        }
+    }
+}
+
+/// Whether a key can stand in an `Authorization` header.
+fn is_usable_key(key: &str) -> bool {
+    key.len() >= ADMIN_KEY_BYTES_MIN && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether browsers could send this as `Origin`: a scheme and a host, and nothing behind them.
+fn is_origin(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, host)| {
+        matches!(scheme, "http" | "https")
+            && !host.is_empty()
+            && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        arguments: ConfigArguments,
+    }
+
+    fn load(file: &str, flags: &[&str]) -> Result<Config, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.toml");
+        std::fs::write(&path, file).unwrap();
+        let path = path.to_str().unwrap();
+        let program = Program::parse_from([&["palestra", "--config", path], flags].concat());
+        Config::load(&program.arguments)
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let config = load("drain_ms = 5\nidle_ms = 6", &["--drain-ms", "7"]).unwrap();
+        assert_eq!((config.drain_ms, config.idle_ms), (7, 6));
+        assert_eq!(config.sessions_max, Config::default().sessions_max);
+    }
+
+    #[test]
+    fn an_unknown_key_in_the_file_is_named() {
+        let error = load("lisen = \"127.0.0.1:1\"", &[]).unwrap_err().to_string();
+        assert!(error.contains("lisen"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_type_in_the_file_is_named() {
+        let error = load("drain_ms = \"soon\"", &[]).unwrap_err().to_string();
+        assert!(error.contains("drain_ms"), "{error}");
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_name_of_the_setting() {
+        for (file, name) in [
+            ("listen = \"nowhere\"", "listen"),
+            ("secret = \"short\"", "secret"),
+            ("admin_key = \"short\"", "admin_key"),
+            ("admin_key = \"with a space in the middle\"", "admin_key"),
+            ("database_url = \"mysql://x\"", "database_url"),
+            ("database_url = \"postgres://x\"", "secret"),
+            ("sessions_max = 0", "sessions_max"),
+            ("body_bytes_max = 10", "body_bytes_max"),
+            ("cors_origins = [\"*\"]", "cors_origins"),
+            ("cors_origins = [\"https://a.org/path\"]", "cors_origins"),
+        ] {
+            let error = load(file, &[]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("setting {name}: ")), "{file}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_file_that_nobody_named_may_be_missing() {
+        let program = Program::parse_from(["palestra", "--drain-ms", "7"]);
+        assert!(!Path::new(FILE).exists() && Config::load(&program.arguments).unwrap().drain_ms == 7);
+    }
+
+    #[test]
+    fn a_file_that_was_named_has_to_be_there() {
+        let program = Program::parse_from(["palestra", "--config", "/nowhere/palestra.toml"]);
+        assert!(matches!(Config::load(&program.arguments), Err(ConfigError::NoFile(_))));
+    }
+
+    #[test]
+    fn debugging_output_shows_no_secret() {
+        let config = load("", &["--secret", "0123456789abcdef0123456789abcdef"]).unwrap();
+        assert!(!format!("{config:?}").contains("0123456789"));
+    }
+}

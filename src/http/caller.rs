@@ -1,0 +1,145 @@
+//! Who may call, as types in the signatures of handlers. The guard lets nobody in without a credential; the extractors say how
+//! much of one is needed.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use palestra_protocol::id::SessionId;
+use palestra_protocol::key::Scope;
+use palestra_protocol::stream::BEARER_SUBPROTOCOL_PREFIX;
+
+use super::extract::Id;
+use super::problem::Failure;
+use crate::app::App;
+use crate::auth::{AuthError, Principal};
+use crate::telemetry::CREDENTIALS_REFUSED;
+
+/// Longest credential that is looked at.
+const CREDENTIAL_BYTES_MAX: usize = 4_096;
+
+/// Lets requests with a valid credential through, with the principal in the extensions.
+pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    match authenticate(&app, request.headers()).await {
+        Ok(principal) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(error) => {
+            if matches!(error, AuthError::Missing | AuthError::Refused) {
+                metrics::counter!(CREDENTIALS_REFUSED).increment(1);
+            }
+            Failure::from(error).into_response()
+        }
+    }
+}
+
+/// Who sends these headers.
+pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Principal, AuthError> {
+    let bearer = bearer(headers).ok_or(AuthError::Missing)?;
+    if bearer.len() > CREDENTIAL_BYTES_MAX {
+        return Err(AuthError::Refused);
+    }
+    app.auth().authenticate(bearer).await
+}
+
+/// The credential of a request: from `Authorization`, or from a subprotocol, for browsers whose sockets cannot set headers.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let (scheme, credential) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| credential.trim());
+    }
+    headers
+        .get_all(SEC_WEBSOCKET_PROTOCOL)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .find_map(|protocol| protocol.trim().strip_prefix(BEARER_SUBPROTOCOL_PREFIX))
+}
+
+fn principal(parts: &Parts) -> Result<Principal, Failure> {
+    parts.extensions.get::<Principal>().cloned().ok_or_else(|| AuthError::Missing.into())
+}
+
+/// Anybody with a valid credential, also the acting side.
+pub(super) struct Caller(pub(super) Principal);
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
+        principal(parts).map(Self)
+    }
+}
+
+macro_rules! scoped {
+    ($($(#[$doc:meta])* $name:ident: $scope:ident;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name(pub(super) Principal);
+
+        impl FromRequestParts<App> for $name {
+            type Rejection = Failure;
+
+            async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
+                let principal = principal(parts)?;
+                principal.require(Scope::$scope)?;
+                Ok(Self(principal))
+            }
+        }
+    )*};
+}
+
+scoped! {
+    /// A key that runs sessions.
+    Runner: Sessions;
+    /// A key that reads privileged state.
+    StateReader: StateRead;
+    /// A key that publishes environments.
+    Publisher: EnvironmentsWrite;
+    /// A key that manages keys.
+    Admin: Admin;
+}
+
+/// Who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.
+pub(super) struct Onlooker {
+    pub(super) principal: Principal,
+    pub(super) session: SessionId,
+}
+
+impl FromRequestParts<App> for Onlooker {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let principal = principal(parts)?;
+        let Id(session) = Id::<SessionId>::from_request_parts(parts, app).await?;
+        principal.require_sight_of(session)?;
+        Ok(Self { principal, session })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(axum::http::HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_credential_comes_from_the_header_or_a_subprotocol() {
+        for (pairs, expected) in [
+            (vec![(AUTHORIZATION, "Bearer abc")], Some("abc")),
+            (vec![(AUTHORIZATION, "bearer abc")], Some("abc")),
+            (vec![(AUTHORIZATION, "Basic abc")], None),
+            (vec![(AUTHORIZATION, "abc")], None),
+            (vec![(SEC_WEBSOCKET_PROTOCOL, "palestra.json, bearer.abc")], Some("abc")),
+            (vec![(SEC_WEBSOCKET_PROTOCOL, "palestra.json")], None),
+            (vec![(AUTHORIZATION, "Basic x"), (SEC_WEBSOCKET_PROTOCOL, "bearer.abc")], None),
+            (vec![], None),
+        ] {
+            assert_eq!(bearer(&headers(&pairs)), expected, "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The API document: generated from the handlers, completed here with what all operations share, and shown at `/docs`.
+
+use axum::Router;
+use palestra_protocol::action::{Action, Call};
+use palestra_protocol::problem::{Code, Problem};
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, ContentBuilder, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, Ref, RefOr,
+    ResponseBuilder, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+use utoipa_swagger_ui::{Config as PageConfig, SwaggerUi};
+
+use crate::app::App;
+
+const TAGS: &[(&str, &str)] = &[
+    ("environments", "What can be played, its tasks, and publishing."),
+    ("sessions", "Opening, acting, judging, forking and closing."),
+    ("batch", "Many sessions in one call."),
+    ("stream", "Many sessions over one WebSocket."),
+    ("episodes", "The record that outlives sessions."),
+    ("runs", "Owners of sessions, alive as long as their lease is renewed."),
+    ("keys", "Credentials."),
+    ("operations", "What those who run the server watch."),
+];
+
+/// Codes that every operation may answer with.
+const ALWAYS: &[Code] =
+    &[Code::Malformed, Code::NotFound, Code::RequestTimeout, Code::Internal, Code::StoreUnavailable];
+/// And those that need a credential.
+const GUARDED: &[Code] = &[Code::Unauthorized, Code::Forbidden];
+/// And those that read a body.
+const WITH_BODY: &[Code] = &[Code::TooLarge, Code::UnsupportedMediaType, Code::Invalid];
+/// And those that act on sessions, runs and episodes, or hold a stream open.
+const ON_SESSIONS: &[Code] =
+    &[Code::Conflict, Code::SessionOver, Code::SessionBusy, Code::TooManyRequests, Code::Invalid, Code::Draining];
+
+/// Adds to the generated document what all operations have in common.
+pub(super) fn finish(mut api: OpenApi) -> OpenApi {
+    api.info = InfoBuilder::new()
+        .title("Palestra")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Environments as a service: reset, step and verify over HTTP and WebSocket, for training and evaluating \
+             language-model agents. Errors are `application/problem+json` (RFC 9457) with a stable `code`; every answer \
+             carries `x-request-id`. Times are RFC 3339 in UTC, durations end in `_ms`, sizes in `_bytes`.",
+        ))
+        .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").build()))
+        .build();
+    api.tags = Some(
+        TAGS.iter().map(|(name, words)| TagBuilder::new().name(*name).description(Some(*words)).build()).collect(),
+    );
+    let components = api.components.get_or_insert_with(Components::new);
+    add_schemas(components);
+    components.security_schemes.insert(
+        "bearer".to_owned(),
+        RefOr::T(SecurityScheme::Http(
+            HttpBuilder::new()
+                .scheme(HttpAuthScheme::Bearer)
+                .description(Some("An API key, or a session's token for the calls of its acting side."))
+                .build(),
+        )),
+    );
+    for code in Code::ALL {
+        components
+            .responses
+            .entry(response_name(code.status()))
+            .or_insert_with(|| problem_response(code.status()).into());
+    }
+    for (path, item) in &mut api.paths.paths {
+        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+            complete(path, operation);
+        }
+    }
+    api
+}
+
+/// Schemas that derived ones refer to by name alone.
+fn add_schemas(components: &mut Components) {
+    let mut schemas = vec![
+        (Problem::name().into_owned(), Problem::schema()),
+        (Action::name().into_owned(), Action::schema()),
+        (Call::name().into_owned(), Call::schema()),
+    ];
+    Problem::schemas(&mut schemas);
+    for (name, schema) in schemas {
+        components.schemas.entry(name).or_insert(schema);
+    }
+}
+
+fn complete(path: &str, operation: &mut Operation) {
+    let public = operation.security.is_some();
+    if !public {
+        operation.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+    }
+    let on_sessions =
+        ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes"].iter().any(|prefix| path.starts_with(prefix));
+    let mut statuses: Vec<u16> =
+        [(true, ALWAYS), (!public, GUARDED), (operation.request_body.is_some(), WITH_BODY), (on_sessions, ON_SESSIONS)]
+            .into_iter()
+            .filter(|(applies, _)| *applies)
+            .flat_map(|(_, codes)| codes.iter().map(|code| code.status()))
+            .collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    for status in statuses {
+        let reference = Ref::from_response_name(response_name(status));
+        operation.responses.responses.entry(status.to_string()).or_insert_with(|| RefOr::Ref(reference));
+    }
+}
+
+fn response_name(status: u16) -> String {
+    format!("Problem{status}")
+}
+
+/// The answer with a status: which codes it may carry.
+fn problem_response(status: u16) -> utoipa::openapi::Response {
+    let codes: Vec<String> = Code::ALL
+        .iter()
+        .filter(|code| code.status() == status)
+        .map(|code| format!("`{}`: {}", code.as_str(), code.title()))
+        .collect();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+    let text = || Some(ObjectBuilder::new().schema_type(Type::String));
+    let mut response = ResponseBuilder::new()
+        .description(codes.join(" "))
+        .content("application/problem+json", content)
+        .header("x-request-id", HeaderBuilder::new().schema(text()).build());
+    if matches!(status, 429 | 503) {
+        response = response.header("retry-after", HeaderBuilder::new().schema(text()).build());
+    }
+    response.build()
+}
+
+/// The document and a page to try it out, without anything that has to be downloaded.
+pub(super) fn pages(api: OpenApi) -> Router<App> {
+    // The page would ask a validator on the internet otherwise.
+    let config = PageConfig::default().validator_url("none").try_it_out_enabled(true).persist_authorization(false);
+    SwaggerUi::new("/docs").url("/openapi.json", api).config(config).into()
+}

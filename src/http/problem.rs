@@ -1,0 +1,225 @@
+//! The one error of the HTTP surface: every refusal from below becomes a problem document here and nowhere else.
+
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use palestra_protocol::problem::{Code, Fault, Problem};
+
+use crate::auth::AuthError;
+use crate::catalog::CatalogError;
+use crate::environment::task::TaskError;
+use crate::session::SessionError;
+use crate::store::StoreError;
+
+/// Seconds after which a refused caller may try again.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
+/// A refusal on its way out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure(pub(crate) Box<Problem>);
+
+impl Failure {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self(Box::new(Problem::new(code, detail)))
+    }
+
+    /// There is no such thing, or it is another tenant's.
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+
+    /// One field does not fit.
+    pub(crate) fn invalid(field: &str, detail: impl Into<String>) -> Self {
+        faults(vec![Fault { field: Some(field.to_owned()), line: None, detail: detail.into() }])
+    }
+
+    pub(crate) fn code(&self) -> Code {
+        self.0.code
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let text = error.to_string();
+        let problem = |code| Problem::new(code, text.as_str());
+        match error {
+            SessionError::NotFound(_) => problem(Code::NotFound),
+            SessionError::UnknownEnvironment(_) => problem(Code::UnknownEnvironment),
+            SessionError::UnknownTask(error) => return error.into(),
+            SessionError::Invalid(errors) => return faults(errors),
+            SessionError::Conflict(_) => problem(Code::Conflict),
+            SessionError::KeyReused => problem(Code::KeyReused),
+            SessionError::StepConflict { seq } => problem(Code::StepConflict).with("seq", seq),
+            SessionError::StepAhead { expected, durable_seq } => {
+                problem(Code::StepAhead).with("expected", expected).with("durable_seq", durable_seq)
+            }
+            SessionError::WrongEpisode { current } => problem(Code::WrongEpisode).with("episode", current.to_string()),
+            SessionError::EpisodeOver => problem(Code::EpisodeOver),
+            SessionError::NotSupported(_) => problem(Code::NotSupported),
+            SessionError::Over(reason) => problem(Code::SessionOver).with("reason", reason.as_str()),
+            SessionError::Lost => problem(Code::SessionLost),
+            SessionError::Busy(_) => problem(Code::SessionBusy),
+            SessionError::Capacity(_) => problem(Code::Capacity),
+            SessionError::Draining => problem(Code::Draining),
+            SessionError::NotRecorded => problem(Code::NotRecorded),
+            // Which node it is concerns operators, not callers.
+            SessionError::Elsewhere(_) => Problem::new(Code::SessionElsewhere, "another node holds the session"),
+            SessionError::Store(error) => return error.into(),
+            SessionError::Internal(_) => return internal(&error),
+        }
+        .into()
+    }
+}
+
+impl From<TaskError> for Failure {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::UnknownSplit(_) | TaskError::OutOfRange { .. } | TaskError::BadId(_) => {
+                Self::new(Code::UnknownTask, error.to_string())
+            }
+            TaskError::BadChoice(detail) => Self::invalid("task", detail),
+            TaskError::Broken(_) => internal(&error),
+        }
+    }
+}
+
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::UnknownEnvironment(_) => Self::new(Code::UnknownEnvironment, error.to_string()),
+            CatalogError::Task(error) => error.into(),
+            CatalogError::Faults(errors) => faults(errors),
+            CatalogError::Store(error) => error.into(),
+            CatalogError::Broken(_) => internal(&error),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Exists(_) => Self::new(Code::Conflict, error.to_string()),
+            StoreError::Broken(_) | StoreError::Migration(_) => internal(&error),
+            StoreError::Fenced | StoreError::TimedOut(_) | StoreError::Engine(_) => {
+                tracing::error!(%error, "the store failed");
+                Self::new(Code::StoreUnavailable, "the store does not answer: try again")
+            }
+        }
+    }
+}
+
+impl From<AuthError> for Failure {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Missing | AuthError::Refused => Self::new(Code::Unauthorized, error.to_string()),
+            AuthError::Scope(_) | AuthError::TokenTooNarrow | AuthError::OtherSession => {
+                Self::new(Code::Forbidden, error.to_string())
+            }
+            AuthError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// What was sent has faults: one detail where there is one, a count where there are more.
+fn faults(errors: Vec<Fault>) -> Failure {
+    let detail = match errors.as_slice() {
+        [one] => match (&one.field, one.line) {
+            (Some(field), _) => format!("{field}: {}", one.detail),
+            (None, Some(line)) => format!("line {line}: {}", one.detail),
+            (None, None) => one.detail.clone(),
+        },
+        several => format!("{} faults were found", several.len()),
+    };
+    Problem::new(Code::Invalid, detail).with_errors(errors).into()
+}
+
+/// The cause goes to the log, where the request id leads to it; the caller learns nothing of the inside.
+pub(crate) fn internal(cause: &dyn std::error::Error) -> Failure {
+    tracing::error!(error = %cause, "a request failed inside");
+    Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request")
+}
+
+impl IntoResponse for Failure {
+    /// Carries the problem in the extensions: the outermost layer knows the request's id and writes the body.
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+            }
+            _ => {}
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::id::EpisodeId;
+    use palestra_protocol::session::CloseReason;
+
+    use super::*;
+
+    #[test]
+    fn every_refusal_of_the_engine_has_its_documented_code() {
+        let episode = EpisodeId::new();
+        for (error, code, status) in [
+            (SessionError::NotFound("session"), "not_found", 404),
+            (SessionError::UnknownEnvironment("a/b".to_owned()), "unknown_environment", 404),
+            (SessionError::UnknownTask(TaskError::BadId("x".to_owned())), "unknown_task", 404),
+            (SessionError::UnknownTask(TaskError::BadChoice("x".to_owned())), "invalid", 422),
+            (SessionError::UnknownTask(TaskError::Broken("x".to_owned())), "internal", 500),
+            (SessionError::Invalid(Vec::new()), "invalid", 422),
+            (SessionError::Conflict("x".to_owned()), "conflict", 409),
+            (SessionError::KeyReused, "key_reused", 422),
+            (SessionError::StepConflict { seq: 2 }, "step_conflict", 409),
+            (SessionError::StepAhead { expected: 2, durable_seq: 1 }, "step_ahead", 409),
+            (SessionError::WrongEpisode { current: episode }, "wrong_episode", 409),
+            (SessionError::EpisodeOver, "episode_over", 409),
+            (SessionError::NotSupported("x".to_owned()), "not_supported", 409),
+            (SessionError::Over(CloseReason::Deleted), "session_over", 410),
+            (SessionError::Lost, "session_lost", 410),
+            (SessionError::Busy(64), "session_busy", 429),
+            (SessionError::Capacity(1), "capacity", 503),
+            (SessionError::Draining, "draining", 503),
+            (SessionError::NotRecorded, "not_recorded", 503),
+            (SessionError::Elsewhere("node-7".to_owned()), "session_elsewhere", 503),
+            (SessionError::Store(StoreError::Fenced), "store_unavailable", 503),
+            (SessionError::Internal("line 7".to_owned()), "internal", 500),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!((failure.0.code.as_str(), failure.0.status), (code, status));
+        }
+    }
+
+    #[test]
+    fn nothing_internal_leaks() {
+        for error in [
+            SessionError::Internal("secret".to_owned()),
+            SessionError::Elsewhere("secret".to_owned()),
+            SessionError::Store(StoreError::Broken("secret".to_owned())),
+            SessionError::UnknownTask(TaskError::Broken("secret".to_owned())),
+        ] {
+            let problem = serde_json::to_string(&Failure::from(error).0).unwrap();
+            assert!(!problem.contains("secret"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_ran_ahead_learns_where_to_resend_from() {
+        let failure = Failure::from(SessionError::StepAhead { expected: 4, durable_seq: 2 });
+        assert_eq!(failure.0.extra["expected"], 4);
+        assert_eq!(failure.0.extra["durable_seq"], 2);
+    }
+}

@@ -1,0 +1,60 @@
+//! `/v1/runs`: owners of sessions, alive as long as their lease is renewed.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::IntoResponse;
+use palestra_protocol::id::RunId;
+use palestra_protocol::run::{CreateRun, Run};
+
+use super::answer::Body;
+use super::caller::Runner;
+use super::extract::{Id, Json};
+use super::problem::Failure;
+use crate::app::App;
+
+/// Start a run, or find the one that exists under the same id.
+#[utoipa::path(post, path = "/v1/runs", tag = "runs",
+    request_body(content = CreateRun, example = json!({"lease_ms": 60_000})),
+    responses((status = 201, description = "The run.", body = Run, headers(("location" = String, description = "The run.")))))]
+pub(super) async fn create_run(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Json(request): Json<CreateRun>,
+) -> Result<impl IntoResponse, Failure> {
+    let run = app.sessions().create_run(&principal.tenant, request).await?;
+    Ok((StatusCode::CREATED, [(LOCATION, format!("/v1/runs/{}", run.id))], Body(run)))
+}
+
+/// Describe a run.
+#[utoipa::path(get, path = "/v1/runs/{id}", tag = "runs", params(("id" = RunId, Path)),
+    responses((status = 200, description = "The run.", body = Run)))]
+pub(super) async fn get_run(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Id(run): Id<RunId>,
+) -> Result<Body<Run>, Failure> {
+    Ok(Body(app.sessions().run_info(&principal.tenant, run).await?))
+}
+
+/// Renew the lease of a run.
+#[utoipa::path(post, path = "/v1/runs/{id}/heartbeat", tag = "runs", params(("id" = RunId, Path)),
+    responses((status = 200, description = "The run.", body = Run)))]
+pub(super) async fn renew_run(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Id(run): Id<RunId>,
+) -> Result<Body<Run>, Failure> {
+    Ok(Body(app.sessions().heartbeat(&principal.tenant, run).await?))
+}
+
+/// End a run and close its sessions.
+#[utoipa::path(delete, path = "/v1/runs/{id}", tag = "runs", params(("id" = RunId, Path)),
+    responses((status = 200, description = "The run.", body = Run)))]
+pub(super) async fn delete_run(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Id(run): Id<RunId>,
+) -> Result<Body<Run>, Failure> {
+    Ok(Body(app.sessions().delete_run(&principal.tenant, run).await?))
+}

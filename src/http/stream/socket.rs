@@ -1,0 +1,504 @@
+//! The loop of one socket, generic over where frames come from and go to.
+//!
+//! Commands are futures. Each is polled once as soon as its frame is read, so that it takes its place in its session's queue in
+//! the order of frames, and then runs beside the others. Nothing in here grows without bound: reading stops while too much is
+//! under way, and a peer that does not read is disconnected.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Display;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message};
+use futures::future::{BoxFuture, FutureExt, poll_immediate};
+use futures::stream::{BoxStream, FuturesUnordered, SelectAll};
+use futures::{Sink, SinkExt, Stream, StreamExt};
+use palestra_protocol::episode::Event;
+use palestra_protocol::id::SessionId;
+use palestra_protocol::problem::{Code, Problem};
+use palestra_protocol::stream::StepItem;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::super::batch::outcomes;
+use super::super::perform::perform_all;
+use super::super::problem::Failure;
+use super::frame::{self, Frame, Request, Unreadable};
+use super::order::{Order, Ticket};
+use crate::session::{Answer, Command};
+use crate::telemetry::{STREAM_ENDS, STREAM_FRAMES};
+
+/// Commands that run, and frames that wait for their answer to leave; beyond either no frame is read.
+pub(super) const COMMANDS_IN_FLIGHT_MAX: usize = 1_024;
+/// Sessions that one socket follows.
+pub(super) const SUBSCRIPTIONS_MAX: usize = 1_024;
+/// Frames that are read before answers are written.
+const FRAMES_PER_TURN_MAX: usize = 64;
+/// Events that are taken before they are written.
+const EVENTS_PER_TURN_MAX: usize = 64;
+/// Milliseconds for the peer to take one message.
+const SEND_TIMEOUT_MS: u64 = 10_000;
+/// Milliseconds between pings, at each of which the credential is checked again.
+const PING_INTERVAL_MS: u64 = 20_000;
+/// Pings without any sign of life after which the peer is given up.
+const PINGS_UNANSWERED_MAX: u32 = 3;
+/// Milliseconds in which running commands are answered while the server stops.
+const WIND_DOWN_MS: u64 = 5_000;
+/// Milliseconds for the peer to take the close frame.
+const CLOSE_TIMEOUT_MS: u64 = 1_000;
+
+/// What a socket speaks to.
+pub(super) trait Engine: Clone + Send + Sync + 'static {
+    /// Runs a command; its place in the session's queue is taken at the first poll.
+    fn run(&self, command: Command) -> BoxFuture<'static, Result<Answer, Failure>>;
+
+    /// What happens in a session, after a cursor.
+    fn events(
+        &self,
+        session: SessionId,
+        after: Option<String>,
+    ) -> BoxFuture<'static, Result<BoxStream<'static, Event>, Failure>>;
+
+    /// Whether the caller's credential still holds.
+    fn is_still_valid(&self) -> BoxFuture<'static, bool>;
+}
+
+/// One socket.
+pub(super) struct Socket<E> {
+    engine: E,
+    shutdown: CancellationToken,
+    running: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// How many commands are in `running`.
+    commands: usize,
+    order: Order,
+    events: SelectAll<BoxStream<'static, Told>>,
+    subscribed: HashMap<SessionId, Subscription>,
+    subscriptions: u64,
+    outgoing: VecDeque<Message>,
+}
+
+struct Subscription {
+    number: u64,
+    end: CancellationToken,
+}
+
+/// What came of something that ran.
+enum Done {
+    Answered {
+        ticket: Ticket,
+        commands: usize,
+        answer: String,
+    },
+    Subscribed {
+        ticket: Ticket,
+        id: u64,
+        session: SessionId,
+        number: u64,
+        events: Result<BoxStream<'static, Event>, Failure>,
+    },
+    Checked {
+        valid: bool,
+    },
+}
+
+/// What a subscription tells.
+enum Told {
+    Event(Box<Event>),
+    End { session: SessionId, number: u64 },
+}
+
+/// Why a socket ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The peer left.
+    Gone,
+    /// The server stops.
+    Stopped,
+    /// The credential does not hold any more.
+    Refused,
+    /// The peer does not read.
+    Slow,
+    /// The peer shows no sign of life.
+    Silent,
+    /// A binary frame came.
+    Binary,
+    /// A frame is too large.
+    TooLarge,
+    /// What came is no WebSocket.
+    Broken,
+}
+
+impl End {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Stopped => "stopped",
+            Self::Refused => "refused",
+            Self::Slow => "slow",
+            Self::Silent => "silent",
+            Self::Binary => "binary",
+            Self::TooLarge => "too_large",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// Close code (RFC 6455, section 7.4) and reason; nothing where nobody would read it.
+    const fn farewell(self) -> Option<(u16, &'static str)> {
+        match self {
+            Self::Gone => None,
+            Self::Stopped => Some((1001, "the server is shutting down")),
+            Self::Refused => Some((1008, "the credential was revoked or has expired")),
+            Self::Slow => Some((1008, "answers are not read fast enough")),
+            Self::Silent => Some((1008, "pings are not answered")),
+            Self::Binary => Some((1003, "frames are JSON text")),
+            Self::TooLarge => Some((1009, "the frame is larger than this server reads")),
+            Self::Broken => Some((1002, "the frame cannot be read")),
+        }
+    }
+}
+
+impl<E: Engine> Socket<E> {
+    pub(super) fn new(engine: E, shutdown: CancellationToken) -> Self {
+        Self {
+            engine,
+            shutdown,
+            running: FuturesUnordered::new(),
+            commands: 0,
+            order: Order::default(),
+            events: SelectAll::new(),
+            subscribed: HashMap::new(),
+            subscriptions: 0,
+            outgoing: VecDeque::new(),
+        }
+    }
+
+    /// Answers frames until either side ends it. Commands that wait for their turn are dropped then, others finish.
+    pub(super) async fn run<K, S, X>(mut self, mut sink: K, mut stream: S)
+    where
+        K: Sink<Message> + Unpin + Send,
+        S: Stream<Item = Result<Message, X>> + Unpin + Send,
+        X: Display,
+    {
+        let end = match self.converse(&mut sink, &mut stream).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        };
+        metrics::counter!(STREAM_ENDS, "reason" => end.name()).increment(1);
+        tracing::debug!(reason = end.name(), "a socket ended");
+        let Some((code, reason)) = end.farewell() else { return };
+        let farewell = async {
+            sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+            sink.close().await
+        };
+        if !matches!(timeout(Duration::from_millis(CLOSE_TIMEOUT_MS), farewell).await, Ok(Ok(()))) {
+            tracing::debug!("the close frame was not taken");
+        }
+    }
+
+    async fn converse<K, S, X>(&mut self, sink: &mut K, stream: &mut S) -> Result<std::convert::Infallible, End>
+    where
+        K: Sink<Message> + Unpin + Send,
+        S: Stream<Item = Result<Message, X>> + Unpin + Send,
+        X: Display,
+    {
+        let interval = Duration::from_millis(PING_INTERVAL_MS);
+        let mut pings = interval_at(Instant::now() + interval, interval);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut unanswered = 0;
+        loop {
+            self.deliver(sink).await?;
+            let has_room = self.has_room();
+            tokio::select! {
+                () = self.shutdown.cancelled() => return Err(self.wind_down(sink).await),
+                Some(done) = self.running.next(), if !self.running.is_empty() => self.settle_all(done)?,
+                Some(told) = self.events.next(), if !self.events.is_empty() => self.tell_all(told),
+                message = stream.next(), if has_room => {
+                    unanswered = 0;
+                    self.read(message, stream).await?;
+                }
+                _ = pings.tick() => {
+                    // Nobody can be heard while nothing is read.
+                    unanswered = if has_room { unanswered + 1 } else { 0 };
+                    if unanswered > PINGS_UNANSWERED_MAX {
+                        return Err(End::Silent);
+                    }
+                    self.outgoing.push_back(Message::Ping(Default::default()));
+                    let check = self.engine.is_still_valid();
+                    self.running.push(check.map(|valid| Done::Checked { valid }).boxed());
+                }
+            }
+        }
+    }
+
+    /// Whether another frame may be read.
+    fn has_room(&self) -> bool {
+        self.commands < COMMANDS_IN_FLIGHT_MAX && self.order.len() < COMMANDS_IN_FLIGHT_MAX
+    }
+
+    /// Takes a message, and those that are there already behind it.
+    async fn read<S, X>(&mut self, first: Option<Result<Message, X>>, stream: &mut S) -> Result<(), End>
+    where
+        S: Stream<Item = Result<Message, X>> + Unpin + Send,
+        X: Display,
+    {
+        let mut next = Some(first);
+        let mut frames = 0;
+        while let Some(message) = next {
+            match message {
+                None | Some(Ok(Message::Close(_))) => return Err(End::Gone),
+                Some(Err(error)) => return Err(unreadable(&error)),
+                Some(Ok(Message::Binary(_))) => return Err(End::Binary),
+                Some(Ok(Message::Text(text))) => self.accept(text.as_str()).await,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            }
+            frames += 1;
+            next = if frames < FRAMES_PER_TURN_MAX && self.has_room() {
+                poll_immediate(stream.next()).await
+            } else {
+                None
+            };
+        }
+        Ok(())
+    }
+
+    async fn accept(&mut self, text: &str) {
+        metrics::counter!(STREAM_FRAMES).increment(1);
+        match frame::read(text) {
+            Err(Unreadable { id, failure }) => self.outgoing.push_back(Message::Text(refusal(id, failure).into())),
+            Ok(Frame { id, request }) => match request {
+                Request::Command(command) => self.start_command(id, command).await,
+                Request::Steps(items) => self.start_steps(id, items).await,
+                Request::Subscribe { session, after } => self.subscribe(id, session, after),
+                Request::Unsubscribe { session } => self.unsubscribe(id, session),
+            },
+        }
+    }
+
+    async fn start_command(&mut self, id: u64, command: Command) {
+        let sessions = command.session().into_iter().collect();
+        let running = self.engine.run(command);
+        self.start(sessions, 1, running.map(move |outcome| answer(id, outcome)).boxed()).await;
+    }
+
+    async fn start_steps(&mut self, id: u64, items: Vec<StepItem>) {
+        let sessions = items.iter().map(|item| item.session).collect();
+        let commands: Vec<_> = items
+            .into_iter()
+            .map(|item| {
+                let (session, step) = item.split();
+                self.engine.run(Command::Step { session, step: Box::new(step) })
+            })
+            .collect();
+        let count = commands.len();
+        let running = perform_all(commands).map(move |answers| answer(id, Ok(outcomes(answers))));
+        self.start(sessions, count, running.boxed()).await;
+    }
+
+    /// Polls once, so that places in queues are taken now, and answers at once where that is possible.
+    async fn start(&mut self, sessions: Vec<SessionId>, commands: usize, mut running: BoxFuture<'static, String>) {
+        match poll_immediate(running.as_mut()).await {
+            Some(answer) if sessions.iter().all(|session| self.order.is_clear(*session)) => {
+                self.outgoing.push_back(Message::Text(answer.into()));
+            }
+            Some(answer) => {
+                let ticket = self.order.queue(sessions);
+                self.leave(ticket, answer);
+            }
+            None => {
+                let ticket = self.order.queue(sessions);
+                self.commands += commands;
+                self.running.push(running.map(move |answer| Done::Answered { ticket, commands, answer }).boxed());
+            }
+        }
+    }
+
+    fn leave(&mut self, ticket: Ticket, answer: String) {
+        let outgoing = &mut self.outgoing;
+        self.order.answer(ticket, answer, &mut |answer| outgoing.push_back(Message::Text(answer.into())));
+    }
+
+    fn subscribe(&mut self, id: u64, session: SessionId, after: Option<String>) {
+        let ticket = self.order.queue(vec![session]);
+        if self.subscribed.len() >= SUBSCRIPTIONS_MAX && !self.subscribed.contains_key(&session) {
+            let detail = format!("a socket follows at most {SUBSCRIPTIONS_MAX} sessions");
+            self.leave(ticket, refusal(Some(id), Failure::new(Code::TooManyRequests, detail)));
+            return;
+        }
+        self.subscriptions += 1;
+        let (number, end) = (self.subscriptions, CancellationToken::new());
+        if let Some(earlier) = self.subscribed.insert(session, Subscription { number, end }) {
+            earlier.end.cancel();
+        }
+        let running = self.engine.events(session, after);
+        let done = running.map(move |events| Done::Subscribed { ticket, id, session, number, events });
+        self.running.push(done.boxed());
+    }
+
+    fn unsubscribe(&mut self, id: u64, session: SessionId) {
+        if let Some(subscription) = self.subscribed.remove(&session) {
+            subscription.end.cancel();
+        }
+        let ticket = self.order.queue(vec![session]);
+        self.leave(ticket, answer(id, Ok(json!({"session": session}))));
+    }
+
+    /// Takes in what finished, and what else is finished already.
+    fn settle_all(&mut self, first: Done) -> Result<(), End> {
+        let mut next = Some(first);
+        while let Some(done) = next {
+            self.settle(done)?;
+            next = if self.running.is_empty() { None } else { self.running.next().now_or_never().flatten() };
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, done: Done) -> Result<(), End> {
+        match done {
+            Done::Answered { ticket, commands, answer } => {
+                self.commands -= commands;
+                self.leave(ticket, answer);
+            }
+            Done::Subscribed { ticket, id, session, number, events } => {
+                let outcome = events.map(|events| self.follow(session, number, events));
+                if outcome.is_err() {
+                    self.forget(session, number);
+                }
+                self.leave(ticket, answer(id, outcome.map(|()| json!({"session": session}))));
+            }
+            Done::Checked { valid: true } => {}
+            Done::Checked { valid: false } => return Err(End::Refused),
+        }
+        Ok(())
+    }
+
+    /// Adds a stream of events, unless the subscription was given up or replaced meanwhile.
+    fn follow(&mut self, session: SessionId, number: u64, events: BoxStream<'static, Event>) {
+        let Some(subscription) = self.subscribed.get(&session).filter(|subscription| subscription.number == number)
+        else {
+            return;
+        };
+        let told = events
+            .take_until(subscription.end.clone().cancelled_owned())
+            .map(|event| Told::Event(Box::new(event)))
+            .chain(futures::stream::once(std::future::ready(Told::End { session, number })));
+        self.events.push(told.boxed());
+    }
+
+    fn forget(&mut self, session: SessionId, number: u64) {
+        if self.subscribed.get(&session).is_some_and(|subscription| subscription.number == number) {
+            self.subscribed.remove(&session);
+        }
+    }
+
+    fn tell_all(&mut self, first: Told) {
+        let mut next = Some(first);
+        let mut events = 0;
+        while let Some(told) = next {
+            match told {
+                Told::Event(event) => self.outgoing.push_back(Message::Text(encode(&EventFrame { event }).into())),
+                Told::End { session, number } => self.forget(session, number),
+            }
+            events += 1;
+            let more = events < EVENTS_PER_TURN_MAX && !self.events.is_empty();
+            next = if more { self.events.next().now_or_never().flatten() } else { None };
+        }
+    }
+
+    /// Writes what has to go out. Commands go on meanwhile, so that a slow peer holds up nobody else.
+    async fn deliver<K: Sink<Message> + Unpin + Send>(&mut self, sink: &mut K) -> Result<(), End> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.outgoing);
+        let mut sending = pin!(send(sink, batch));
+        loop {
+            tokio::select! {
+                biased;
+                sent = &mut sending => return sent,
+                Some(done) = self.running.next(), if !self.running.is_empty() => self.settle(done)?,
+            }
+        }
+    }
+
+    /// Answers what is running, as far as it gets in time, and reads nothing more.
+    async fn wind_down<K: Sink<Message> + Unpin + Send>(&mut self, sink: &mut K) -> End {
+        let patience = tokio::time::sleep(Duration::from_millis(WIND_DOWN_MS));
+        let mut patience = pin!(patience);
+        loop {
+            if let Err(end) = self.deliver(sink).await {
+                return end;
+            }
+            if self.running.is_empty() {
+                return End::Stopped;
+            }
+            tokio::select! {
+                Some(done) = self.running.next() => {
+                    if let Err(end) = self.settle_all(done) {
+                        return end;
+                    }
+                }
+                () = &mut patience => return End::Stopped,
+            }
+        }
+    }
+}
+
+/// Sends messages in order; the peer has [`SEND_TIMEOUT_MS`] to take each.
+async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>) -> Result<(), End> {
+    let patience = Duration::from_millis(SEND_TIMEOUT_MS);
+    for message in batch {
+        match timeout(patience, sink.feed(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(End::Gone),
+            Err(_) => return Err(End::Slow),
+        }
+    }
+    match timeout(patience, sink.flush()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(End::Gone),
+        Err(_) => Err(End::Slow),
+    }
+}
+
+/// What a failed read means. The library tells the size limit by its words alone.
+fn unreadable(error: &impl Display) -> End {
+    if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
+}
+
+#[derive(Serialize)]
+struct OkFrame<T> {
+    id: u64,
+    ok: T,
+}
+
+#[derive(Serialize)]
+struct ErrorFrame<'a> {
+    id: Option<u64>,
+    error: &'a Problem,
+}
+
+#[derive(Serialize)]
+struct EventFrame {
+    event: Box<Event>,
+}
+
+fn answer<T: Serialize>(id: u64, outcome: Result<T, Failure>) -> String {
+    match outcome {
+        Ok(ok) => encode(&OkFrame { id, ok }),
+        Err(failure) => refusal(Some(id), failure),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a failure ends here")]
+fn refusal(id: Option<u64>, failure: Failure) -> String {
+    encode(&ErrorFrame { id, error: &failure.0 })
+}
+
+fn encode(frame: &impl Serialize) -> String {
+    serde_json::to_string(frame).unwrap_or_else(|error| {
+        tracing::error!(%error, "a frame could not be written");
+        String::from("{\"id\":null}")
+    })
+}

@@ -1,0 +1,301 @@
+//! The whole router on a store that holds keys and nothing else: what every answer has in common.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, Request};
+use palestra_protocol::id::SessionId;
+use palestra_protocol::key::{CreateKey, Scope};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::*;
+use crate::auth::RootSecret;
+use crate::auth::tests::keys_only::KeysOnly;
+use crate::clock::Clock;
+use crate::store::row::NodeRow;
+
+const ADMIN: &str = "admin-key-for-tests";
+const SESSION: &str = "ses_0197a3c2f2a87c53b0a1d5e6f7089abc";
+
+async fn app(change: impl FnOnce(&mut Config)) -> App {
+    let mut config = Config { admin_key: Some(ADMIN.into()), ..Config::default() };
+    change(&mut config);
+    let node = NodeRow { id: "node".to_owned(), incarnation: "1".to_owned() };
+    let root = RootSecret::from_text("root");
+    App::assemble(config, Arc::new(KeysOnly::default()), Vec::new(), node, &root, Clock::manual(), None).await.unwrap()
+}
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The code of a problem that has everything a problem has.
+    fn problem(&self) -> String {
+        let problem = self.json();
+        assert_eq!(self.headers[CONTENT_TYPE], "application/problem+json");
+        assert_eq!(problem["status"], self.status);
+        assert_eq!(problem["request_id"], self.headers["x-request-id"].to_str().unwrap());
+        let code = problem["code"].as_str().unwrap();
+        assert_eq!(problem["type"], format!("/problems/{code}"));
+        assert!(!problem["detail"].as_str().unwrap().is_empty());
+        code.to_owned()
+    }
+}
+
+async fn send(app: &App, request: Request<Body>) -> Answer {
+    let response = router(app.clone()).oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 24).await.unwrap();
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body: body.to_vec() }
+}
+
+async fn call(app: &App, credential: &str, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(AUTHORIZATION, format!("Bearer {credential}"))
+        .header(CONTENT_TYPE, "application/json");
+    send(app, request.body(body.into()).unwrap()).await
+}
+
+#[tokio::test]
+async fn every_route_but_the_public_ones_needs_a_credential() {
+    let app = app(|_| {}).await;
+    let api = openapi();
+    let mut guarded = 0;
+    for (path, item) in &api.paths.paths {
+        let path = path.replace("{id}", SESSION).replace("{family}", "a").replace("{name}", "b").replace("{seq}", "1");
+        for (method, operation) in [("GET", &item.get), ("POST", &item.post), ("DELETE", &item.delete)] {
+            if operation.is_none() {
+                continue;
+            }
+            let answer = send(&app, Request::builder().method(method).uri(&path).body(Body::empty()).unwrap()).await;
+            if ["/healthz", "/readyz"].contains(&path.as_str()) {
+                assert_eq!(answer.status, 200, "{path}");
+                continue;
+            }
+            assert_eq!((answer.status, answer.problem().as_str()), (401, "unauthorized"), "{method} {path}");
+            assert_eq!(answer.headers[WWW_AUTHENTICATE], "Bearer");
+            guarded += 1;
+        }
+    }
+    assert!(guarded > 30, "{guarded}");
+}
+
+#[tokio::test]
+async fn a_session_token_reaches_its_own_session_and_nothing_else() {
+    let app = app(|_| {}).await;
+    let session: SessionId = SESSION.parse().unwrap();
+    let token = app.auth().session_token(&"default".into(), session, app.clock().now().plus_ms(60_000)).unwrap();
+    let step = r#"{"action":{"text":"a"}}"#;
+    // The stand-in engine knows no session, so whoever gets through to it reads 404.
+    assert_eq!(call(&app, &token, "POST", &format!("/v1/sessions/{SESSION}/step"), step).await.status, 404);
+    assert_eq!(call(&app, &token, "GET", &format!("/v1/sessions/{SESSION}"), "").await.status, 404);
+    let other = SessionId::new();
+    assert_eq!(call(&app, &token, "POST", &format!("/v1/sessions/{other}/step"), step).await.problem(), "forbidden");
+    for (method, path) in [
+        ("GET", "/v1/environments"),
+        ("POST", "/v1/sessions"),
+        ("GET", "/v1/sessions"),
+        ("DELETE", "/v1/sessions/S"),
+        ("POST", "/v1/sessions/S/verify"),
+        ("POST", "/v1/sessions/S/finish"),
+        ("POST", "/v1/sessions/S/fork"),
+        ("POST", "/v1/sessions/S/reset"),
+        ("GET", "/v1/sessions/S/state"),
+        ("GET", "/v1/sessions/S/diff"),
+        ("POST", "/v1/sessions/S/snapshots"),
+        ("GET", "/v1/episodes"),
+        ("GET", "/v1/keys"),
+        ("POST", "/v1/runs"),
+    ] {
+        let answer = call(&app, &token, method, &path.replace('S', SESSION), "{}").await;
+        assert_eq!(answer.problem(), "forbidden", "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_does_what_its_scopes_say() {
+    let app = app(|_| {}).await;
+    let request = CreateKey { name: "runner".to_owned(), scopes: vec![Scope::Sessions], expires_at: None };
+    let key = app.auth().create_key("default", request).await.unwrap().secret;
+    assert_eq!(call(&app, &key, "GET", "/v1/sessions", "").await.status, 200);
+    for path in ["/v1/keys", &format!("/v1/sessions/{SESSION}/state"), "/metrics"] {
+        assert_eq!(call(&app, &key, "GET", path, "").await.problem(), "forbidden", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_of_the_framework_look_like_our_own() {
+    let app = app(|config| config.body_bytes_max = 2_000).await;
+    let deep = format!("{{\"environment\":\"a/b\",\"metadata\":{}{}}}", "[".repeat(900), "]".repeat(900));
+    let long = format!("{{\"environment\":\"{}\"}}", "a".repeat(3_000));
+    for (method, path, body, code) in [
+        ("GET", "/nowhere", "", "not_found"),
+        ("GET", "/v1/nowhere", "", "not_found"),
+        ("GET", "/v1/sessions/ses_1", "", "not_found"),
+        ("GET", "/v1/sessions/%FF", "", "not_found"),
+        ("GET", "/v1/sessions/epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "", "not_found"),
+        ("PATCH", "/v1/sessions", "", "method_not_allowed"),
+        ("GET", "/v1/sessions?limit=0", "", "malformed"),
+        ("GET", "/v1/sessions?limit=x", "", "malformed"),
+        ("GET", "/v1/sessions?colour=red", "", "malformed"),
+        ("GET", "/v1/sessions?run=ses_1", "", "malformed"),
+        ("GET", "/v1/sessions?cursor=abc", "", "malformed"),
+        ("GET", "/v1/sessions?task=%00", "", "malformed"),
+        ("GET", "/v1/stream", "", "malformed"),
+        ("POST", "/v1/sessions", "{", "malformed"),
+        ("POST", "/v1/sessions", deep.as_str(), "malformed"),
+        ("POST", "/v1/sessions", long.as_str(), "too_large"),
+        ("POST", "/v1/sessions", r#"{"environment":1}"#, "invalid"),
+        ("POST", "/v1/sessions", r#"{"environment":"a/b","colour":"red"}"#, "invalid"),
+        ("POST", "/v1/keys", r#"{"name":"a\u0000b","scopes":["admin"]}"#, "invalid"),
+        ("POST", "/v1/keys", r#"{"name":"a","scopes":[]}"#, "invalid"),
+        ("POST", "/v1/keys", r#"{"name":"a","scopes":["king"]}"#, "invalid"),
+    ] {
+        let answer = call(&app, ADMIN, method, path, body.to_owned()).await;
+        assert_eq!(answer.problem(), code, "{method} {path} {body:.80}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_the_right_ones() {
+    let app = app(|_| {}).await;
+    let answer = call(&app, ADMIN, "PUT", "/v1/sessions", "").await;
+    assert_eq!(answer.problem(), "method_not_allowed");
+    let allowed = answer.headers[ALLOW].to_str().unwrap();
+    assert!(allowed.contains("GET") && allowed.contains("POST"), "{allowed}");
+}
+
+#[tokio::test]
+async fn a_content_type_that_is_not_read_is_named() {
+    let app = app(|_| {}).await;
+    let request = Request::post("/v1/sessions").header(AUTHORIZATION, format!("Bearer {ADMIN}"));
+    let request = request.header(CONTENT_TYPE, "text/plain").body(Body::from("{}")).unwrap();
+    assert_eq!(send(&app, request).await.problem(), "unsupported_media_type");
+}
+
+#[tokio::test]
+async fn a_sane_request_id_is_kept_and_others_are_replaced() {
+    let app = app(|_| {}).await;
+    for (given, kept) in [("trace-1.2_3", true), ("with space", false), ("", false), (&*"a".repeat(129), false)] {
+        let request = Request::get("/healthz").header("x-request-id", given).body(Body::empty()).unwrap();
+        let answer = send(&app, request).await;
+        assert_eq!(answer.headers["x-request-id"].to_str().unwrap() == given, kept, "{given}");
+        assert!(!answer.headers["x-request-id"].is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_without_its_words() {
+    let stack = Router::<()>::new()
+        .route("/", axum::routing::get(async || -> StatusCode { panic!("the inside") }))
+        .layer(CatchPanicLayer::custom(envelope::caught))
+        .layer(middleware::from_fn(envelope::write_problems));
+    let response = stack.oneshot(Request::get("/").body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), 500);
+    let body = axum::body::to_bytes(response.into_body(), 4_096).await.unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    assert!(text.contains("\"internal\"") && !text.contains("the inside"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_stops_is_not_ready() {
+    let app = app(|_| {}).await;
+    assert_eq!(call(&app, "", "GET", "/readyz", "").await.status, 200);
+    app.shutdown().cancel();
+    let answer = call(&app, "", "GET", "/readyz", "").await;
+    assert_eq!((answer.status, answer.problem().as_str()), (503, "draining"));
+    assert_eq!(answer.headers[RETRY_AFTER], "1");
+    assert_eq!(call(&app, "", "GET", "/healthz", "").await.status, 200);
+}
+
+#[tokio::test]
+async fn origins_are_closed_until_they_are_named() {
+    let origin = "https://example.org";
+    let preflight = || {
+        Request::options("/v1/sessions")
+            .header(ORIGIN, origin)
+            .header("access-control-request-method", "POST")
+            .body(Body::empty())
+            .unwrap()
+    };
+    let header = "access-control-allow-origin";
+    assert!(!send(&app(|_| {}).await, preflight()).await.headers.contains_key(header));
+    let open = app(|config| config.cors_origins = vec![origin.to_owned()]).await;
+    assert_eq!(send(&open, preflight()).await.headers[header], origin);
+}
+
+#[tokio::test]
+async fn keys_are_made_listed_and_revoked() {
+    let app = app(|_| {}).await;
+    let made = call(&app, ADMIN, "POST", "/v1/keys", r#"{"name":"a","scopes":["sessions"]}"#).await;
+    assert_eq!(made.status, 201);
+    let (id, secret) =
+        (made.json()["id"].as_str().unwrap().to_owned(), made.json()["secret"].as_str().unwrap().to_owned());
+    let me = call(&app, &secret, "GET", "/v1/whoami", "").await.json();
+    assert_eq!(me, json!({"tenant": "default", "scopes": ["sessions"], "key": id, "session": null}));
+    let listed = call(&app, ADMIN, "GET", "/v1/keys", "").await;
+    assert_eq!(listed.json()["data"][0]["id"], id);
+    assert!(!String::from_utf8(listed.body).unwrap().contains(&secret));
+    assert_eq!(call(&app, ADMIN, "DELETE", &format!("/v1/keys/{id}"), "").await.status, 204);
+    assert_eq!(call(&app, &secret, "GET", "/v1/whoami", "").await.problem(), "unauthorized");
+    let unknown = palestra_protocol::id::KeyId::new();
+    assert_eq!(call(&app, ADMIN, "DELETE", &format!("/v1/keys/{unknown}"), "").await.problem(), "not_found");
+}
+
+#[tokio::test]
+async fn metrics_count_routes_and_not_paths() {
+    let app = app(|config| config.metrics_public = true).await;
+    call(&app, ADMIN, "GET", &format!("/v1/sessions/{SESSION}"), "").await;
+    let text = String::from_utf8(call(&app, "", "GET", "/metrics", "").await.body).unwrap();
+    assert!(text.contains("route=\"/v1/sessions/{id}\""), "{text}");
+    assert!(!text.contains(SESSION));
+}
+
+#[tokio::test]
+async fn the_documentation_needs_nothing_from_elsewhere() {
+    let app = app(|_| {}).await;
+    let page = call(&app, "", "GET", "/docs/", "").await;
+    assert_eq!(page.status, 200);
+    assert!(!String::from_utf8(page.body).unwrap().contains("https://"));
+    assert_eq!(call(&app, "", "GET", "/openapi.json", "").await.json()["info"]["title"], "Palestra");
+}
+
+#[test]
+fn the_committed_api_document_is_the_generated_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/openapi.json");
+    let generated = format!("{}\n", openapi().to_pretty_json().unwrap());
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::write(path, &generated).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == generated, "openapi/openapi.json is out of date: run the test again with UPDATE_OPENAPI=1");
+}
+
+#[test]
+fn every_reference_of_the_api_document_leads_somewhere() {
+    fn check(value: &Value, root: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    assert!(root.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+                fields.values().for_each(|value| check(value, root));
+            }
+            Value::Array(values) => values.iter().for_each(|value| check(value, root)),
+            _ => {}
+        }
+    }
+    let root = serde_json::to_value(openapi()).unwrap();
+    check(&root, &root);
+}

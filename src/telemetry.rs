@@ -1,0 +1,94 @@
+//! What the server tells of itself: the log, and every metric by name.
+
+use std::sync::OnceLock;
+
+use metrics::Unit;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::config::{Config, LogFormat};
+
+/// Requests that were answered, by `method`, `route` and `status`.
+pub const HTTP_REQUESTS: &str = "palestra_http_requests_total";
+/// Seconds from a request's head to its answer's head, by `method` and `route`.
+pub const HTTP_SECONDS: &str = "palestra_http_request_seconds";
+/// Sessions in memory.
+pub const SESSIONS_LIVE: &str = "palestra_sessions_live";
+/// Open sockets of `/v1/stream`.
+pub const STREAM_SOCKETS: &str = "palestra_stream_sockets";
+/// Frames that came in over sockets.
+pub const STREAM_FRAMES: &str = "palestra_stream_frames_total";
+/// Sockets that ended, by `reason`.
+pub const STREAM_ENDS: &str = "palestra_stream_ends_total";
+/// Commands that were answered, by `operation` and `code` (`ok`, or the problem's).
+pub const COMMANDS: &str = "palestra_commands_total";
+/// Credentials that were refused.
+pub const CREDENTIALS_REFUSED: &str = "palestra_credentials_refused_total";
+
+/// Upper bounds of the latency histogram's buckets, in seconds.
+const SECONDS_BUCKETS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+/// A filter for the log that cannot be read, or metrics that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The filter.
+    #[error("setting log: {0}")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    /// The metrics.
+    #[error("the metrics cannot be set up: {0}")]
+    Metrics(String),
+}
+
+/// Sends the log to standard error. A log that was set up earlier in this process stays.
+///
+/// # Errors
+/// When the filter cannot be read.
+pub fn start_log(config: &Config) -> Result<(), TelemetryError> {
+    let filter = EnvFilter::try_new(&config.log)?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let already_set_up = match config.log_format {
+        LogFormat::Text => {
+            registry.with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr)).try_init().is_err()
+        }
+        LogFormat::Json => {
+            registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init().is_err()
+        }
+    };
+    if already_set_up {
+        tracing::debug!("the log was set up earlier");
+    }
+    Ok(())
+}
+
+/// The metrics of this process: they are made once, and every server in it counts into them.
+///
+/// # Errors
+/// When another recorder holds the place.
+pub fn metrics() -> Result<PrometheusHandle, TelemetryError> {
+    static HANDLE: OnceLock<Result<PrometheusHandle, String>> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let handle = PrometheusBuilder::new()
+                .set_buckets(&SECONDS_BUCKETS)
+                .and_then(PrometheusBuilder::install_recorder)
+                .map_err(|error| error.to_string())?;
+            describe();
+            Ok(handle)
+        })
+        .clone()
+        .map_err(TelemetryError::Metrics)
+}
+
+fn describe() {
+    metrics::describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests that were answered.");
+    metrics::describe_histogram!(HTTP_SECONDS, Unit::Seconds, "Time from a request's head to its answer's head.");
+    metrics::describe_gauge!(SESSIONS_LIVE, Unit::Count, "Sessions in memory.");
+    metrics::describe_gauge!(STREAM_SOCKETS, Unit::Count, "Open sockets of the stream.");
+    metrics::describe_counter!(STREAM_FRAMES, Unit::Count, "Frames that came in over sockets.");
+    metrics::describe_counter!(STREAM_ENDS, Unit::Count, "Sockets that ended.");
+    metrics::describe_counter!(COMMANDS, Unit::Count, "Commands that were answered.");
+    metrics::describe_counter!(CREDENTIALS_REFUSED, Unit::Count, "Credentials that were refused.");
+}

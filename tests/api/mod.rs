@@ -1,0 +1,3 @@
+//! Tests over a real port.
+
+mod stream_cut;
