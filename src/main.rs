@@ -1,6 +1,6 @@
 //! The program: arguments, providers of cryptography, then one line per command.
 
-use std::io::{stderr, stdout};
+use std::io;
 
 use clap::{Parser, Subcommand};
 use palestra::command::{doctor, environments, keys, openapi, publish, run, serve};
@@ -18,16 +18,19 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Runs the server.
     Serve(Box<serve::ServeArguments>),
-    /// Plays episodes with a policy and says how well it did.
+    /// Plays episodes with a built-in policy and prints the score with its interval.
     Run(run::RunArguments),
-    /// Makes a data set playable.
+    /// Publishes a data set.
     Publish(publish::PublishArguments),
-    /// Shows what can be played.
+    /// Lists environments, or shows one.
     Environments(environments::EnvironmentsArguments),
+    /// Makes, lists and revokes API keys.
     Keys(keys::KeysArguments),
-    /// Says what works on this machine, and what to install.
+    /// Says what works on this machine and what to install.
     Doctor(Box<doctor::DoctorArguments>),
+    /// Prints the OpenAPI document.
     Openapi(openapi::OpenapiArguments),
 }
 
@@ -36,14 +39,14 @@ async fn main() -> anyhow::Result<()> {
     // Only the first installation counts, and this is the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
+    let (output, errors) = (&mut io::stdout(), &mut io::stderr());
     match Program::parse().command {
-        Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await?,
-        Command::Run(arguments) => Box::pin(run::run(&arguments, &mut stdout())).await?,
-        Command::Publish(arguments) => Box::pin(publish::publish(&arguments, &mut stdout(), &mut stderr())).await?,
-        Command::Environments(arguments) => Box::pin(environments::environments(&arguments, &mut stdout())).await?,
-        Command::Keys(arguments) => Box::pin(keys::keys(&arguments, &mut stdout())).await?,
-        Command::Doctor(arguments) => Box::pin(doctor::doctor(&arguments, &mut stdout())).await?,
-        Command::Openapi(arguments) => openapi::run(&arguments)?,
+        Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await,
+        Command::Run(arguments) => Ok(Box::pin(run::run(&arguments, output)).await?),
+        Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
+        Command::Environments(arguments) => Ok(Box::pin(environments::environments(&arguments, output)).await?),
+        Command::Keys(arguments) => Ok(Box::pin(keys::keys(&arguments, output)).await?),
+        Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await,
+        Command::Openapi(arguments) => openapi::run(&arguments),
     }
-    Ok(())
 }

@@ -17,13 +17,6 @@ use crate::store::{self, Target};
 /// How long one check may take, in milliseconds.
 const CHECK_TIMEOUT_MS: u64 = 10_000;
 
-/// Which settings to check: those of `serve`.
-#[derive(Debug, Args)]
-pub struct DoctorArguments {
-    #[command(flatten)]
-    config: ConfigArguments,
-}
-
 /// What one check found.
 struct Finding {
     what: &'static str,
@@ -91,12 +84,27 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// Which configuration to check.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+}
+
+/// Checks this machine for the configuration that `serve` would use.
+///
+/// # Errors
+/// When the configuration is wrong, or something is broken that the server needs.
+pub async fn run(arguments: &DoctorArguments, output: &mut impl Write) -> anyhow::Result<()> {
+    let config = Config::load(&arguments.config)?;
+    Ok(doctor(&config, output).await?)
+}
+
 /// Checks this machine and writes a table.
 ///
 /// # Errors
 /// When something is broken that the server needs.
-pub async fn doctor(arguments: &DoctorArguments, output: &mut impl Write) -> Result<(), Failure> {
-    let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
+pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Failure> {
     let mut findings = vec![
         Finding::required("data folder", data_folder(&config.data)),
         Finding::required("embedded store", within(embedded_store()).await),

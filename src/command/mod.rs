@@ -2,13 +2,12 @@
 
 pub mod doctor;
 pub mod environments;
+pub mod failure;
 pub mod keys;
 pub mod openapi;
+mod player;
 pub mod publish;
 pub mod run;
 pub mod serve;
-
-mod failure;
-mod player;
-mod target;
+pub mod target;
 mod terminal;

@@ -1,3 +1,3 @@
-//! Tests over a real port.
+//! The API over real sockets, one module per part of it.
 
 mod stream_cut;

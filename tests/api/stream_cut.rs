@@ -99,7 +99,7 @@ async fn record(client: &Client, run: RunId) -> Value {
 async fn play(server: &TestServer, cuts: Vec<Cut>) -> (Value, Passed) {
     let client = server.client();
     let run = client.create_run(&CreateRun { id: None, lease_ms: LEASE_MS }).await.unwrap().id;
-    let proxy = CuttingProxy::start(server.address(), cuts).await;
+    let proxy = CuttingProxy::start(server.address().to_string(), cuts).await;
     let options = Options { backoff_ms: 1, backoff_max_ms: 10, ..Options::default() };
     let stream = Stream::connect(&proxy.url, Some(server.key()), options).await.unwrap();
     scenario(&stream, run).await;

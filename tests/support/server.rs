@@ -1,48 +1,61 @@
-//! A real server inside the test, on a port of its own and a temporary data folder.
+//! A server of its own for one test: the real application on a free port, with a temporary data folder.
+
+use std::net::SocketAddr;
 
 use palestra::app::{self, App};
-use palestra::config::Config;
+use palestra::config::{Config, Secret};
 use palestra_client::Client;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-const ADMIN_KEY: &str = "test-admin-key-0123456789";
+/// Accepted as the admin's credential.
+pub const ADMIN_KEY: &str = "an-admin-key-for-tests";
 
 pub struct TestServer {
-    app: App,
-    url: String,
+    pub app: App,
+    address: SocketAddr,
     tracker: TaskTracker,
-    _folder: TempDir,
+    _data: TempDir,
 }
 
 impl TestServer {
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let config = Config {
-            data: folder.path().join("data"),
-            admin_key: Some(ADMIN_KEY.to_owned().into()),
-            ..Config::default()
-        };
-        let app = App::open(config).await.unwrap();
-        let tracker = TaskTracker::new();
-        tracker.spawn(app::serve(app.clone(), listener));
-        Self { app, url, tracker, _folder: folder }
+        Self::start_with(|_| {}).await
     }
 
-    pub fn client(&self) -> Client {
-        Client::new(&self.url, Some(ADMIN_KEY)).unwrap()
+    /// Starts with settings that differ from the defaults.
+    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let mut config = Config {
+            data: data.path().to_owned(),
+            admin_key: Some(Secret::from(ADMIN_KEY.to_owned())),
+            bench_effects: Some(data.path().join("effects")),
+            ..Config::default()
+        };
+        change(&mut config);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let app = App::open(config).await.expect("the application opens");
+        let tracker = TaskTracker::new();
+        tracker.spawn(app::serve(app.clone(), listener));
+        Self { app, address, tracker, _data: data }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     pub fn key(&self) -> &'static str {
         ADMIN_KEY
     }
 
-    /// Host and port.
-    pub fn address(&self) -> String {
-        self.url.trim_start_matches("http://").to_owned()
+    pub fn client(&self) -> Client {
+        Client::new(&self.url(), Some(ADMIN_KEY)).expect("a client")
     }
 
     pub async fn stop(self) {
