@@ -1,6 +1,7 @@
 //! The program: arguments, providers of cryptography, then one line per command.
 
-use std::io;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use palestra::command::{doctor, environments, keys, openapi, publish, run, serve};
@@ -35,12 +36,23 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     // Only the first installation counts, and this is the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
+    match perform(Program::parse().command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to tell when standard error is closed.
+            let _ = writeln!(io::stderr(), "palestra: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn perform(command: Command) -> anyhow::Result<()> {
     let (output, errors) = (&mut io::stdout(), &mut io::stderr());
-    match Program::parse().command {
+    match command {
         Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await,
         Command::Run(arguments) => Ok(Box::pin(run::run(&arguments, output)).await?),
         Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
