@@ -1,3 +1,12 @@
-//! The API over real sockets, one module per part of it.
+//! Calls over a real port, by URL.
 
+mod batch;
+mod environments;
+mod episodes;
+mod events;
+mod keys;
+mod runs;
+mod serve;
+mod sessions;
+mod stream;
 mod stream_cut;
