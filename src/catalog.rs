@@ -1,62 +1,357 @@
-//! Stand-in until the catalog is merged.
+//! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use dashmap::DashMap;
 use palestra_protocol::environment::{Environment as Spec, Published, Task as PublicTask};
 use palestra_protocol::problem::Fault;
+use palestra_protocol::session::TaskChoice;
 use palestra_protocol::time::Timestamp;
+use rand::RngExt;
 
-use crate::environment::task::TaskError;
-use crate::environment::{EnvironmentKind, dataset};
+use crate::environment::dataset;
+use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
+use crate::environment::tool::Toolbox;
+use crate::environment::{EnvironmentKind, Tasks};
+use crate::store::row::DefinitionRow;
 use crate::store::{Store, StoreError};
 
+/// Published definitions that are kept built; beyond that, they are built again when touched.
+const PUBLISHED_KEPT_MAX: usize = 1_024;
+/// Tasks in one page of a listing.
 pub const TASKS_PER_PAGE_MAX: u64 = 1_000;
 
+/// An environment that can be played, with its tools compiled.
+pub struct Entry {
+    /// The kind.
+    pub kind: Arc<dyn EnvironmentKind>,
+    /// Its tools.
+    pub toolbox: Toolbox,
+}
+
+impl Entry {
+    fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
+        let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
+        Ok(Arc::new(Self { kind, toolbox }))
+    }
+
+    /// What the API shows.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        self.kind.spec()
+    }
+
+    /// `family/name@version`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}@{}", self.spec().name, self.spec().version)
+    }
+}
+
+/// Why the catalog refused.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
+    /// The tenant has no such environment.
     #[error("there is no environment {0:?}")]
     UnknownEnvironment(String),
+    /// The environment has no such task.
     #[error(transparent)]
     Task(#[from] TaskError),
+    /// The definition is wrong; every fault that was found.
     #[error("the definition has {} faults", .0.len())]
     Faults(Vec<Fault>),
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A definition that was accepted cannot be built.
     #[error("a definition is broken: {0}")]
     Broken(String),
 }
 
+/// Which tasks of a split are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPage {
+    /// The split.
     pub split: String,
+    /// Names a fixed permutation of the split; the natural order where left out.
     pub shuffle: Option<u64>,
+    /// The first place.
     pub offset: u64,
+    /// Most rows.
     pub limit: u64,
 }
 
+/// Every environment that can be named.
 #[derive(Clone)]
-pub struct Catalog;
+pub struct Catalog(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    builtin: HashMap<String, Arc<Entry>>,
+    /// By tenant, name and version.
+    published: DashMap<(String, String, u32), Arc<Entry>>,
+}
 
 impl Catalog {
-    pub fn new(_: Arc<dyn Store>, _: Vec<Arc<dyn EnvironmentKind>>) -> Result<Self, CatalogError> {
-        Ok(Self)
+    /// A catalog of built-in kinds, and of what the store holds.
+    ///
+    /// # Errors
+    /// When a built-in kind is broken.
+    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>) -> Result<Self, CatalogError> {
+        let mut builtin = HashMap::new();
+        for kind in kinds {
+            builtin.insert(kind.spec().name.clone(), Entry::build(kind)?);
+        }
+        Ok(Self(Arc::new(Inner { store, builtin, published: DashMap::new() })))
     }
-    pub async fn list(&self, _: &str) -> Result<Vec<Spec>, CatalogError> {
-        Ok(vec![])
+
+    /// The environment of a name, `family/name` or `family/name@version`.
+    ///
+    /// # Errors
+    /// When the tenant has none of this name and version.
+    pub async fn resolve(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
+        let unknown = || CatalogError::UnknownEnvironment(name.chars().take(200).collect());
+        let (plain, version) = match name.split_once('@') {
+            None => (name, None),
+            Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),
+        };
+        if let Some(entry) = self.0.builtin.get(plain) {
+            let fits = version.is_none_or(|version| version == entry.spec().version);
+            return if fits { Ok(Arc::clone(entry)) } else { Err(unknown()) };
+        }
+        if let Some(version) = version
+            && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))
+        {
+            return Ok(Arc::clone(&entry));
+        }
+        // A NUL cannot be stored, so nothing has such a name.
+        if plain.contains('\0') {
+            return Err(unknown());
+        }
+        let row = self.0.store.definition(tenant, plain, version).await?.ok_or_else(unknown)?;
+        self.built(&row)
     }
-    pub async fn get(&self, _: &str, name: &str) -> Result<Spec, CatalogError> {
-        Err(CatalogError::UnknownEnvironment(name.to_owned()))
+
+    fn built(&self, row: &DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
+        let key = (row.tenant.clone(), row.name.clone(), row.version);
+        if let Some(entry) = self.0.published.get(&key) {
+            return Ok(Arc::clone(&entry));
+        }
+        let definition = dataset::Definition {
+            name: &row.name,
+            version: row.version,
+            digest: &row.digest,
+            definition: &row.definition,
+            splits: &row.splits,
+        };
+        let entry = Entry::build(dataset::kind(&definition).map_err(CatalogError::Broken)?)?;
+        if self.0.published.len() >= PUBLISHED_KEPT_MAX {
+            self.0.published.clear();
+        }
+        self.0.published.insert(key, Arc::clone(&entry));
+        Ok(entry)
     }
-    pub async fn tasks(&self, _: &str, name: &str, _: &TaskPage) -> Result<Vec<PublicTask>, CatalogError> {
-        Err(CatalogError::UnknownEnvironment(name.to_owned()))
+
+    /// Every environment that the tenant can name, by name, in its newest version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list(&self, tenant: &str) -> Result<Vec<Spec>, CatalogError> {
+        let mut specs: Vec<Spec> = self.0.builtin.values().map(|entry| entry.spec().clone()).collect();
+        for row in self.0.store.definitions(tenant).await? {
+            specs.push(self.built(&row)?.spec().clone());
+        }
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(specs)
     }
+
+    /// What the API shows of one environment.
+    ///
+    /// # Errors
+    /// As [`Catalog::resolve`].
+    pub async fn get(&self, tenant: &str, name: &str) -> Result<Spec, CatalogError> {
+        Ok(self.resolve(tenant, name).await?.spec().clone())
+    }
+
+    /// A page of a split. Pages with disjoint offsets never share a task, shuffled or not.
+    ///
+    /// # Errors
+    /// When there is no such environment or split.
+    pub async fn tasks(&self, tenant: &str, name: &str, page: &TaskPage) -> Result<Vec<PublicTask>, CatalogError> {
+        let entry = self.resolve(tenant, name).await?;
+        let length = split_length(entry.spec(), &page.split)?;
+        let end = page.offset.saturating_add(page.limit.min(TASKS_PER_PAGE_MAX)).min(length);
+        let mut tasks = Vec::new();
+        for position in page.offset..end {
+            let index = page.shuffle.map_or(position, |key| permute(position, length, key));
+            tasks.push(self.task_at(&entry, &page.split, index).await?.public.clone());
+        }
+        Ok(tasks)
+    }
+
+    /// The task that a choice names; a random one of the `train` split without a choice.
+    ///
+    /// # Errors
+    /// When the choice contradicts itself or names nothing.
+    pub async fn choose(&self, entry: &Arc<Entry>, choice: Option<&TaskChoice>) -> Result<Arc<Task>, TaskOrStoreError> {
+        let nothing = TaskChoice::default();
+        let choice = choice.unwrap_or(&nothing);
+        if let Some(id) = &choice.id {
+            if choice.split.is_some() || choice.index.is_some() || choice.seed.is_some() || choice.difficulty.is_some()
+            {
+                return Err(bad("a task id excludes split, index, seed and difficulty"));
+            }
+            return self.task_of_id(entry, id).await;
+        }
+        let split = choice.split.as_deref().unwrap_or("train");
+        let length = split_length(entry.spec(), split)?;
+        if choice.index.is_some() && (choice.seed.is_some() || choice.difficulty.is_some()) {
+            return Err(bad("an index excludes seed and difficulty"));
+        }
+        if let Some(index) = choice.index {
+            return self.task_at(entry, split, index).await;
+        }
+        let seed = choice.seed.unwrap_or_else(|| rand::rng().random_range(0..=SEED_MAX));
+        if seed > SEED_MAX {
+            return Err(bad("a seed is at most 2^53 - 1"));
+        }
+        match entry.kind.tasks() {
+            Tasks::Stored(_) if choice.difficulty.is_some() => Err(bad("tasks of this environment have no difficulty")),
+            Tasks::Stored(_) if length == 0 => {
+                Err(TaskError::OutOfRange { split: split.to_owned(), length, index: 0 }.into())
+            }
+            Tasks::Stored(_) => {
+                let index = pick(&[b"task by seed", &seed.to_le_bytes()], length);
+                self.task_at(entry, split, index).await
+            }
+            Tasks::Generated(_) => {
+                let difficulty_thousandths = choice.difficulty.map(thousandths).transpose()?;
+                let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths };
+                self.task_of_id(entry, &id.to_string()).await
+            }
+        }
+    }
+
+    /// The task that an id recreates.
+    ///
+    /// # Errors
+    /// When the id names nothing here.
+    pub async fn task_of_id(&self, entry: &Arc<Entry>, id: &str) -> Result<Arc<Task>, TaskOrStoreError> {
+        let parsed: TaskId = id.parse()?;
+        let length = split_length(entry.spec(), &parsed.split)?;
+        match entry.kind.tasks() {
+            Tasks::Stored(_) if parsed.difficulty_thousandths.is_some() => Err(TaskError::BadId(id.to_owned()).into()),
+            Tasks::Stored(_) => self.task_at(entry, &parsed.split, parsed.number).await,
+            Tasks::Generated(_) => {
+                let index = parsed.difficulty_thousandths.is_none().then_some(parsed.number).filter(|n| *n < length);
+                self.generate(entry, &parsed, index).await
+            }
+        }
+    }
+
+    async fn task_at(&self, entry: &Arc<Entry>, split: &str, index: u64) -> Result<Arc<Task>, TaskOrStoreError> {
+        let length = split_length(entry.spec(), split)?;
+        let out_of_range = || TaskError::OutOfRange { split: split.to_owned(), length, index };
+        if index >= length {
+            return Err(out_of_range().into());
+        }
+        match entry.kind.tasks() {
+            Tasks::Generated(_) => self.generate(entry, &TaskId::plain(split, index), Some(index)).await,
+            Tasks::Stored(rows) => {
+                let row = self.0.store.task_row(rows.digest(), split, index).await?.ok_or_else(out_of_range)?;
+                Ok(Arc::new(rows.task(split, index, row)?))
+            }
+        }
+    }
+
+    async fn generate(
+        &self,
+        entry: &Arc<Entry>,
+        id: &TaskId,
+        index: Option<u64>,
+    ) -> Result<Arc<Task>, TaskOrStoreError> {
+        let make = {
+            let (entry, id) = (Arc::clone(entry), id.clone());
+            move || match entry.kind.tasks() {
+                Tasks::Generated(generator) => generator.generate(&id.split, id.number, id.difficulty()),
+                Tasks::Stored(_) => Err(TaskError::Broken("its tasks are stored".to_owned())),
+            }
+        };
+        let mut task = if entry.kind.heavy() {
+            tokio::task::spawn_blocking(make).await.map_err(|error| TaskError::Broken(error.to_string()))??
+        } else {
+            make()?
+        };
+        task.public.id = id.to_string();
+        task.public.index = index;
+        Ok(Arc::new(task))
+    }
+
+    /// Publishes a data set as the next version of its name; the same content again is the version that exists.
+    ///
+    /// # Errors
+    /// With every fault of the definition; nothing is stored then.
     pub async fn publish(
         &self,
-        _: &str,
-        _: dataset::Submission,
-        _: Vec<u8>,
-        _: Timestamp,
+        tenant: &str,
+        submission: dataset::Submission,
+        body: Vec<u8>,
+        now: Timestamp,
     ) -> Result<Published, CatalogError> {
-        Err(CatalogError::Faults(vec![]))
+        let parsed = tokio::task::spawn_blocking(move || dataset::parse(&submission, &body))
+            .await
+            .map_err(|error| CatalogError::Broken(error.to_string()))?
+            .map_err(CatalogError::Faults)?;
+        let splits = parsed.splits();
+        let definition = DefinitionRow {
+            tenant: tenant.to_owned(),
+            name: parsed.name,
+            version: 0,
+            digest: parsed.digest,
+            definition: parsed.definition,
+            splits,
+            created_at: now,
+        };
+        let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
+        Ok(Published { environment: self.built(&row)?.spec().clone(), created })
+    }
+}
+
+/// A task was not found, or could not be looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskOrStoreError {
+    /// There is no such task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<TaskOrStoreError> for CatalogError {
+    fn from(error: TaskOrStoreError) -> Self {
+        match error {
+            TaskOrStoreError::Task(error) => Self::Task(error),
+            TaskOrStoreError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+fn bad(words: &str) -> TaskOrStoreError {
+    TaskError::BadChoice(words.to_owned()).into()
+}
+
+fn split_length(spec: &Spec, split: &str) -> Result<u64, TaskError> {
+    spec.splits.get(split).copied().ok_or_else(|| TaskError::UnknownSplit(split.chars().take(100).collect()))
+}
+
+/// A difficulty in thousandths, the resolution of task ids.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
+fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
+    if (0.0..=1.0).contains(&difficulty) {
+        Ok((difficulty * 1000.0).round() as u16)
+    } else {
+        Err(TaskError::BadChoice("a difficulty is between 0 and 1".to_owned()))
     }
 }

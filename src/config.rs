@@ -250,14 +250,14 @@ impl Config {
     pub fn load(arguments: &ConfigArguments) -> Result<Self, ConfigError> {
         let file = match &arguments.config {
             Some(named) if !named.is_file() => return Err(ConfigError::NoFile(named.clone())),
-            Some(named) => named.as_path(),
-            None => Path::new(FILE),
+            Some(named) => Some(named.as_path()),
+            None => Some(Path::new(FILE)).filter(|file| file.is_file()),
         };
-        let config: Self = Figment::from(Serialized::defaults(Self::default()))
-            .merge(Toml::file_exact(file))
-            .merge(Serialized::defaults(arguments))
-            .extract()
-            .map_err(Box::new)?;
+        let mut settings = Figment::from(Serialized::defaults(Self::default()));
+        if let Some(file) = file {
+            settings = settings.merge(Toml::file_exact(file));
+        }
+        let config: Self = settings.merge(Serialized::defaults(arguments)).extract().map_err(Box::new)?;
         config.check()?;
         Ok(config)
     }

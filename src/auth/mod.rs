@@ -207,4 +207,4 @@ fn public(row: KeyRow) -> Key {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,7 +1,14 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod bench;
+#[cfg(test)]
+mod conformance;
 pub mod dataset;
+pub mod policy;
+pub mod puzzle;
+pub mod registry;
+pub mod spec;
 pub mod state;
 pub mod task;
 pub mod tool;
@@ -145,7 +152,7 @@ pub trait Environment: Send + Sync {
 
 /// An asynchronous place that owns things outside this process.
 #[async_trait]
-pub trait LiveEnvironment: Send {
+pub trait LiveEnvironment: Send + Sync {
     /// What is seen now; at the beginning, the first observation.
     async fn observe(&mut self) -> Result<Observation, InfraError>;
 

@@ -4,20 +4,23 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::environment::{Environment, Published, Task};
-use palestra_protocol::list::List;
+use palestra_protocol::list::{List, Page};
 use palestra_protocol::problem::Code;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
 use super::caller::{Publisher, Runner};
 use super::extract::{EnvironmentName, Query, body, media_type, parse};
+use super::page;
 use super::perform::ToolForm;
 use super::problem::Failure;
 use crate::app::App;
 use crate::catalog::{TASKS_PER_PAGE_MAX, TaskPage};
 use crate::environment::dataset::Submission;
+use crate::store::row::PageRequest;
 
 /// Tasks of a page where no limit is named.
 const TASKS_DEFAULT: u64 = 100;
@@ -34,6 +37,11 @@ pub(super) struct ListQuery {
     tag: Option<String>,
     /// Environments whose name or description contains this, whatever the case.
     q: Option<String>,
+    /// Most rows; 1,000 where left out.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
     /// In which form tools are wanted.
     #[serde(default)]
     #[param(inline, required = false)]
@@ -42,7 +50,8 @@ pub(super) struct ListQuery {
 
 impl ListQuery {
     fn wants(&self, environment: &Environment) -> bool {
-        self.family.as_ref().is_none_or(|family| environment.family == *family)
+        self.cursor.as_ref().is_none_or(|cursor| environment.name > *cursor)
+            && self.family.as_ref().is_none_or(|family| environment.family == *family)
             && self.tag.as_ref().is_none_or(|tag| environment.tags.contains(tag))
             && self.q.as_ref().map(|words| words.to_lowercase()).is_none_or(|words| {
                 environment.name.to_lowercase().contains(&words)
@@ -53,16 +62,21 @@ impl ListQuery {
 
 /// List the environments that can be played.
 #[utoipa::path(get, path = "/v1/environments", tag = "environments", params(ListQuery),
-    responses((status = 200, description = "Every environment in its newest version, by name.", body = List<Environment>)))]
+    responses((status = 200, description = "Every environment in its newest version, by name.", body = Page<Environment>)))]
 pub(super) async fn list_environments(
     State(app): State<App>,
     Runner(principal): Runner,
     Query(query): Query<ListQuery>,
-) -> Result<Body<List<Environment>>, Failure> {
+) -> Result<Body<Page<Environment>>, Failure> {
+    let limit = query.limit.unwrap_or(page::ROWS_MAX);
+    if !(1..=page::ROWS_MAX).contains(&limit) {
+        return Err(Failure::new(Code::Malformed, format!("limit is 1 to {}", page::ROWS_MAX)));
+    }
     let mut environments = app.catalog().list(&principal.tenant).await?;
     environments.retain(|environment| query.wants(environment));
     environments.iter_mut().for_each(|environment| query.tools.convert(&mut environment.tools.data));
-    Ok(Body(environments.into()))
+    let asked = PageRequest { before: query.cursor, limit: limit + 1 };
+    Ok(Body(page::page(environments, &asked, |environment| environment.name.clone())))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -88,7 +102,7 @@ pub(super) async fn get_environment(
     EnvironmentName(name): EnvironmentName,
     Query(query): Query<GetQuery>,
 ) -> Result<Body<Environment>, Failure> {
-    let name = query.version.map_or_else(|| name.clone(), |version| format!("{name}@{version}"));
+    let name = versioned(name, query.version);
     let mut environment = app.catalog().get(&principal.tenant, &name).await?;
     query.tools.convert(&mut environment.tools.data);
     Ok(Body(environment))
@@ -98,6 +112,8 @@ pub(super) async fn get_environment(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TasksQuery {
+    /// Which version; the newest where left out.
+    version: Option<u32>,
     /// Which split.
     #[serde(default = "train")]
     #[param(required = false, default = "train")]
@@ -116,6 +132,13 @@ pub(super) struct TasksQuery {
     #[serde(default)]
     #[param(inline, required = false)]
     tools: ToolForm,
+}
+
+fn versioned(name: String, version: Option<u32>) -> String {
+    match version {
+        Some(version) => format!("{name}@{version}"),
+        None => name,
+    }
 }
 
 fn train() -> String {
@@ -139,6 +162,7 @@ pub(super) async fn list_tasks(
     if !(1..=TASKS_PER_PAGE_MAX).contains(&limit) {
         return Err(Failure::new(Code::Malformed, format!("limit is 1 to {TASKS_PER_PAGE_MAX}")));
     }
+    let name = versioned(name, query.version);
     let page = TaskPage { split: query.split, shuffle: query.shuffle, offset: query.offset, limit };
     let mut tasks = app.catalog().tasks(&principal.tenant, &name, &page).await?;
     tasks.iter_mut().for_each(|task| query.tools.convert(&mut task.tools.data));
@@ -146,13 +170,13 @@ pub(super) async fn list_tasks(
 }
 
 /// What a data set is published as.
-#[derive(Debug, Default, Deserialize, IntoParams, ToSchema)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Heading {
-    /// The name behind `dataset/`, or the whole of it. Required.
+    /// `dataset/name`; may stand in the file's own header instead.
     name: Option<String>,
-    /// Which verifier judges rows that name none.
+    /// Which verifier judges rows that name none: a name, or a JSON object with name and options.
     verifier: Option<String>,
     /// System text of rows that have none.
     system: Option<String>,
@@ -163,36 +187,40 @@ pub(super) struct Heading {
 }
 
 impl Heading {
-    fn into_submission(self) -> Result<Submission, Failure> {
-        for (field, text) in [
-            ("name", &self.name),
-            ("verifier", &self.verifier),
-            ("system", &self.system),
-            ("description", &self.description),
-            ("tags", &self.tags),
-        ] {
-            let text = text.as_deref().unwrap_or_default();
-            if text.contains('\0') {
-                return Err(Failure::invalid(field, "contains a NUL"));
-            }
-            if text.len() > TEXT_BYTES_MAX {
-                return Err(Failure::invalid(field, format!("is longer than {TEXT_BYTES_MAX} bytes")));
-            }
-        }
-        let name =
-            self.name.ok_or_else(|| Failure::invalid("name", "is required: what shall the data set be called?"))?;
+    fn into_submission(self) -> Submission {
         let tags = self.tags.unwrap_or_default();
-        let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
-        Ok(Submission { name, verifier: self.verifier, system: self.system, description: self.description, tags })
+        Submission {
+            name: self.name,
+            verifier: self.verifier.map(Value::String),
+            system: self.system,
+            description: self.description,
+            tags: tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+        }
     }
+}
+
+/// Refuses what no store can hold, and what is too long to be a heading.
+fn check(submission: &Submission) -> Result<(), Failure> {
+    let texts = [("name", &submission.name), ("system", &submission.system), ("description", &submission.description)];
+    let texts = texts.into_iter().filter_map(|(field, text)| text.as_ref().map(|text| (field, text)));
+    for (field, text) in texts.chain(submission.tags.iter().map(|tag| ("tags", tag))) {
+        if text.contains('\0') {
+            return Err(Failure::invalid(field, "contains a NUL"));
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(Failure::invalid(field, format!("is longer than {TEXT_BYTES_MAX} bytes")));
+        }
+    }
+    Ok(())
 }
 
 /// A data set in one JSON document.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishJson {
-    /// What it is published as.
-    environment: Heading,
+    /// What it is published as: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
+    #[schema(value_type = serde_json::Value)]
+    environment: Submission,
     /// Its rows.
     #[schema(value_type = Vec<serde_json::Value>)]
     rows: Vec<Box<RawValue>>,
@@ -208,7 +236,7 @@ pub(super) struct PublishJson {
             (String = "application/jsonl", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n{\"prompt\":\"3+3?\",\"answer\":\"6\"}\n")),
             (String = "application/x-ndjson", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n")),
             (String = "text/plain", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n")),
-            (PublishJson = "application/json", example = json!({"environment": {"name": "sums", "verifier": "number"}, "rows": [{"prompt": "2+2?", "answer": "4"}]})),
+            (PublishJson = "application/json", example = json!({"environment": {"name": "dataset/sums", "verifier": "number"}, "rows": [{"prompt": "2+2?", "answer": "4"}]})),
         ),
         description = "The rows."),
     responses((status = 201, description = "A new version.", body = Published),
@@ -219,11 +247,11 @@ pub(super) async fn publish_environment(
     Query(heading): Query<Heading>,
     Upload(upload): Upload,
 ) -> Result<Response, Failure> {
-    let (heading, lines) = match upload {
-        Document::Lines(lines) => (heading, lines),
-        Document::Json(heading, lines) => (heading, lines),
+    let (submission, lines) = match upload {
+        Document::Lines(lines) => (heading.into_submission(), lines),
+        Document::Json(submission, lines) => (submission, lines),
     };
-    let submission = heading.into_submission()?;
+    check(&submission)?;
     let published = app.catalog().publish(&principal.tenant, submission, lines, app.clock().now()).await?;
     let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Body(published)).into_response())
@@ -234,7 +262,7 @@ pub(super) struct Upload(Document);
 
 enum Document {
     Lines(Vec<u8>),
-    Json(Heading, Vec<u8>),
+    Json(Submission, Vec<u8>),
 }
 
 impl FromRequest<App> for Upload {
@@ -283,12 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_needs_a_name_that_can_be_stored() {
-        let fault = |heading: Heading| heading.into_submission().unwrap_err().0.errors[0].field.clone();
-        assert_eq!(fault(Heading::default()).as_deref(), Some("name"));
-        let heading = Heading { name: Some("a\0b".to_owned()), ..Heading::default() };
-        assert_eq!(fault(heading).as_deref(), Some("name"));
-        let heading = Heading { name: Some("a".to_owned()), tags: Some(" x, ,y ".to_owned()), ..Heading::default() };
-        assert_eq!(heading.into_submission().unwrap().tags, ["x", "y"]);
+    fn a_heading_holds_what_can_be_stored() {
+        let submission = |name: &str, tags: &str| {
+            Heading { name: Some(name.to_owned()), tags: Some(tags.to_owned()), ..Heading::default() }.into_submission()
+        };
+        assert_eq!(check(&submission("a\0b", "")).unwrap_err().0.errors[0].field.as_deref(), Some("name"));
+        let submission = submission("dataset/a", " x, ,y ");
+        assert!(check(&submission).is_ok());
+        assert_eq!(submission.tags, ["x", "y"]);
     }
 }

@@ -1,6 +1,4 @@
-//! The whole router on a store that holds keys and nothing else: what every answer has in common.
-
-use std::sync::Arc;
+//! The whole router without any environment: what every answer has in common.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
@@ -12,19 +10,37 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::auth::RootSecret;
-use crate::auth::tests::keys_only::KeysOnly;
 use crate::clock::Clock;
 use crate::store::row::NodeRow;
+use crate::store::{self, Target};
 
 const ADMIN: &str = "admin-key-for-tests";
 const SESSION: &str = "ses_0197a3c2f2a87c53b0a1d5e6f7089abc";
 
-async fn app(change: impl FnOnce(&mut Config)) -> App {
-    let mut config = Config { admin_key: Some(ADMIN.into()), ..Config::default() };
+/// The application, and the folder that it keeps everything in.
+struct World {
+    app: App,
+    _folder: tempfile::TempDir,
+}
+
+impl std::ops::Deref for World {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+async fn app(change: impl FnOnce(&mut Config)) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = Config { admin_key: Some(ADMIN.into()), data: folder.path().to_owned(), ..Config::default() };
     change(&mut config);
     let node = NodeRow { id: "node".to_owned(), incarnation: "1".to_owned() };
+    let store = store::open(&Target::Sqlite(folder.path().join("palestra.db"))).await.unwrap();
+    store.claim_node(&node).await.unwrap();
     let root = RootSecret::from_text("root");
-    App::assemble(config, Arc::new(KeysOnly::default()), Vec::new(), node, &root, Clock::manual(), None).await.unwrap()
+    let app = App::assemble(config, store, Vec::new(), node, &root, Clock::manual(), None).await.unwrap();
+    World { app, _folder: folder }
 }
 
 struct Answer {
@@ -97,7 +113,7 @@ async fn a_session_token_reaches_its_own_session_and_nothing_else() {
     let session: SessionId = SESSION.parse().unwrap();
     let token = app.auth().session_token(&"default".into(), session, app.clock().now().plus_ms(60_000)).unwrap();
     let step = r#"{"action":{"text":"a"}}"#;
-    // The stand-in engine knows no session, so whoever gets through to it reads 404.
+    // The engine knows no session, so whoever gets through to it reads 404.
     assert_eq!(call(&app, &token, "POST", &format!("/v1/sessions/{SESSION}/step"), step).await.status, 404);
     assert_eq!(call(&app, &token, "GET", &format!("/v1/sessions/{SESSION}"), "").await.status, 404);
     let other = SessionId::new();
@@ -230,7 +246,7 @@ async fn origins_are_closed_until_they_are_named() {
             .unwrap()
     };
     let header = "access-control-allow-origin";
-    assert!(!send(&app(|_| {}).await, preflight()).await.headers.contains_key(header));
+    assert!(!send(&app(|_| {}).await.app, preflight()).await.headers.contains_key(header));
     let open = app(|config| config.cors_origins = vec![origin.to_owned()]).await;
     assert_eq!(send(&open, preflight()).await.headers[header], origin);
 }

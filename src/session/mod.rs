@@ -1,43 +1,76 @@
-//! Stand-in until the engine is merged.
+//! Sessions: the table of live ones, and the one function that runs a command on one.
+//!
+//! A session takes one command at a time, in order of arrival. A command that has started finishes and is recorded even if
+//! its caller is gone: what acts at once does so between two awaits, and everything else runs on a task of its own.
 
+mod cell;
 pub mod command;
 mod error;
+mod events;
+mod fork;
+mod idempotency;
+mod judge;
+mod lease;
+mod observe;
+mod open;
+mod read;
+mod reaper;
+mod rebuild;
+mod recorder;
+mod step;
+mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::stream::BoxStream;
-use palestra_protocol::episode::{Episode, Event, Rescore, StepRecord, Trajectory};
-use palestra_protocol::id::{EpisodeId, RunId, SessionId, SnapshotId};
-use palestra_protocol::run::{CreateRun, Run};
-use palestra_protocol::session::{Diff, Session, Snapshot, StateView};
-use palestra_protocol::verdict::Verdict;
+use dashmap::DashMap;
+use palestra_protocol::environment::Limits;
+use palestra_protocol::id::SessionId;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::store::Store;
-use crate::store::row::{EpisodeFilter, NodeRow, PageRequest, SessionFilter};
+use crate::store::row::NodeRow;
+use cell::{Cell, Live, Slot, Turn};
 pub use command::{Answer, Command, Tenant};
 pub use error::SessionError;
+pub use read::Against;
+use recorder::Recorder;
 
+/// What sessions are made of.
 pub struct Parts {
+    /// Where everything is recorded.
     pub store: Arc<dyn Store>,
+    /// Which environments there are.
     pub catalog: Catalog,
+    /// This process.
     pub node: NodeRow,
+    /// Limits of the whole.
     pub settings: SessionSettings,
+    /// Where live environments keep what outlives the server.
     pub data: PathBuf,
+    /// Ends background work and streams.
     pub cancel: CancellationToken,
+    /// Holds every task, so that shutdown can wait for them.
     pub tracker: TaskTracker,
+    /// Tells the time.
     pub clock: Clock,
 }
 
+/// Limits of all sessions together.
 #[derive(Debug, Clone)]
 pub struct SessionSettings {
+    /// Sessions in memory.
     pub sessions_max: usize,
+    /// Milliseconds from a session's creation to its end.
     pub session_ttl_ms: u64,
+    /// `limits.idle_ms` where neither the caller nor the environment names one.
     pub idle_ms: u64,
+    /// Milliseconds that judging may take.
     pub judge_ms_max: u64,
 }
 
@@ -47,40 +80,178 @@ impl Default for SessionSettings {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Against {
-    Snapshot(SnapshotId),
-    Session(SessionId),
-}
-
-type R<T> = Result<T, SessionError>;
-fn no<T>() -> R<T> {
-    Err(SessionError::NotFound("thing"))
-}
-
+/// Every session of this node.
 #[derive(Clone)]
-pub struct Sessions;
+pub struct Sessions(Arc<Inner>);
 
-#[rustfmt::skip]
+struct Inner {
+    store: Arc<dyn Store>,
+    catalog: Catalog,
+    node: NodeRow,
+    settings: SessionSettings,
+    folder: PathBuf,
+    cancel: CancellationToken,
+    tracker: TaskTracker,
+    clock: Clock,
+    table: DashMap<SessionId, Arc<Cell>>,
+    recorder: Recorder,
+    runs: lease::Leases,
+    answers: idempotency::Gates,
+    draining: AtomicBool,
+    /// Places on the blocking pool.
+    heavy: Semaphore,
+}
+
 impl Sessions {
-    pub async fn start(_: Parts) -> R<Self> { Ok(Self) }
-    pub async fn run(&self, _: &Tenant, _: Command) -> R<Answer> { no() }
-    pub async fn get(&self, _: &Tenant, _: SessionId) -> R<Session> { no() }
-    pub async fn list(&self, _: &Tenant, _: &SessionFilter, _: &PageRequest) -> R<Vec<Session>> { Ok(vec![]) }
-    pub async fn state(&self, _: &Tenant, _: SessionId, _: &str) -> R<StateView> { no() }
-    pub async fn diff(&self, _: &Tenant, _: SessionId, _: Against) -> R<Diff> { no() }
-    pub async fn snapshots(&self, _: &Tenant, _: SessionId) -> R<Vec<Snapshot>> { no() }
-    pub async fn episode(&self, _: &Tenant, _: EpisodeId) -> R<Episode> { no() }
-    pub async fn episodes(&self, _: &Tenant, _: &EpisodeFilter, _: &PageRequest) -> R<Vec<Episode>> { Ok(vec![]) }
-    pub async fn step_record(&self, _: &Tenant, _: EpisodeId, _: u64) -> R<StepRecord> { no() }
-    pub async fn trajectory(&self, _: &Tenant, _: EpisodeId) -> R<Trajectory> { no() }
-    pub async fn verdicts(&self, _: &Tenant, _: EpisodeId) -> R<Vec<Verdict>> { no() }
-    pub async fn rescore(&self, _: &Tenant, _: EpisodeId, _: Rescore) -> R<Verdict> { no() }
-    pub async fn events(&self, _: &Tenant, _: SessionId, _: Option<String>) -> R<BoxStream<'static, Event>> { no() }
-    pub async fn create_run(&self, _: &Tenant, _: CreateRun) -> R<Run> { no() }
-    pub async fn heartbeat(&self, _: &Tenant, _: RunId) -> R<Run> { no() }
-    pub async fn run_info(&self, _: &Tenant, _: RunId) -> R<Run> { no() }
-    pub async fn delete_run(&self, _: &Tenant, _: RunId) -> R<Run> { no() }
-    pub fn live(&self) -> usize { 0 }
-    pub async fn drain(&self) {}
+    /// Starts the recorder and the reaper, and takes up the leases of runs.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn start(parts: Parts) -> Result<Self, SessionError> {
+        let Parts { store, catalog, node, settings, data, cancel, tracker, clock } = parts;
+        let recorder = Recorder::start(Arc::clone(&store), node.clone(), &tracker, cancel.clone());
+        let runs = lease::Leases::load(store.as_ref(), clock.now()).await?;
+        let sessions = Self(Arc::new(Inner {
+            store,
+            catalog,
+            node,
+            settings,
+            folder: data.join("live"),
+            cancel,
+            tracker,
+            clock,
+            table: DashMap::new(),
+            recorder,
+            runs,
+            answers: idempotency::Gates::default(),
+            draining: AtomicBool::new(false),
+            heavy: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
+        }));
+        sessions.0.tracker.spawn(reaper::run(sessions.clone()));
+        Ok(sessions)
+    }
+
+    /// Runs a command: takes the session's turn, acts, and waits until the record is committed.
+    ///
+    /// The place in the session's queue is taken at the future's first poll. A command whose future is dropped before its turn
+    /// comes never runs; one that has started finishes and is recorded.
+    ///
+    /// # Errors
+    /// When the command is refused; it has then changed nothing.
+    pub async fn run(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
+        if self.0.draining.load(Ordering::Relaxed) {
+            return Err(SessionError::Draining);
+        }
+        match command {
+            Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
+            Command::Create { request, key } => self.create(tenant, *request, key).await,
+            Command::Reset { session, request, key } => self.reset(tenant, session, request, key).await,
+            Command::Finish { session, request } => self.finish(tenant, session, request).await,
+            Command::Verify { session, request } => self.verify(tenant, session, request).await,
+            Command::Fork { session, request, key } => self.fork(tenant, session, request, key).await,
+            Command::Snapshot { session, request, key } => self.take_snapshot(tenant, session, request, key).await,
+            Command::Restore { session, request, key } => self.restore(tenant, session, request, key).await,
+            Command::Close { session } => self.close(tenant, session).await,
+        }
+    }
+
+    /// How many sessions are in memory.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.0.table.len()
+    }
+
+    /// Refuses new commands, waits for those that run and for their records.
+    pub async fn drain(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+        let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
+        for cell in cells {
+            let Ok(turn) = cell.turn(cell.touched()).await else { continue };
+            if let Slot::Live(live) = &*turn {
+                // A failed commit was reported to whoever waited for it.
+                let _reported = live.ledger.latest().committed().await;
+            }
+        }
+    }
+
+    /// Runs work on a task of its own: once begun, it ends whether or not its caller waits.
+    async fn to_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
+    ) -> Result<T, SessionError> {
+        self.0.tracker.spawn(work).await.map_err(|error| SessionError::Internal(error.to_string()))?
+    }
+
+    /// The turn of a session that is in memory, or is brought there.
+    async fn turn(&self, tenant: &Tenant, id: SessionId) -> Result<LiveTurn, SessionError> {
+        loop {
+            let now = self.0.clock.now();
+            let cell = self.cell(id)?;
+            let mut turn = cell.turn(now).await?;
+            match &*turn {
+                Slot::Retired => continue,
+                Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
+                Slot::Live(live) if *live.row.tenant != **tenant => return Err(SessionError::NotFound("session")),
+                Slot::Live(_) => return Ok(LiveTurn(turn)),
+                Slot::Empty => match self.load(tenant, id).await {
+                    Ok(live) => {
+                        *turn = Slot::Live(live);
+                        return Ok(LiveTurn(turn));
+                    }
+                    Err(error) => {
+                        self.retire(&cell, &mut turn);
+                        return Err(error);
+                    }
+                },
+            }
+        }
+    }
+
+    /// The session's cell; an empty one where it is not in memory.
+    fn cell(&self, id: SessionId) -> Result<Arc<Cell>, SessionError> {
+        if let Some(cell) = self.0.table.get(&id) {
+            return Ok(Arc::clone(&cell));
+        }
+        self.check_capacity(1)?;
+        let cell = self.0.table.entry(id).or_insert_with(|| Cell::new(id, Slot::Empty, self.0.clock.now()));
+        Ok(Arc::clone(&cell))
+    }
+
+    fn check_capacity(&self, more: usize) -> Result<(), SessionError> {
+        let most = self.0.settings.sessions_max;
+        if self.0.table.len().saturating_add(more) > most { Err(SessionError::Capacity(most)) } else { Ok(()) }
+    }
+
+    /// Takes a cell out of the table. Whoever waits for its turn looks the session up again.
+    fn retire(&self, cell: &Arc<Cell>, turn: &mut Turn) {
+        self.0.table.remove_if(&cell.id, |_, kept| Arc::ptr_eq(kept, cell));
+        let slot = std::mem::replace(&mut **turn, Slot::Retired);
+        if let Slot::Live(live) = slot
+            && let Some(crate::environment::Place::Live(mut place)) = live.place
+        {
+            self.0.tracker.spawn(async move { place.close().await });
+        }
+    }
+
+    fn limits(&self, entry: &crate::catalog::Entry, asked: Option<Limits>) -> Limits {
+        let (asked, given) = (asked.unwrap_or_default(), entry.spec().limits);
+        Limits {
+            steps: asked.steps.or(given.steps),
+            calls: asked.calls.or(given.calls),
+            wall_ms: asked.wall_ms.or(given.wall_ms),
+            idle_ms: asked.idle_ms.or(given.idle_ms).or(Some(self.0.settings.idle_ms)),
+        }
+    }
+}
+
+/// The turn of a session that is in memory.
+struct LiveTurn(Turn);
+
+impl LiveTurn {
+    fn live(&mut self) -> Result<&mut Live, SessionError> {
+        match &mut *self.0 {
+            Slot::Live(live) => Ok(live),
+            Slot::Empty | Slot::Retired => Err(SessionError::Internal("a turn without its session".to_owned())),
+        }
+    }
 }

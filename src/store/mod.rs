@@ -5,6 +5,31 @@
 
 pub mod row;
 
+mod answer;
+mod cell;
+mod commit;
+#[cfg(test)]
+mod conformance;
+mod definition;
+mod engine;
+mod episode;
+mod field;
+mod filter;
+mod key;
+mod migration;
+mod node;
+mod postgres;
+mod relational;
+mod run;
+mod session;
+mod snapshot;
+mod sqlite;
+mod step;
+mod verdict;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::run::RunState;
@@ -16,6 +41,29 @@ use row::{
     SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
 };
 
+pub use postgres::PostgresStore;
+pub use sqlite::SqliteStore;
+
+/// Where the data lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// In a file on this machine.
+    Sqlite(PathBuf),
+    /// In a PostgreSQL database: `postgres://user:password@host:port/database`.
+    Postgres(String),
+}
+
+/// Opens a store and brings it to the newest form.
+///
+/// # Errors
+/// When it cannot be reached, is no store, or was written by a newer version.
+pub async fn open(target: &Target) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match target {
+        Target::Sqlite(path) => Arc::new(SqliteStore::open(path).await?),
+        Target::Postgres(url) => Arc::new(PostgresStore::connect(url).await?),
+    })
+}
+
 /// A store failed, or refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -25,6 +73,9 @@ pub enum StoreError {
     /// This process does not own its node any more: another incarnation took over.
     #[error("this node was taken over by another process")]
     Fenced,
+    /// The engine did not answer in time; what was asked may have happened all the same.
+    #[error("the store did not answer within {0} ms")]
+    TimedOut(u64),
     /// The stored data does not have the form that it was written in.
     #[error("stored data is broken: {0}")]
     Broken(String),

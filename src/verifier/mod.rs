@@ -1,5 +1,16 @@
 //! Verifiers: deterministic, repeatable judges that look at privileged state and never at what the acting side says of itself.
 
+pub mod choice;
+pub mod exact;
+pub mod final_answer;
+pub mod json;
+pub mod number;
+pub mod rational;
+pub mod regular;
+pub mod rule;
+pub mod set;
+pub mod text;
+
 use palestra_protocol::action::Action;
 use palestra_protocol::step::Stepped;
 use palestra_protocol::verdict::{Check, Judge};

@@ -1,21 +1,31 @@
-//! Keys against a store that holds nothing but keys.
-
-pub(crate) mod keys_only;
+//! Keys and tokens on the embedded store.
 
 use palestra_protocol::session::Verify;
 use palestra_protocol::step::Step;
 
 use super::*;
 use crate::session::Command;
-use keys_only::KeysOnly;
+use crate::store::{self, Target};
 
-fn auth(clock: &Clock) -> Auth {
-    Auth::new(
-        Arc::new(KeysOnly::default()),
-        clock.clone(),
-        &RootSecret::from_text("root"),
-        Some("the-admin-key-of-tests"),
-    )
+/// Authentication on a store in a folder of its own.
+struct World {
+    auth: Auth,
+    _folder: tempfile::TempDir,
+}
+
+impl std::ops::Deref for World {
+    type Target = Auth;
+
+    fn deref(&self) -> &Auth {
+        &self.auth
+    }
+}
+
+async fn auth(clock: &Clock) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store::open(&Target::Sqlite(folder.path().join("palestra.db"))).await.unwrap();
+    let auth = Auth::new(store, clock.clone(), &RootSecret::from_text("root"), Some("the-admin-key-of-tests"));
+    World { auth, _folder: folder }
 }
 
 fn request(scopes: &[Scope]) -> CreateKey {
@@ -24,7 +34,7 @@ fn request(scopes: &[Scope]) -> CreateKey {
 
 #[tokio::test]
 async fn a_key_is_its_tenant_with_its_scopes() {
-    let auth = auth(&Clock::manual());
+    let auth = auth(&Clock::manual()).await;
     let created = auth.create_key("acme", request(&[Scope::Sessions, Scope::Sessions])).await.unwrap();
     let principal = auth.authenticate(&created.secret).await.unwrap();
     assert_eq!(&*principal.tenant, "acme");
@@ -36,7 +46,7 @@ async fn a_key_is_its_tenant_with_its_scopes() {
 #[tokio::test]
 async fn a_secret_of_another_key_or_server_is_refused() {
     let clock = Clock::manual();
-    let (here, there) = (auth(&clock), auth(&clock));
+    let (here, there) = (auth(&clock).await, auth(&clock).await);
     let ours = here.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let theirs = there.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let mixed = format!("{}_{}", &ours.secret[..35], theirs.secret.rsplit('_').next().unwrap());
@@ -47,7 +57,7 @@ async fn a_secret_of_another_key_or_server_is_refused() {
 
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once_although_it_was_cached() {
-    let auth = auth(&Clock::manual());
+    let auth = auth(&Clock::manual()).await;
     let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let principal = auth.authenticate(&created.secret).await.unwrap();
     assert!(auth.is_still_valid(&principal).await.unwrap());
@@ -61,7 +71,7 @@ async fn a_revoked_key_is_refused_at_once_although_it_was_cached() {
 #[tokio::test]
 async fn a_key_ends_when_it_says_although_it_was_cached() {
     let clock = Clock::manual();
-    let auth = auth(&clock);
+    let auth = auth(&clock).await;
     let expires_at = Some(clock.now().plus_ms(1_000));
     let created = auth.create_key("acme", CreateKey { expires_at, ..request(&[Scope::Sessions]) }).await.unwrap();
     let principal = auth.authenticate(&created.secret).await.unwrap();
@@ -72,7 +82,7 @@ async fn a_key_ends_when_it_says_although_it_was_cached() {
 
 #[tokio::test]
 async fn the_key_from_outside_is_admin_of_the_default_tenant() {
-    let auth = auth(&Clock::manual());
+    let auth = auth(&Clock::manual()).await;
     let principal = auth.authenticate("the-admin-key-of-tests").await.unwrap();
     assert_eq!(&*principal.tenant, DEFAULT_TENANT);
     assert!(Scope::ALL.iter().all(|scope| principal.require(*scope).is_ok()));
@@ -84,7 +94,7 @@ async fn the_key_from_outside_is_admin_of_the_default_tenant() {
 #[tokio::test]
 async fn a_token_steps_in_its_own_session_and_does_nothing_else() {
     let clock = Clock::manual();
-    let auth = auth(&clock);
+    let auth = auth(&clock).await;
     let session = SessionId::new();
     let token = auth.session_token(&"acme".into(), session, clock.now().plus_ms(60_000)).unwrap();
     let principal = auth.authenticate(&token).await.unwrap();
@@ -103,7 +113,7 @@ async fn a_token_steps_in_its_own_session_and_does_nothing_else() {
 
 #[tokio::test]
 async fn probing_needs_its_own_scope() {
-    let auth = auth(&Clock::manual());
+    let auth = auth(&Clock::manual()).await;
     let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let principal = auth.authenticate(&created.secret).await.unwrap();
     let verify = |probe| Command::Verify { session: SessionId::new(), request: Verify { wait_ms: None, probe } };

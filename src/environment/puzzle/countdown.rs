@@ -1,0 +1,249 @@
+//! `puzzle/countdown`: reach a target by arithmetic over given numbers. One answer, and many right ones.
+
+use palestra_protocol::action::Action;
+use palestra_protocol::observation::Observation;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::arithmetic::evaluate;
+use super::{Puzzle, call, scale};
+use crate::environment::spec::SpecBuilder;
+use crate::environment::tool::function;
+use crate::environment::{Input, Reaction};
+use crate::verifier::Judgement;
+use crate::verifier::final_answer::extract;
+use crate::verifier::rational::Rational;
+
+/// The answer is kept up to here; no right one is as long.
+const ANSWER_BYTES_MAX: usize = 2000;
+
+/// Targets lie from here to [`TARGET_MAX`].
+const TARGET_MIN: i64 = 10;
+
+/// The largest target, and the largest value on the way to one.
+const TARGET_MAX: i64 = 999;
+
+/// The puzzle.
+#[derive(Debug, Clone, Copy)]
+pub struct Countdown;
+
+/// A problem.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    numbers: Vec<i64>,
+    target: i64,
+    /// One of the right answers.
+    solution: String,
+}
+
+/// The one answer, once it was given.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    answer: Option<String>,
+}
+
+impl Puzzle for Countdown {
+    type Instance = Instance;
+    type Progress = Progress;
+
+    fn spec(&self) -> SpecBuilder {
+        SpecBuilder::new(
+            "puzzle/countdown",
+            1,
+            "Reach a target number with + - * / and parentheses, using each of 3 to 6 given numbers at most once.",
+        )
+        .tags(&["puzzle", "arithmetic", "single-turn"])
+        .tools(vec![function(
+            "answer",
+            "Gives the one answer.",
+            json!({
+                "type": "object", "required": ["expression"], "additionalProperties": false,
+                "properties": {"expression": {"type": "string", "description": "Such as (3 + 5) * 4."}}
+            }),
+        )])
+        .observation(json!({
+            "type": "object", "required": ["numbers", "target"],
+            "properties": {"numbers": {"type": "array", "items": {"type": "integer"}}, "target": {"type": "integer"}}
+        }))
+        .steps_max(4)
+        .floor(0.05)
+    }
+
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+        let count = scale(difficulty, 3, 6);
+        let largest = i64::from(scale(difficulty, 30, 100));
+        let numbers: Vec<i64> = (0..count).map(|_| rng.random_range(1..=largest)).collect();
+        let (solution, target) = combine(rng, &numbers)?;
+        let wanted = (TARGET_MIN..=TARGET_MAX).contains(&target) && !numbers.contains(&target);
+        wanted.then_some(Instance { numbers, target, solution })
+    }
+
+    fn content(&self, instance: &Instance) -> Value {
+        // The order of the numbers does not make another problem.
+        let mut numbers = instance.numbers.clone();
+        numbers.sort_unstable();
+        json!({"numbers": numbers, "target": instance.target})
+    }
+
+    fn metadata(&self, instance: &Instance) -> Value {
+        json!({"numbers": instance.numbers, "target": instance.target})
+    }
+
+    fn prompt(&self, Instance { numbers, target, .. }: &Instance) -> String {
+        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        format!(
+            "Find an arithmetic expression that equals {target}.\n\
+             Numbers: {}\n\
+             Rules: use each of these numbers at most once, no other numbers, and only + - * / and parentheses. Fractions on \
+             the way are fine. You have one answer.\n\
+             Answer with the expression alone, or think first and put the expression into <answer></answer>, for example \
+             <answer>(1 + 2) * 3</answer>; or call the tool `answer`.",
+            numbers.join(", ")
+        )
+    }
+
+    fn start(&self, _instance: &Instance) -> Progress {
+        Progress { answer: None }
+    }
+
+    fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
+        let text = progress.answer.as_ref().map_or_else(String::new, |answer| format!("Your answer: {answer}"));
+        Observation { data: self.metadata(instance), ..Observation::text(text) }
+    }
+
+    fn act(&self, _instance: &Instance, progress: &mut Progress, input: Input<'_>) -> Reaction {
+        let answer = match input {
+            Input::Text(text) => extract(text),
+            Input::Call { arguments, .. } => arguments.get("expression").and_then(Value::as_str).unwrap_or_default(),
+        };
+        let cut = answer.floor_char_boundary(ANSWER_BYTES_MAX);
+        progress.answer = Some(answer[..cut].to_owned());
+        Reaction::end("Your answer was taken.")
+    }
+
+    fn judge(&self, instance: &Instance, progress: &Progress) -> Judgement {
+        let found = match &progress.answer {
+            None => Err("no answer was given".to_owned()),
+            Some(answer) => check(instance, answer),
+        };
+        match found {
+            Ok(evidence) => Judgement::single("reaches_target", 1.0, evidence),
+            Err(evidence) => Judgement::single("reaches_target", 0.0, evidence),
+        }
+    }
+
+    fn solve(&self, instance: &Instance) -> Vec<Action> {
+        vec![call("answer", "expression", json!(instance.solution))]
+    }
+
+    fn guess(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
+        let mut numbers = instance.numbers.clone();
+        let mut expression = take_one(rng, &mut numbers).unwrap_or_default().to_string();
+        while let Some(number) = take_one(rng, &mut numbers) {
+            let sign = ['+', '-', '*', '/'][rng.random_range(0..4)];
+            expression = format!("({expression} {sign} {number})");
+        }
+        Action::Text(expression)
+    }
+}
+
+/// Whether an answer follows the rules and reaches the target; the reason either way.
+fn check(instance: &Instance, answer: &str) -> Result<String, String> {
+    let target = Rational::whole(instance.target);
+    let expression = without_result(answer, target)?;
+    let result = evaluate(expression)?;
+    let mut left = instance.numbers.clone();
+    for number in &result.numbers {
+        let place = left.iter().position(|given| given == number);
+        let place = place.ok_or_else(|| format!("{number} is not given, or used too often"))?;
+        left.swap_remove(place);
+    }
+    let verdict = format!("it equals {}, the target is {target}", result.value);
+    if result.value == target { Ok(verdict) } else { Err(verdict) }
+}
+
+/// Takes `= 24` off the end, as people write it; with any other number the answer contradicts itself.
+fn without_result(answer: &str, target: Rational) -> Result<&str, String> {
+    match answer.split_once('=') {
+        None => Ok(answer),
+        Some((expression, result)) if evaluate(result).is_ok_and(|result| result.value == target) => Ok(expression),
+        Some(_) => Err(format!("what it says after the equals sign is not {target}")),
+    }
+}
+
+/// Joins all numbers into one expression with whole, positive values on the way.
+fn combine(rng: &mut ChaCha8Rng, numbers: &[i64]) -> Option<(String, i64)> {
+    let mut parts: Vec<(String, i64)> = numbers.iter().map(|number| (number.to_string(), *number)).collect();
+    while parts.len() > 1 {
+        let (left, right) = (take_one(rng, &mut parts)?, take_one(rng, &mut parts)?);
+        let (sign, value) = match rng.random_range(0..4) {
+            0 => ('+', left.1.checked_add(right.1)?),
+            1 if left.1 > right.1 => ('-', left.1 - right.1),
+            2 if left.1 > 1 && right.1 > 1 => ('*', left.1.checked_mul(right.1)?),
+            3 if right.1 > 1 && left.1 % right.1 == 0 => ('/', left.1 / right.1),
+            _ => return None,
+        };
+        if value > TARGET_MAX {
+            return None;
+        }
+        let joined = format!("{} {sign} {}", left.0, right.0);
+        let whole = parts.is_empty();
+        parts.push((if whole { joined } else { format!("({joined})") }, value));
+    }
+    parts.pop()
+}
+
+fn take_one<T>(rng: &mut ChaCha8Rng, parts: &mut Vec<T>) -> Option<T> {
+    if parts.is_empty() { None } else { Some(parts.swap_remove(rng.random_range(0..parts.len()))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(answer: &str) -> f64 {
+        let instance = Instance { numbers: vec![3, 5, 4, 4], target: 32, solution: String::new() };
+        let progress = Progress { answer: Some(answer.to_owned()) };
+        Countdown.judge(&instance, &progress).checks[0].score
+    }
+
+    #[test]
+    fn every_right_expression_scores() {
+        for answer in ["(3+5)*4", "4*(5+3)", " 4 × (3 + 5) ", "(3+5)*4 = 32"] {
+            assert_eq!(score(answer), 1.0, "{answer}");
+        }
+    }
+
+    #[test]
+    fn wrong_expressions_do_not() {
+        for answer in [
+            "",
+            "32",
+            "(3+5)*4+0",
+            "(3+5)*5",
+            "4*4*4/4+4*4",
+            "35-3",
+            "(3+5)*4=31",
+            "(3+5)*4=",
+            "3+5*4",
+            "(3+5)*4==32",
+            "=32",
+            "(3+5)*4*4/4",
+        ] {
+            assert_eq!(score(answer), 0.0, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_last_marked_expression_is_the_answer() {
+        let instance = Instance { numbers: vec![3, 5, 4], target: 32, solution: String::new() };
+        let mut progress = Countdown.start(&instance);
+        let text = "Maybe 3*5 = 15? No. <answer>(3+5)*4</answer>";
+        assert!(Countdown.act(&instance, &mut progress, Input::Text(text)).terminated);
+        assert_eq!(Countdown.judge(&instance, &progress).checks[0].score, 1.0);
+    }
+}

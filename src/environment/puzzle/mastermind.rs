@@ -1,0 +1,250 @@
+//! `puzzle/mastermind`: find a hidden code from what each guess reveals. Many turns.
+
+use palestra_protocol::action::Action;
+use palestra_protocol::observation::Observation;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Puzzle, call, scale};
+use crate::environment::spec::SpecBuilder;
+use crate::environment::tool::function;
+use crate::environment::{Input, Reaction};
+use crate::verifier::Judgement;
+use crate::verifier::final_answer::extract;
+
+/// The puzzle.
+#[derive(Debug, Clone, Copy)]
+pub struct Mastermind;
+
+/// A problem: the hidden code, one digit from 1 to `digits` per place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    code: String,
+    digits: u8,
+    guesses_max: u32,
+}
+
+/// The guesses so far, each with what it revealed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    guesses: Vec<Guess>,
+}
+
+/// One guess.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guess {
+    code: String,
+    /// Right digits in the right place.
+    exact: usize,
+    /// Further right digits, in another place.
+    misplaced: usize,
+}
+
+impl Puzzle for Mastermind {
+    type Instance = Instance;
+    type Progress = Progress;
+
+    fn spec(&self) -> SpecBuilder {
+        SpecBuilder::new(
+            "puzzle/mastermind",
+            1,
+            "Find a hidden code of 4 to 6 digits; every guess tells how many digits are right and in the right place.",
+        )
+        .tags(&["puzzle", "logic", "multi-turn"])
+        .tools(vec![function(
+            "guess",
+            "Guesses the code.",
+            json!({
+                "type": "object", "required": ["code"], "additionalProperties": false,
+                "properties": {"code": {"type": "string", "description": "All digits in order, such as 1234."}}
+            }),
+        )])
+        .observation(json!({
+            "type": "object", "required": ["guesses", "guesses_left"],
+            "properties": {
+                "guesses": {"type": "array", "items": {
+                    "type": "object", "required": ["code", "exact", "misplaced"],
+                    "properties": {
+                        "code": {"type": "string"}, "exact": {"type": "integer"}, "misplaced": {"type": "integer"}
+                    }
+                }},
+                "guesses_left": {"type": "integer"}
+            }
+        }))
+        // Turns that are no guess are answered with an error: there is room for as many of them.
+        .steps_max(28)
+        .floor(0.02)
+    }
+
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+        // The easiest scale has 4,096 codes, the hardest 531,441.
+        let places = scale(difficulty, 4, 6);
+        let digits = u8::try_from(scale(difficulty, 8, 9)).ok()?;
+        let code = random_code(rng, usize::try_from(places).ok()?, digits);
+        Some(Instance { code, digits, guesses_max: scale(difficulty, 14, 10) })
+    }
+
+    fn content(&self, instance: &Instance) -> Value {
+        json!(instance.code)
+    }
+
+    fn metadata(&self, instance: &Instance) -> Value {
+        json!({"places": instance.code.len(), "digits": instance.digits, "guesses_max": instance.guesses_max})
+    }
+
+    fn prompt(&self, Instance { code, digits, guesses_max }: &Instance) -> String {
+        let places = code.len();
+        format!(
+            "Find the hidden code of {places} digits. Each digit is from 1 to {digits}; a digit may come more than once. You \
+             have {guesses_max} guesses.\n\
+             After each guess you are told how many digits are exact (right digit, right place) and how many are misplaced \
+             (right digit, wrong place).\n\
+             Guess with the {places} digits alone, or think first and put them into <answer></answer>, for example \
+             <answer>{}</answer>; or call the tool `guess`.",
+            &"123456"[..places.min(6)]
+        )
+    }
+
+    fn start(&self, _instance: &Instance) -> Progress {
+        Progress { guesses: Vec::new() }
+    }
+
+    fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
+        let mut text = String::new();
+        for (turn, Guess { code, exact, misplaced }) in progress.guesses.iter().enumerate() {
+            text.push_str(&format!("Guess {}: {code}: {exact} exact, {misplaced} misplaced.\n", turn + 1));
+        }
+        text.push_str(&format!("Guesses left: {}.", guesses_left(instance, progress)));
+        observation(instance, progress, text)
+    }
+
+    fn act(&self, instance: &Instance, progress: &mut Progress, input: Input<'_>) -> Reaction {
+        let written = match input {
+            Input::Text(text) => extract(text),
+            Input::Call { arguments, .. } => arguments.get("code").and_then(Value::as_str).unwrap_or_default(),
+        };
+        let Some(code) = read_code(instance, written) else {
+            let (places, digits) = (instance.code.len(), instance.digits);
+            let text = format!(
+                "Error: that is no guess; it costs nothing. A guess is {places} digits from 1 to {digits}, nothing else. \
+                 Guesses left: {}.",
+                guesses_left(instance, progress)
+            );
+            return Reaction { observation: observation(instance, progress, text), ..Reaction::default() };
+        };
+        let (exact, misplaced) = compare(&instance.code, &code);
+        progress.guesses.push(Guess { code: code.clone(), exact, misplaced });
+        let left = guesses_left(instance, progress);
+        let solved = exact == instance.code.len();
+        let outcome = match (solved, left) {
+            (true, _) => "You found the code.".to_owned(),
+            (false, 0) => "No guesses are left.".to_owned(),
+            (false, left) => format!("Guesses left: {left}."),
+        };
+        let text = format!("{code}: {exact} exact, {misplaced} misplaced. {outcome}");
+        let observation = observation(instance, progress, text);
+        Reaction { observation, terminated: solved || left == 0, ..Reaction::default() }
+    }
+
+    fn judge(&self, instance: &Instance, progress: &Progress) -> Judgement {
+        let limit = usize::try_from(instance.guesses_max).unwrap_or(usize::MAX);
+        let found = progress.guesses.iter().take(limit).position(|guess| guess.code == instance.code);
+        match found {
+            Some(turn) => Judgement::single("finds_code", 1.0, format!("guess {} was the code", turn + 1)),
+            None => Judgement::single(
+                "finds_code",
+                0.0,
+                format!("none of {} guesses was the code {}", progress.guesses.len(), instance.code),
+            ),
+        }
+    }
+
+    fn solve(&self, instance: &Instance) -> Vec<Action> {
+        vec![call("guess", "code", json!(instance.code))]
+    }
+
+    fn guess(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
+        Action::Text(random_code(rng, instance.code.len(), instance.digits))
+    }
+}
+
+fn observation(instance: &Instance, progress: &Progress, text: String) -> Observation {
+    let data = json!({"guesses": progress.guesses, "guesses_left": guesses_left(instance, progress)});
+    Observation { data, ..Observation::text(text) }
+}
+
+fn guesses_left(instance: &Instance, progress: &Progress) -> u32 {
+    instance.guesses_max.saturating_sub(u32::try_from(progress.guesses.len()).unwrap_or(u32::MAX))
+}
+
+fn random_code(rng: &mut ChaCha8Rng, places: usize, digits: u8) -> String {
+    (0..places).map(|_| char::from(b'0' + rng.random_range(1..=digits.min(9)))).collect()
+}
+
+/// The digits of a guess; spaces, commas and hyphens between them are fine.
+fn read_code(instance: &Instance, written: &str) -> Option<String> {
+    let largest = char::from(b'0' + instance.digits.min(9));
+    let mut code = String::new();
+    for letter in written.chars() {
+        match letter {
+            ' ' | ',' | '-' => {}
+            digit if ('1'..=largest).contains(&digit) && code.len() < instance.code.len() => code.push(digit),
+            _ => return None,
+        }
+    }
+    (code.len() == instance.code.len()).then_some(code)
+}
+
+/// How many digits are exact, and how many more are there in other places.
+fn compare(code: &str, guess: &str) -> (usize, usize) {
+    let exact = code.bytes().zip(guess.bytes()).filter(|(left, right)| left == right).count();
+    let count = |text: &str, digit: u8| text.bytes().filter(|byte| *byte == digit).count();
+    let common: usize = (b'1'..=b'9').map(|digit| count(code, digit).min(count(guess, digit))).sum();
+    (exact, common - exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance() -> Instance {
+        Instance { code: "1123".to_owned(), digits: 6, guesses_max: 2 }
+    }
+
+    #[test]
+    fn what_a_guess_reveals_counts_each_digit_once() {
+        for (guess, revealed) in
+            [("1123", (4, 0)), ("3211", (0, 4)), ("1111", (2, 0)), ("4455", (0, 0)), ("1231", (1, 3)), ("2111", (1, 2))]
+        {
+            assert_eq!(compare("1123", guess), revealed, "{guess}");
+        }
+    }
+
+    #[test]
+    fn guesses_run_out_and_what_is_no_guess_costs_none() {
+        let instance = instance();
+        let mut progress = Mastermind.start(&instance);
+        for text in ["", "112", "11233", "1127", "1 1 2 x", "guess", "0000", "１１２３"] {
+            let reaction = Mastermind.act(&instance, &mut progress, Input::Text(text));
+            assert!(reaction.observation.text.starts_with("Error") && !reaction.terminated, "{text}");
+        }
+        assert!(!Mastermind.act(&instance, &mut progress, Input::Text("3 2 1 1")).terminated);
+        assert!(Mastermind.act(&instance, &mut progress, Input::Text("I think <answer>1,1,2,2</answer>")).terminated);
+        assert_eq!(Mastermind.judge(&instance, &progress).checks[0].score, 0.0);
+    }
+
+    #[test]
+    fn the_code_ends_it_with_a_score() {
+        let instance = instance();
+        let mut progress = Mastermind.start(&instance);
+        let arguments = json!({"code": "1123"});
+        let call = Input::Call { tool: "guess", arguments: arguments.as_object().expect("an object") };
+        assert!(Mastermind.act(&instance, &mut progress, call).terminated);
+        assert_eq!(Mastermind.judge(&instance, &progress).checks[0].score, 1.0);
+    }
+}

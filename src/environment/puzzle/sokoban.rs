@@ -1,0 +1,220 @@
+//! `puzzle/sokoban`: push boxes onto goals. Many turns, and pushes that cannot be undone, so that forks are worth something.
+
+mod level;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::observation::Observation;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use self::level::{Cell, Direction, Grid, Moved};
+use super::{Puzzle, call, scale};
+use crate::environment::spec::SpecBuilder;
+use crate::environment::tool::function;
+use crate::environment::{Input, Reaction};
+use crate::verifier::Judgement;
+use crate::verifier::final_answer::extract;
+
+/// Moves that one turn may hold.
+const MOVES_PER_TURN_MAX: usize = 100;
+
+/// The puzzle.
+#[derive(Debug, Clone, Copy)]
+pub struct Sokoban;
+
+/// A problem.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// The level in its beginning, in the usual letters.
+    rows: Vec<String>,
+    moves_max: u32,
+    /// Moves that solve it, as letters.
+    solution: String,
+}
+
+/// Where everything stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    player: Cell,
+    /// In order, so that two boxes that swap places are the same state.
+    boxes: Vec<Cell>,
+    moves: u32,
+}
+
+impl Puzzle for Sokoban {
+    type Instance = Instance;
+    type Progress = Progress;
+
+    fn spec(&self) -> SpecBuilder {
+        let words: Vec<&str> = Direction::ALL.iter().map(|direction| direction.word()).collect();
+        SpecBuilder::new(
+            "puzzle/sokoban",
+            1,
+            "Push one to three boxes onto the goals of a small warehouse; boxes cannot be pulled.",
+        )
+        .tags(&["puzzle", "grid", "planning", "multi-turn"])
+        .tools(vec![function(
+            "move",
+            "Makes moves in order.",
+            json!({
+                "type": "object", "required": ["directions"], "additionalProperties": false,
+                "properties": {"directions": {
+                    "type": "array", "items": {"enum": words}, "minItems": 1, "maxItems": MOVES_PER_TURN_MAX
+                }}
+            }),
+        )])
+        .observation(json!({
+            "type": "object", "required": ["rows", "moves_left"],
+            "properties": {"rows": {"type": "array", "items": {"type": "string"}}, "moves_left": {"type": "integer"}}
+        }))
+        .steps_max(500)
+        .floor(0.05)
+    }
+
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+        let side = scale(difficulty, 5, 8);
+        let boxes = scale(difficulty, 1, 3);
+        let pulls = scale(difficulty, 6, 24);
+        let made = level::make(rng, side, boxes, pulls)?;
+        let steps = u32::try_from(made.solution.len()).ok()?;
+        let solution = made.solution.iter().map(|direction| direction.letter()).collect();
+        Some(Instance { rows: made.rows, moves_max: steps * 3 + 20, solution })
+    }
+
+    fn content(&self, instance: &Instance) -> Value {
+        json!(instance.rows)
+    }
+
+    fn metadata(&self, instance: &Instance) -> Value {
+        json!({"rows": instance.rows, "moves_max": instance.moves_max})
+    }
+
+    fn prompt(&self, instance: &Instance) -> String {
+        format!(
+            "Push every box onto a goal. You walk up, down, left and right; walking into a box pushes it one place, if the place \
+             behind it is free. Boxes cannot be pulled, and only one can be pushed at a time. Walking into a wall, or into a \
+             box that cannot move, leaves everything as it is but counts as a move.\n\
+             # wall, - floor, . goal, $ box, * box on a goal, @ you, + you on a goal\n\
+             The beginning:\n{}\n\
+             You have {} moves. Answer with up to {MOVES_PER_TURN_MAX} moves, such as: up up left. Or think first and put them \
+             into <answer></answer>; or call the tool `move` with {{\"directions\": [\"up\", \"left\"]}}.",
+            instance.rows.join("\n"),
+            instance.moves_max
+        )
+    }
+
+    fn start(&self, instance: &Instance) -> Progress {
+        let (_, player, boxes) = Grid::read(&instance.rows);
+        Progress { player, boxes, moves: 0 }
+    }
+
+    fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
+        let (grid, ..) = Grid::read(&instance.rows);
+        show(instance, &grid, progress, "")
+    }
+
+    fn act(&self, instance: &Instance, progress: &mut Progress, input: Input<'_>) -> Reaction {
+        let (grid, ..) = Grid::read(&instance.rows);
+        let directions = match input {
+            Input::Text(text) => read_moves(extract(text)),
+            Input::Call { arguments, .. } => read_argument(arguments.get("directions")),
+        };
+        let Some(directions) = directions else {
+            let text = format!(
+                "Error: nothing was moved. A turn is 1 to {MOVES_PER_TURN_MAX} of the words up, down, left and right.\n"
+            );
+            return Reaction { observation: show(instance, &grid, progress, &text), ..Reaction::default() };
+        };
+        let mut blocked = 0_u32;
+        for direction in directions {
+            if progress.moves >= instance.moves_max || grid.solved(&progress.boxes) {
+                break;
+            }
+            progress.moves += 1;
+            match grid.step(progress.player, &mut progress.boxes, direction) {
+                Moved::To(cell) => progress.player = cell,
+                Moved::Blocked => blocked += 1,
+            }
+        }
+        let blocked = if blocked > 0 { format!("Moves against something: {blocked}.\n") } else { String::new() };
+        let terminated = progress.moves >= instance.moves_max || grid.solved(&progress.boxes);
+        Reaction { observation: show(instance, &grid, progress, &blocked), terminated, ..Reaction::default() }
+    }
+
+    fn judge(&self, instance: &Instance, progress: &Progress) -> Judgement {
+        let (grid, ..) = Grid::read(&instance.rows);
+        let placed = grid.placed(&progress.boxes);
+        let score = if grid.solved(&progress.boxes) { 1.0 } else { 0.0 };
+        Judgement::single("boxes_on_goals", score, format!("{placed} of {} boxes are on goals", progress.boxes.len()))
+    }
+
+    fn solve(&self, instance: &Instance) -> Vec<Action> {
+        let words: Vec<&str> =
+            instance.solution.chars().filter_map(Direction::of_letter).map(Direction::word).collect();
+        words.chunks(MOVES_PER_TURN_MAX).map(|turn| call("move", "directions", json!(turn))).collect()
+    }
+
+    fn guess(&self, _instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
+        Action::Text(Direction::ALL[rng.random_range(0..Direction::ALL.len())].word().to_owned())
+    }
+}
+
+fn show(instance: &Instance, grid: &Grid, progress: &Progress, before: &str) -> Observation {
+    let rows = grid.draw(progress.player, &progress.boxes);
+    let left = instance.moves_max.saturating_sub(progress.moves);
+    let after = if grid.solved(&progress.boxes) { " Every box is on a goal." } else { "" };
+    let text = format!("{before}{}\nMoves left: {left}.{after}", rows.join("\n"));
+    Observation { data: json!({"rows": rows, "moves_left": left}), ..Observation::text(text) }
+}
+
+/// Words or single letters, separated by spaces, commas or line breaks; nothing else may stand between.
+fn read_moves(text: &str) -> Option<Vec<Direction>> {
+    let words = text.split([' ', ',', '\n', '\r', '\t']).filter(|word| !word.is_empty());
+    let moves: Option<Vec<Direction>> = words.take(MOVES_PER_TURN_MAX + 1).map(Direction::of_word).collect();
+    moves.filter(|moves| (1..=MOVES_PER_TURN_MAX).contains(&moves.len()))
+}
+
+fn read_argument(directions: Option<&Value>) -> Option<Vec<Direction>> {
+    directions?.as_array()?.iter().take(MOVES_PER_TURN_MAX).map(|word| Direction::of_word(word.as_str()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance() -> Instance {
+        let rows = ["######", "#@$-.#", "######"].map(str::to_owned).to_vec();
+        Instance { rows, moves_max: 5, solution: "rr".to_owned() }
+    }
+
+    #[test]
+    fn pushing_a_box_onto_its_goal_solves_it() {
+        let instance = instance();
+        let mut progress = Sokoban.start(&instance);
+        let reaction = Sokoban.act(&instance, &mut progress, Input::Text("Right, r left"));
+        assert!(reaction.terminated);
+        assert_eq!(progress.moves, 2, "moves after the solution are not made");
+        assert_eq!(reaction.observation.data["rows"][1], "#--@*#");
+        assert_eq!(Sokoban.judge(&instance, &progress).checks[0].score, 1.0);
+    }
+
+    #[test]
+    fn unreadable_turns_move_nothing_and_blocked_moves_count() {
+        let instance = instance();
+        let mut progress = Sokoban.start(&instance);
+        let long = "up ".repeat(MOVES_PER_TURN_MAX + 1);
+        for text in ["", "rl", "right please", "up;down", "ｕｐ", &long] {
+            let reaction = Sokoban.act(&instance, &mut progress, Input::Text(text));
+            assert!(reaction.observation.text.starts_with("Error"), "{text:.40}");
+        }
+        assert_eq!(progress.moves, 0);
+        let reaction = Sokoban.act(&instance, &mut progress, Input::Text("up up up up up up"));
+        assert!(reaction.terminated, "the moves ran out");
+        assert!(reaction.observation.text.starts_with("Moves against something: 5."));
+        assert_eq!(Sokoban.judge(&instance, &progress).checks[0].score, 0.0);
+    }
+}

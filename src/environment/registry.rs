@@ -1,0 +1,53 @@
+//! The list of built-in environments: a new kind is a file and a line here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::EnvironmentKind;
+use super::bench::counter::Counter;
+use super::bench::effect::Effect;
+use super::puzzle::PuzzleKind;
+use super::puzzle::countdown::Countdown;
+use super::puzzle::mastermind::Mastermind;
+use super::puzzle::sokoban::Sokoban;
+
+/// What built-in environments need to know of the server.
+#[derive(Debug, Clone, Default)]
+pub struct BuiltinSettings {
+    /// Where `bench/effect` leaves its traces; it is offered only when this is set.
+    pub effects_folder: Option<PathBuf>,
+}
+
+/// Every built-in environment.
+#[must_use]
+pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
+    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![
+        Arc::new(Counter::new()),
+        Arc::new(PuzzleKind::new(Countdown)),
+        Arc::new(PuzzleKind::new(Mastermind)),
+        Arc::new(PuzzleKind::new(Sokoban)),
+    ];
+    if let Some(folder) = &settings.effects_folder {
+        kinds.push(Arc::new(Effect::new(folder.clone())));
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_the_effect_needs_a_folder() {
+        let names = |settings: &BuiltinSettings| -> Vec<String> {
+            builtin(settings).iter().map(|kind| kind.spec().name.clone()).collect()
+        };
+        let without = names(&BuiltinSettings::default());
+        assert!(!without.contains(&"bench/effect".to_owned()));
+        let with = names(&BuiltinSettings { effects_folder: Some(PathBuf::from("effects")) });
+        assert!(with.contains(&"bench/effect".to_owned()));
+        assert_eq!(with.iter().collect::<BTreeSet<_>>().len(), with.len());
+    }
+}

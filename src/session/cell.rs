@@ -1,0 +1,232 @@
+//! A cell of the session table: the queue in front of a session, and what is in memory of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::{Limits, Recovery};
+use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::id::SessionId;
+use palestra_protocol::list::List;
+use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::session::{Opened, RecordMode};
+use palestra_protocol::step::{Stepped, StopReason};
+use palestra_protocol::time::Timestamp;
+use palestra_protocol::verdict::Verdict;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+
+use super::SessionError;
+use super::recorder::{Ledger, Ticket};
+use crate::catalog::Entry;
+use crate::environment::task::Task;
+use crate::environment::{Context, Place};
+use crate::store::row::{EpisodeRow, SessionRow};
+
+/// Commands that may wait for one session.
+pub(super) const COMMANDS_QUEUED_MAX: usize = 64;
+/// Steps of an unrecorded session that are kept in memory, for repeated steps and for forks at an earlier step.
+pub(super) const UNRECORDED_STEPS_MAX: usize = 4_096;
+
+/// One session's place in the table.
+pub(super) struct Cell {
+    pub id: SessionId,
+    waiting: AtomicUsize,
+    /// Milliseconds since 1970 of the last command.
+    touched: AtomicI64,
+    live: Arc<Mutex<Slot>>,
+}
+
+/// What a cell holds.
+pub(super) enum Slot {
+    /// Not loaded yet.
+    Empty,
+    /// In memory.
+    Live(Box<Live>),
+    /// Taken out of the table: whoever waited here looks the session up again.
+    Retired,
+}
+
+/// The turn of a command. The next command waits until it is dropped.
+pub(super) type Turn = OwnedMutexGuard<Slot>;
+
+impl Cell {
+    pub(super) fn new(id: SessionId, slot: Slot, now: Timestamp) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            waiting: AtomicUsize::new(0),
+            touched: AtomicI64::new(now.milliseconds()),
+            live: Arc::new(Mutex::new(slot)),
+        })
+    }
+
+    /// Waits for the session's turn, in order of arrival. The place in the queue is taken at the first poll.
+    pub(super) async fn turn(&self, now: Timestamp) -> Result<Turn, SessionError> {
+        let _place = Waiting::take(&self.waiting)?;
+        // A task that has used up its budget would be sent away before it stands in the queue.
+        let turn = tokio::task::coop::unconstrained(Arc::clone(&self.live).lock_owned()).await;
+        self.touched.store(now.milliseconds(), Ordering::Relaxed);
+        Ok(turn)
+    }
+
+    /// The session's turn, if no command is running or waiting.
+    pub(super) fn try_turn(&self) -> Option<Turn> {
+        Arc::clone(&self.live).try_lock_owned().ok()
+    }
+
+    pub(super) fn touched(&self) -> Timestamp {
+        Timestamp::from_milliseconds(self.touched.load(Ordering::Relaxed))
+    }
+}
+
+/// A place in a session's queue, given back when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn take(waiting: &'a AtomicUsize) -> Result<Self, SessionError> {
+        if waiting.fetch_add(1, Ordering::Relaxed) >= COMMANDS_QUEUED_MAX {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(SessionError::Busy(COMMANDS_QUEUED_MAX));
+        }
+        Ok(Self(waiting))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A session in memory, with its current episode.
+pub(super) struct Live {
+    pub row: SessionRow,
+    pub entry: Arc<Entry>,
+    pub task: Arc<Task>,
+    pub episode: EpisodeRow,
+    /// `None` once the environment failed or could not be recovered.
+    pub place: Option<Place>,
+    pub context: Context,
+    pub seq: u64,
+    pub calls: u64,
+    /// Microseconds inside the environment in this episode.
+    pub env_us: u64,
+    /// The last step, or `None` at an episode's own beginning.
+    pub last: Option<Past>,
+    /// What was seen at the beginning of the episode.
+    pub first: Observation,
+    /// The past of an unrecorded session.
+    pub past: imbl::Vector<Past>,
+    /// How many of its oldest steps were dropped from `past`.
+    pub forgotten: u64,
+    /// The randomness that replaced the episode's at earlier forks: after which step, and with which salt.
+    pub salts: Vec<(u64, u64)>,
+    pub verdict: Option<Verdict>,
+    /// A judging that runs beside later commands.
+    pub judging: Option<watch::Receiver<Option<Verdict>>>,
+    /// What the acting side has to be told with the next observation.
+    pub notice: Option<String>,
+    pub ledger: Arc<Ledger>,
+}
+
+/// A step that was taken.
+#[derive(Clone)]
+pub(super) struct Past {
+    /// `None` where the turn never reached the environment.
+    pub action: Option<Arc<Action>>,
+    pub answer: Arc<Stepped>,
+    /// When its record is safe; `None` for unrecorded steps and for those that were read back.
+    pub ticket: Option<Ticket>,
+}
+
+impl Live {
+    /// Whether steps are stored.
+    pub(super) fn recorded(&self) -> bool {
+        self.row.record != RecordMode::None
+    }
+
+    /// Whether the episode takes steps.
+    pub(super) fn running(&self) -> bool {
+        self.episode.state == EpisodeState::Running
+    }
+
+    /// Whether the session can leave memory and come back.
+    pub(super) fn parkable(&self) -> bool {
+        self.recorded()
+            && self.entry.spec().capabilities.recovery == Recovery::Replay
+            && self.judging.is_none()
+            && self.ledger.settled()
+    }
+
+    /// Whether a command must run to its end on a task of its own, because acting takes time or awaits.
+    pub(super) fn needs_task(&self) -> bool {
+        self.entry.kind.heavy() || matches!(self.place, Some(Place::Live(_)))
+    }
+
+    /// The last step whose record is committed.
+    pub(super) fn durable_seq(&self) -> u64 {
+        if !self.recorded() {
+            return 0;
+        }
+        match &self.last {
+            Some(Past { ticket: Some(ticket), .. }) if !ticket.is_committed() => self.seq.saturating_sub(1),
+            _ => self.seq,
+        }
+    }
+
+    /// Marks the episode as over.
+    pub(super) fn end(&mut self, terminated: bool, truncated: bool, reason: StopReason, at: Timestamp) {
+        self.episode.state = EpisodeState::Ended;
+        self.episode.seq = Some(self.seq);
+        self.episode.terminated = terminated;
+        self.episode.truncated = truncated;
+        self.episode.stop_reason = Some(reason);
+        self.episode.ended_at = Some(at);
+    }
+
+    /// What is left of the limits.
+    pub(super) fn limits_left(&self, now: Timestamp) -> Limits {
+        let limits = self.row.limits;
+        Limits {
+            steps: limits.steps.map(|steps| steps.saturating_sub(self.seq)),
+            calls: limits.calls.map(|calls| calls.saturating_sub(self.calls)),
+            wall_ms: limits.wall_ms.map(|wall_ms| wall_ms.saturating_sub(self.elapsed_ms(now))),
+            idle_ms: limits.idle_ms,
+        }
+    }
+
+    /// Milliseconds since the episode began.
+    pub(super) fn elapsed_ms(&self, now: Timestamp) -> u64 {
+        u64::try_from(now.milliseconds() - self.episode.started_at.milliseconds()).unwrap_or(0)
+    }
+
+    /// What opening, resetting, forking or restoring answers.
+    pub(super) fn opened(&self, now: Timestamp) -> Opened {
+        let (observation, messages) = match &self.last {
+            None => (self.first.clone(), self.task.public.messages.clone()),
+            Some(past) => (past.answer.observation.clone(), past.answer.messages.clone()),
+        };
+        let messages =
+            if messages.is_empty() { vec![Message::new("user", observation.text.clone())] } else { messages };
+        Opened {
+            id: self.row.id,
+            episode: self.episode.id,
+            attempt: self.episode.attempt,
+            environment: self.entry.full_name(),
+            task: self.task.public.clone(),
+            seed: self.episode.seed,
+            seq: self.seq,
+            durable_seq: if self.recorded() { self.seq } else { 0 },
+            observation: super::observe::cut(observation, &self.row.observe, None),
+            messages,
+            tools: List::from(self.task.public.tools.data.clone()),
+            limits: if self.seq == 0 { self.row.limits } else { self.limits_left(now) },
+            run: self.row.run,
+            group: self.row.group,
+            parent: self.row.parent,
+            at_seq: self.row.parent.map(|_| self.episode.origin.map_or(0, |origin| origin.seq)),
+            exact: self.row.parent.map(|_| true),
+            expires_at: self.row.expires_at,
+            token: None,
+        }
+    }
+}

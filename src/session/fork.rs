@@ -1,0 +1,322 @@
+//! Forks, snapshots and restores: going on from a point of an episode without copying what came before it.
+
+use std::sync::Arc;
+
+use palestra_protocol::environment::{AtSeq, ForkKind, Limits, Recovery};
+use palestra_protocol::episode::Origin;
+use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
+use palestra_protocol::list::List;
+use palestra_protocol::session::{
+    Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
+};
+use serde::Serialize;
+
+use super::cell::Live;
+use super::idempotency::Claim;
+use super::open::{fault, first_episode};
+use super::rebuild::{Point, missing, salted};
+use super::recorder::{Ledger, Ticket};
+use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
+use crate::environment::task::{SEED_MAX, pick};
+use crate::environment::{Context, Place};
+use crate::store::Durability;
+use crate::store::row::{EpisodeRow, Record, SessionRow, SnapshotRow};
+
+/// Length of a snapshot's name.
+pub(super) const NAME_BYTES_MAX: usize = 200;
+
+impl Sessions {
+    pub(super) async fn fork(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: Fork,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let claim = Claim::new(tenant, "fork", key, &(id, &request))?;
+        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
+            return self.answered(claim.as_ref()).await?.map(forked).ok_or(SessionError::NotRecorded);
+        };
+        let sessions = self.clone();
+        let work = async move { sessions.fork_in(turn, request, claim).await };
+        self.to_end(work).await.map(forked)
+    }
+
+    async fn fork_in(&self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
+        let live = turn.live()?;
+        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
+            return Ok(answer);
+        }
+        let count = request.count.unwrap_or(1);
+        if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
+            return Err(fault("count", &format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}")));
+        }
+        let at_seq = request.at_seq.unwrap_or(live.seq);
+        if at_seq > live.seq {
+            return Err(fault("at_seq", &format!("the episode is at step {}", live.seq)));
+        }
+        let capabilities = live.entry.spec().capabilities;
+        if capabilities.fork == ForkKind::None {
+            return Err(SessionError::NotSupported("this environment cannot be forked".to_owned()));
+        }
+        if capabilities.fork == ForkKind::Files && !request.allow_inexact.unwrap_or(false) {
+            let detail = "a fork of this environment keeps files but no processes: say allow_inexact to accept that";
+            return Err(SessionError::NotSupported(detail.to_owned()));
+        }
+        let wanted = usize::try_from(count).unwrap_or(usize::MAX);
+        self.check_capacity(wanted)?;
+        let mut point = if at_seq == live.seq && live.running() {
+            self.present(live).await?
+        } else {
+            self.earlier(live, at_seq).await?
+        };
+        let room = self.0.recorder.reserve().await?;
+        let mut fresh = Vec::with_capacity(wanted);
+        for copy in 0..count {
+            let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
+            let id = EpisodeId::new();
+            let place = match point.place.as_mut() {
+                None => None,
+                Some(place) => turn::fork(place, id).await.map_err(|error| SessionError::Internal(error.0))?,
+            };
+            let Some(place) = place else {
+                return Err(SessionError::NotSupported(
+                    "the environment was lost, so there is nothing to fork".to_owned(),
+                ));
+            };
+            fresh.push(self.child(live, &point, place, id, salt));
+        }
+        // From here on the copies are independent: the parent may go on.
+        drop(turn);
+        let claims: Vec<Claim> = claim.into_iter().collect();
+        self.enter(fresh, room, &claims, true).await
+    }
+
+    /// The present of a session as a point to copy from.
+    async fn present(&self, live: &mut Live) -> Result<Point, SessionError> {
+        let place = match live.place.as_mut() {
+            None => None,
+            Some(place) => turn::fork(place, live.episode.id).await.map_err(|error| SessionError::Internal(error.0))?,
+        };
+        Ok(Point {
+            entry: Arc::clone(&live.entry),
+            task: Arc::clone(&live.task),
+            place,
+            context: live.context.clone(),
+            seq: live.seq,
+            calls: live.calls,
+            last: live.last.clone(),
+            first: live.first.clone(),
+            past: live.past.clone(),
+            salts: live.salts.clone(),
+        })
+    }
+
+    /// An earlier step of the current episode.
+    async fn earlier(&self, live: &Live, at_seq: u64) -> Result<Point, SessionError> {
+        if at_seq == live.seq {
+            return Err(SessionError::EpisodeOver);
+        }
+        replayable(live)?;
+        if live.recorded() {
+            live.ledger.latest().committed().await?;
+            self.rebuild(&live.row, &live.episode, Some(at_seq)).await
+        } else {
+            self.rebuild_unrecorded(live, at_seq).await
+        }
+    }
+
+    fn child(&self, parent: &Live, point: &Point, place: Place, id: EpisodeId, salt: Option<u64>) -> Live {
+        let now = self.0.clock.now();
+        let row = SessionRow {
+            id: SessionId::new(),
+            node: self.0.node.id.clone(),
+            parent: Some(parent.row.id),
+            // Steps and calls are counted on from the parent's; its time is used up already.
+            limits: Limits { wall_ms: parent.limits_left(now).wall_ms.map(|left| left.max(1)), ..parent.row.limits },
+            episode: id,
+            episodes: 1,
+            created_at: now,
+            expires_at: now.plus_ms(self.0.settings.session_ttl_ms),
+            ..parent.row.clone()
+        };
+        let origin = Some(Origin { episode: parent.episode.id, seq: point.seq });
+        let episode = EpisodeRow { origin, salt, ..first_episode(&row, now) };
+        let mut salts = point.salts.clone();
+        salts.retain(|(seq, _)| *seq <= point.seq);
+        salts.extend(salt.map(|salt| (point.seq, salt)));
+        let context =
+            Context { rng: salt.map_or_else(|| point.context.rng.clone(), salted), clock_ms: point.context.clock_ms };
+        Live {
+            ledger: Ledger::new(row.id),
+            row,
+            entry: Arc::clone(&point.entry),
+            task: Arc::clone(&point.task),
+            episode,
+            place: Some(place),
+            context,
+            seq: point.seq,
+            calls: point.calls,
+            env_us: 0,
+            last: point.last.clone(),
+            first: point.first.clone(),
+            past: point.past.clone(),
+            forgotten: parent.forgotten,
+            salts,
+            verdict: None,
+            judging: None,
+            notice: None,
+        }
+    }
+
+    pub(super) async fn take_snapshot(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: TakeSnapshot,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let unfit = |name: &String| name.len() > NAME_BYTES_MAX || name.contains('\0');
+        if request.name.as_ref().is_some_and(unfit) {
+            return Err(fault("name", &format!("a name has at most {NAME_BYTES_MAX} bytes and no NUL")));
+        }
+        let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
+        let Some(mut turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
+            return self.answered(claim.as_ref()).await?.map(Answer::Snapshot).ok_or(SessionError::NotRecorded);
+        };
+        let live = turn.live()?;
+        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
+            return Ok(Answer::Snapshot(answer));
+        }
+        replayable(live)?;
+        if !live.running() {
+            return Err(SessionError::EpisodeOver);
+        }
+        let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
+        let snapshot = Box::new(Snapshot {
+            id: SnapshotId::new(),
+            name: request.name,
+            session: id,
+            episode: live.episode.id,
+            seq: live.seq,
+            created_at: now,
+        });
+        let mut records = vec![Record::Snapshot(Box::new(SnapshotRow {
+            id: snapshot.id,
+            tenant: tenant.to_string(),
+            session: id,
+            name: snapshot.name.clone(),
+            episode: snapshot.episode,
+            seq: snapshot.seq,
+            at: now,
+        }))];
+        if let Some(claim) = claim {
+            records.push(claim.record(&snapshot, now)?);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        drop(turn);
+        ticket.committed().await?;
+        Ok(Answer::Snapshot(snapshot))
+    }
+
+    pub(super) async fn restore(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: Restore,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let claim = Claim::new(tenant, "restore", key, &(id, &request))?;
+        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
+            return self.answered(claim.as_ref()).await?.map(Answer::Opened).ok_or(SessionError::NotRecorded);
+        };
+        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+        let work = async move { sessions.restore_in(&tenant, turn, request, claim).await };
+        let (opened, ticket) = self.to_end(work).await?;
+        if let Some(ticket) = ticket {
+            ticket.committed().await?;
+        }
+        Ok(Answer::Opened(opened))
+    }
+
+    async fn restore_in(
+        &self,
+        tenant: &Tenant,
+        mut turn: LiveTurn,
+        request: Restore,
+        claim: Option<Claim>,
+    ) -> Result<(Box<Opened>, Option<Ticket>), SessionError> {
+        let live = turn.live()?;
+        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
+            return Ok((answer, None));
+        }
+        live.ledger.latest().committed().await?;
+        let snapshot = self.0.store.snapshot(tenant, request.snapshot).await?;
+        let Some(snapshot) = snapshot.filter(|snapshot| snapshot.session == live.row.id) else {
+            return Err(SessionError::NotFound("snapshot of this session"));
+        };
+        replayable(live)?;
+        let before = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
+        let point = if live.recorded() {
+            self.rebuild(&live.row, &before, Some(snapshot.seq)).await?
+        } else if snapshot.episode == live.episode.id {
+            self.rebuild_unrecorded(live, snapshot.seq).await?
+        } else {
+            let detail = "an unrecorded session goes back within its current episode only";
+            return Err(SessionError::NotSupported(detail.to_owned()));
+        };
+        let attempt = self.next_attempt(tenant, live, &before.task).await?;
+        let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
+        let mut records = self.leave(live, now);
+        let episode = EpisodeRow {
+            id: EpisodeId::new(),
+            ordinal: live.row.episodes + 1,
+            attempt,
+            task: before.task.clone(),
+            seed: before.seed,
+            origin: Some(Origin { episode: before.id, seq: snapshot.seq }),
+            ..first_episode(&live.row, now)
+        };
+        records.push(Record::Episode(Box::new(episode.clone())));
+        let mut row = live.row.clone();
+        row.episode = episode.id;
+        row.task.clone_from(&episode.task);
+        row.seed = episode.seed;
+        row.episodes = episode.ordinal;
+        *live = point.into_live(row, episode, Arc::clone(&live.ledger));
+        let opened = Box::new(live.opened(now));
+        if let Some(claim) = claim {
+            records.push(claim.record(&opened, now)?);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        Ok((opened, Some(ticket)))
+    }
+}
+
+/// Earlier points can be reached only where the recorded actions lead there again.
+fn replayable(live: &Live) -> Result<(), SessionError> {
+    let capabilities = live.entry.spec().capabilities;
+    if capabilities.recovery == Recovery::Replay && capabilities.at_seq == AtSeq::Any {
+        Ok(())
+    } else {
+        Err(SessionError::NotSupported("this environment cannot go back to an earlier step".to_owned()))
+    }
+}
+
+/// The salt of one copy: a function of the episode's randomness and of the point, so that equal seeds give equal trees.
+fn split_salt(live: &Live, point: &Point, copy: u64) -> u64 {
+    #[derive(Serialize)]
+    struct Words<'a>(u64, &'a [(u64, u64)], u64, u64);
+    let words = Words(live.episode.seed, &point.salts, point.seq, copy);
+    let words = serde_json::to_vec(&words).unwrap_or_default();
+    pick(&[b"fork salt", live.episode.task.as_bytes(), &words], SEED_MAX)
+}
+
+fn forked(created: Created) -> Answer {
+    Answer::Forked(match created {
+        Created::Many(list) => list,
+        Created::One(only) => List::from(vec![*only]),
+    })
+}

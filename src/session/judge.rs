@@ -1,0 +1,360 @@
+//! Judging: ends episodes and reaches verdicts. Whatever keeps a judge from a score is a status, never a zero.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use palestra_protocol::environment::Recovery;
+use palestra_protocol::id::{EpisodeId, SessionId};
+use palestra_protocol::list::List;
+use palestra_protocol::session::{Verify, VerifyMode};
+use palestra_protocol::step::{Finish, FinishReason, Finished, StopReason};
+use palestra_protocol::time::Timestamp;
+use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
+use tokio::sync::watch;
+
+use super::cell::Live;
+use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
+use crate::catalog::Entry;
+use crate::environment::Place;
+use crate::environment::state::State;
+use crate::environment::task::Task;
+use crate::store::Durability;
+use crate::store::row::{Record, VerdictRow};
+use crate::verifier::{Case, Turn};
+
+/// How long `verify` waits for a verdict where the caller does not say.
+const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
+
+/// Everything that a judge needs, captured at one step.
+pub(super) struct Docket {
+    pub entry: Arc<Entry>,
+    pub task: Arc<Task>,
+    pub episode: EpisodeId,
+    pub seq: u64,
+    pub usage: Usage,
+    pub evidence: Result<Evidence, (Status, String)>,
+}
+
+/// What the judge looks at.
+pub(super) struct Evidence {
+    pub state: State,
+    pub trajectory: Vec<Turn>,
+}
+
+/// A verdict and what to record of it.
+pub(super) struct Reached {
+    pub verdict: Verdict,
+    pub records: Vec<Record>,
+}
+
+impl Sessions {
+    pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
+        let turn = self.turn(tenant, id).await?;
+        let room = self.0.recorder.reserve().await?;
+        let sessions = self.clone();
+        let work = async move { sessions.finish_in(turn, &finish, room).await };
+        let (finished, ticket) = self.to_end(work).await?;
+        ticket.committed().await?;
+        Ok(Answer::Finished(Box::new(finished)))
+    }
+
+    async fn finish_in(
+        &self,
+        mut turn: LiveTurn,
+        finish: &Finish,
+        room: super::recorder::Room,
+    ) -> Result<(Finished, super::recorder::Ticket), SessionError> {
+        let live = turn.live()?;
+        if finish.episode.is_some_and(|episode| episode != live.episode.id) {
+            return Err(SessionError::WrongEpisode { current: live.episode.id });
+        }
+        let reason = StopReason::from(finish.reason);
+        if !live.running() {
+            // The same request again gets the same answer.
+            return if live.episode.stop_reason == Some(reason) {
+                Ok((finished(live, reason), live.ledger.latest()))
+            } else {
+                Err(SessionError::EpisodeOver)
+            };
+        }
+        let now = self.0.clock.now();
+        live.end(false, true, reason, now);
+        let mut records = vec![end_record(live, now)];
+        let aborted = finish.reason == FinishReason::Aborted;
+        if aborted || live.row.verify == VerifyMode::OnEnd {
+            let forced = aborted.then(|| (Status::Invalid, "the caller aborted the episode".to_owned()));
+            let reached = self.judge_now(live, forced, None).await;
+            records.extend(reached.records);
+            live.verdict = Some(reached.verdict);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        Ok((finished(live, reason), ticket))
+    }
+
+    pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
+        let turn = match self.turn(tenant, id).await {
+            Ok(turn) => turn,
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
+                let stored = self.0.store.verdicts(row.episode).await?.pop();
+                return stored.map(|row| Answer::Verdict(Box::new(row.verdict))).ok_or(over);
+            }
+            Err(error) => return Err(error),
+        };
+        let room = self.0.recorder.reserve().await?;
+        let sessions = self.clone();
+        let probe = verify.probe.unwrap_or(false);
+        let work =
+            async move { if probe { sessions.probe_in(turn).await } else { sessions.verify_in(turn, room).await } };
+        match self.to_end(work).await? {
+            Begun::Done(verdict, ticket) => {
+                if let Some(ticket) = ticket {
+                    ticket.committed().await?;
+                }
+                Ok(Answer::Verdict(verdict))
+            }
+            Begun::Running(episode, mut verdict) => {
+                let wait = Duration::from_millis(verify.wait_ms.unwrap_or(VERDICT_WAIT_MS_DEFAULT));
+                match tokio::time::timeout(wait, verdict.wait_for(Option::is_some)).await {
+                    Err(_) => Ok(Answer::Pending { episode }),
+                    Ok(Ok(verdict)) => verdict
+                        .clone()
+                        .map(|verdict| Answer::Verdict(Box::new(verdict)))
+                        .ok_or_else(|| SessionError::Internal("a verdict vanished".to_owned())),
+                    Ok(Err(_)) => Err(SessionError::NotRecorded),
+                }
+            }
+        }
+    }
+
+    async fn probe_in(&self, mut turn: LiveTurn) -> Result<Begun, SessionError> {
+        let live = turn.live()?;
+        if matches!(live.place, Some(Place::Live(_))) {
+            return Err(SessionError::NotSupported("only in-process environments can be probed".to_owned()));
+        }
+        let docket = self.docket(live, None).await;
+        drop(turn);
+        let verdict = self.judge(docket).await;
+        Ok(Begun::Done(Box::new(verdict), None))
+    }
+
+    async fn verify_in(&self, mut turn: LiveTurn, room: super::recorder::Room) -> Result<Begun, SessionError> {
+        let live = turn.live()?;
+        if let Some(verdict) = &live.verdict {
+            return Ok(Begun::Done(Box::new(verdict.clone()), Some(live.ledger.latest())));
+        }
+        if let Some(judging) = &live.judging {
+            return Ok(Begun::Running(live.episode.id, judging.clone()));
+        }
+        let now = self.0.clock.now();
+        let mut records = Vec::new();
+        if live.running() {
+            live.end(false, true, StopReason::Verified, now);
+            records.push(end_record(live, now));
+        }
+        if !live.entry.kind.heavy() {
+            let reached = self.judge_now(live, None, None).await;
+            records.extend(reached.records);
+            live.verdict = Some(reached.verdict.clone());
+            let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+            return Ok(Begun::Done(Box::new(reached.verdict), Some(ticket)));
+        }
+        if !records.is_empty() {
+            self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        }
+        let docket = self.docket(live, None).await;
+        let (sender, receiver) = watch::channel(None);
+        live.judging = Some(receiver.clone());
+        let episode = live.episode.id;
+        let (sessions, row) = (self.clone(), (live.row.tenant.clone(), live.row.id));
+        self.0.tracker.spawn(async move { sessions.judge_beside(docket, row, sender).await });
+        Ok(Begun::Running(episode, receiver))
+    }
+
+    /// Judges beside later commands, records the verdict, and hands it to the session if it is still in that episode.
+    async fn judge_beside(&self, docket: Docket, owner: (String, SessionId), sender: watch::Sender<Option<Verdict>>) {
+        let (tenant, id) = owner;
+        let tenant: Tenant = tenant.into();
+        let verdict = self.judge(docket).await;
+        let recorded = async {
+            let mut turn = self.turn(&tenant, id).await?;
+            let live = turn.live()?;
+            let room = self.0.recorder.reserve().await?;
+            let records = vec![verdict_record(&tenant, id, &verdict, self.0.clock.now())];
+            let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+            if live.episode.id == verdict.episode {
+                live.verdict = Some(verdict.clone());
+            }
+            live.judging = None;
+            drop(turn);
+            ticket.committed().await
+        };
+        match recorded.await {
+            // Those who wait see a verdict only once it cannot be lost.
+            Ok(()) => sender.send_modify(|slot| *slot = Some(verdict)),
+            Err(error) => tracing::warn!(session = %id, %error, "a verdict could not be recorded"),
+        }
+    }
+
+    /// Judges within the session's turn. `closing` is the turn that is being taken, which is not recorded yet.
+    pub(super) async fn judge_now(
+        &self,
+        live: &mut Live,
+        forced: Option<(Status, String)>,
+        closing: Option<Turn>,
+    ) -> Reached {
+        let mut docket = self.docket(live, forced).await;
+        if let (Ok(evidence), Some(closing)) = (&mut docket.evidence, closing) {
+            evidence.trajectory.push(closing);
+        }
+        let mut records = Vec::new();
+        if let Ok(evidence) = &docket.evidence
+            && live.entry.spec().capabilities.recovery != Recovery::Replay
+        {
+            records
+                .push(Record::State { digest: evidence.state.digest().to_string(), state: evidence.state.to_value() });
+        }
+        let verdict = self.judge(docket).await;
+        records.push(verdict_record(&live.row.tenant, live.row.id, &verdict, self.0.clock.now()));
+        Reached { verdict, records }
+    }
+
+    /// Captures what a judge needs. `forced` is a status that no judge can change.
+    async fn docket(&self, live: &mut Live, forced: Option<(Status, String)>) -> Docket {
+        let failed = live.episode.stop_reason == Some(StopReason::InfraError);
+        let forced = forced.or_else(|| failed.then(|| (Status::InfraError, "the environment failed".to_owned())));
+        let evidence = match forced {
+            Some(forced) => Err(forced),
+            None => self.evidence(live).await,
+        };
+        let usage = Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() };
+        Docket {
+            entry: Arc::clone(&live.entry),
+            task: Arc::clone(&live.task),
+            episode: live.episode.id,
+            seq: live.seq,
+            usage,
+            evidence,
+        }
+    }
+
+    async fn evidence(&self, live: &mut Live) -> Result<Evidence, (Status, String)> {
+        let Some(place) = &mut live.place else {
+            return Err((Status::InfraError, "the environment was lost".to_owned()));
+        };
+        let state = turn::state(place).await.map_err(|error| (Status::InfraError, error.0))?;
+        let trajectory = if live.entry.kind.verifier().needs_trajectory() {
+            self.turns_of(live).await.map_err(|error| (Status::InfraError, error.to_string()))?
+        } else {
+            Vec::new()
+        };
+        Ok(Evidence { state, trajectory })
+    }
+
+    /// Judges, on the blocking pool where the environment is heavy.
+    pub(super) async fn judge(&self, docket: Docket) -> Verdict {
+        if !docket.entry.kind.heavy() {
+            return docket.judge();
+        }
+        let skeleton = docket.skeleton();
+        let limit = Duration::from_millis(self.0.settings.judge_ms_max);
+        let judged = tokio::time::timeout(limit, self.heavy(move || docket.judge())).await;
+        match judged {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(detail)) => Verdict { status: Status::VerifierError, detail: Some(detail), ..skeleton },
+            Err(_) => Verdict {
+                status: Status::Timeout,
+                detail: Some(format!("judging took longer than {} ms", limit.as_millis())),
+                ..skeleton
+            },
+        }
+    }
+}
+
+enum Begun {
+    Done(Box<Verdict>, Option<super::recorder::Ticket>),
+    Running(EpisodeId, watch::Receiver<Option<Verdict>>),
+}
+
+impl Docket {
+    /// A verdict without a score.
+    fn skeleton(&self) -> Verdict {
+        let verifier = self.entry.kind.verifier();
+        Verdict {
+            episode: self.episode,
+            status: Status::VerifierError,
+            score: None,
+            strict: None,
+            passed: false,
+            trainable: false,
+            checks: List::default(),
+            judge: verifier.judge(),
+            verifier: VerifierName { name: verifier.name().to_owned(), version: verifier.version().to_owned() },
+            state: self.evidence.as_ref().ok().map(|evidence| evidence.state.digest().to_string()),
+            seq: self.seq,
+            usage: self.usage,
+            detail: None,
+        }
+    }
+
+    /// Judges; a panic or a fault of the verifier is a status.
+    pub(super) fn judge(self) -> Verdict {
+        let skeleton = self.skeleton();
+        let evidence = match self.evidence {
+            Ok(evidence) => evidence,
+            Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
+        };
+        let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
+        let verifier = self.entry.kind.verifier();
+        let began = Instant::now();
+        let judged = turn::guard(|| verifier.verify(&case)).map_err(|error| error.0);
+        let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let usage = Usage { judge_ms, ..skeleton.usage };
+        let scored = judged
+            .and_then(|judged| judged.map_err(|error| error.0))
+            .and_then(|judgement| judgement.score().map(|score| (judgement, score)).map_err(|error| error.0));
+        match scored {
+            Err(detail) => Verdict { detail: Some(detail), usage, ..skeleton },
+            Ok((judgement, score)) => {
+                let passed = judgement.checks.iter().all(|check| check.passed);
+                Verdict {
+                    status: Status::Scored,
+                    score: Some(score),
+                    strict: Some(u8::from(passed)),
+                    passed,
+                    trainable: judgement.trainable,
+                    checks: List::from(judgement.checks),
+                    usage,
+                    ..skeleton
+                }
+            }
+        }
+    }
+}
+
+fn finished(live: &Live, stop_reason: StopReason) -> Finished {
+    Finished {
+        episode: live.episode.id,
+        seq: live.seq,
+        terminated: live.episode.terminated,
+        truncated: live.episode.truncated,
+        stop_reason,
+        verdict: live.verdict.clone(),
+    }
+}
+
+/// The record of an episode's end, as the episode says.
+pub(super) fn end_record(live: &Live, at: Timestamp) -> Record {
+    Record::EpisodeEnd {
+        episode: live.episode.id,
+        seq: live.seq,
+        terminated: live.episode.terminated,
+        truncated: live.episode.truncated,
+        reason: live.episode.stop_reason.unwrap_or(StopReason::Left),
+        at,
+    }
+}
+
+pub(super) fn verdict_record(tenant: &str, session: SessionId, verdict: &Verdict, at: Timestamp) -> Record {
+    Record::Verdict(Box::new(VerdictRow { tenant: tenant.to_owned(), session, verdict: verdict.clone(), at }))
+}

@@ -1,0 +1,451 @@
+//! Opening: creation and reset, which both begin an episode.
+
+use std::sync::Arc;
+
+use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::id::{EpisodeId, GroupId, SessionId};
+use palestra_protocol::list::List;
+use palestra_protocol::observation::Observation;
+use palestra_protocol::problem::Fault;
+use palestra_protocol::session::{CreateSession, Created, Opened, Reset, SESSIONS_PER_REQUEST_MAX, SessionState};
+use palestra_protocol::step::StopReason;
+use palestra_protocol::time::Timestamp;
+use rand::RngExt;
+use serde_json::{Map, Value};
+
+use super::cell::{Cell, Live, Slot};
+use super::idempotency::Claim;
+use super::recorder::{Ledger, Room, Ticket};
+use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
+use crate::catalog::{CatalogError, Entry, TaskOrStoreError};
+use crate::environment::task::{SEED_MAX, Task, seeded};
+use crate::environment::{Context, Opening, Place};
+use crate::store::Durability;
+use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, SessionRow};
+
+/// Size of a session's `metadata` and `config` as JSON.
+pub(super) const METADATA_BYTES_MAX: usize = 64 * 1024;
+
+/// A place at the beginning of an episode.
+pub(super) struct Beginning {
+    pub place: Place,
+    pub context: Context,
+    pub first: Observation,
+}
+
+impl Sessions {
+    pub(super) async fn create(
+        &self,
+        tenant: &Tenant,
+        request: CreateSession,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        check(&request)?;
+        let by_id = request.id.map(|id| format!("id:{id}"));
+        let claims: Vec<Claim> =
+            [Claim::new(tenant, "create", key, &request)?, Claim::new(tenant, "create", by_id, &request)?]
+                .into_iter()
+                .flatten()
+                .collect();
+        // On a task of its own: once begun, it ends whether or not its caller waits.
+        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+        let work = async move { sessions.create_once(&tenant, request, &claims).await };
+        self.to_end(work).await.map(Answer::Created)
+    }
+
+    async fn create_once(
+        &self,
+        tenant: &Tenant,
+        request: CreateSession,
+        claims: &[Claim],
+    ) -> Result<Created, SessionError> {
+        let mut passages = Vec::new();
+        for claim in claims {
+            passages.push(self.0.answers.pass(claim).await);
+            if let Some(answer) = self.answered(Some(claim)).await? {
+                return Ok(answer);
+            }
+        }
+        if let Some(id) = request.id
+            && (self.0.table.contains_key(&id) || self.0.store.session(tenant, id).await?.is_some())
+        {
+            return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
+        }
+        let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
+        let task = self.0.catalog.choose(&entry, request.task.as_ref()).await?;
+        if let Some(run) = request.run {
+            self.touch_run(tenant, run).await?;
+        }
+        let count = usize::try_from(request.count.unwrap_or(1)).unwrap_or(usize::MAX);
+        self.check_capacity(count)?;
+        let seed = request.seed.unwrap_or_else(|| rand::rng().random_range(0..=SEED_MAX));
+        let group = request.group.or_else(|| request.count.map(|_| GroupId::new()));
+        let request = Arc::new(CreateSession { seed: Some(seed), group, ..request });
+        let room = self.0.recorder.reserve().await?;
+        let mut fresh = Vec::with_capacity(count);
+        for _ in 0..count {
+            fresh.push(self.prepare(tenant, &entry, &task, &request).await?);
+        }
+        self.enter(fresh, room, claims, request.count.is_some()).await
+    }
+
+    /// A session that nobody knows of yet.
+    async fn prepare(
+        &self,
+        tenant: &Tenant,
+        entry: &Arc<Entry>,
+        task: &Arc<Task>,
+        request: &CreateSession,
+    ) -> Result<Live, SessionError> {
+        let (id, episode, now) = (request.id.unwrap_or_else(SessionId::new), EpisodeId::new(), self.0.clock.now());
+        let seed = request.seed.unwrap_or_default();
+        let beginning = self.begin(entry, task, seed, &request.config, episode, false).await?;
+        let spec = entry.spec();
+        let row = SessionRow {
+            id,
+            tenant: tenant.to_string(),
+            node: self.0.node.id.clone(),
+            environment: spec.name.clone(),
+            version: spec.version,
+            digest: spec.digest.clone(),
+            run: request.run,
+            group: request.group,
+            parent: None,
+            state: SessionState::Open,
+            closed_reason: None,
+            record: request.record.unwrap_or_default(),
+            verify: request.verify.unwrap_or_default(),
+            limits: self.limits(entry, request.limits),
+            observe: request.observe.clone().unwrap_or_default(),
+            config: request.config.clone(),
+            metadata: request.metadata.clone(),
+            episode,
+            task: task.public.id.clone(),
+            seed,
+            episodes: 1,
+            created_at: now,
+            expires_at: now.plus_ms(self.0.settings.session_ttl_ms),
+            closed_at: None,
+        };
+        let episode = first_episode(&row, now);
+        Ok(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning))
+    }
+
+    /// Puts new sessions into the table and the store, all of them or none.
+    pub(super) async fn enter(
+        &self,
+        fresh: Vec<Live>,
+        room: Room,
+        claims: &[Claim],
+        many: bool,
+    ) -> Result<Created, SessionError> {
+        let now = self.0.clock.now();
+        let opened: Vec<Opened> = fresh.iter().map(|live| live.opened(now)).collect();
+        let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
+        for live in &fresh {
+            records.push(Record::Session(Box::new(live.row.clone())));
+            records.push(Record::Episode(Box::new(live.episode.clone())));
+        }
+        let answer = if many {
+            Created::Many(List::from(opened))
+        } else {
+            let only = opened.into_iter().next();
+            Created::One(Box::new(only.ok_or_else(|| SessionError::Internal("no session was made".to_owned()))?))
+        };
+        for claim in claims {
+            records.push(claim.record(&answer, now)?);
+        }
+        let ledgers: Vec<Arc<Ledger>> = fresh.iter().map(|live| Arc::clone(&live.ledger)).collect();
+        for live in fresh {
+            let cell = Cell::new(live.row.id, Slot::Live(Box::new(live)), now);
+            self.0.table.insert(cell.id, cell);
+        }
+        // A refused commit marks the ledgers as failed: the sessions leave the table at the next touch or sweep.
+        self.0.recorder.submit_for(&ledgers, room, Durability::Disk, records).committed().await?;
+        Ok(answer)
+    }
+
+    pub(super) async fn reset(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: Reset,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let claim = Claim::new(tenant, "reset", key, &(id, &request))?;
+        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
+            return self.answered(claim.as_ref()).await?.map(Answer::Opened).ok_or(SessionError::NotRecorded);
+        };
+        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+        let work = async move { sessions.reset_in(&tenant, turn, request, claim).await };
+        let (opened, ticket) = self.to_end(work).await?;
+        if let Some(ticket) = ticket {
+            ticket.committed().await?;
+        }
+        Ok(Answer::Opened(opened))
+    }
+
+    async fn reset_in(
+        &self,
+        tenant: &Tenant,
+        mut turn: LiveTurn,
+        request: Reset,
+        claim: Option<Claim>,
+    ) -> Result<(Box<Opened>, Option<Ticket>), SessionError> {
+        let live = turn.live()?;
+        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
+            return Ok((answer, None));
+        }
+        if request.seed.is_some_and(|seed| seed > SEED_MAX) {
+            return Err(fault("seed", "a seed is at most 2^53 - 1"));
+        }
+        let task = match &request.task {
+            None => Arc::clone(&live.task),
+            Some(choice) => self.0.catalog.choose(&live.entry, Some(choice)).await?,
+        };
+        let seed = request.seed.unwrap_or(live.episode.seed);
+        let attempt = self.next_attempt(tenant, live, &task.public.id).await?;
+        let room = self.0.recorder.reserve().await?;
+        let id = EpisodeId::new();
+        let beginning = self.begin(&live.entry, &task, seed, &live.row.config, id, false).await?;
+        let now = self.0.clock.now();
+        let mut records = self.leave(live, now);
+        let ordinal = live.row.episodes + 1;
+        let episode =
+            EpisodeRow { id, ordinal, attempt, task: task.public.id.clone(), seed, ..first_episode(&live.row, now) };
+        live.begin(episode, task, beginning);
+        records.push(Record::Episode(Box::new(live.episode.clone())));
+        let opened = Box::new(live.opened(now));
+        if let Some(claim) = claim {
+            records.push(claim.record(&opened, now)?);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        Ok((opened, Some(ticket)))
+    }
+
+    /// Ends an episode that is being left, and lets go of its place.
+    pub(super) fn leave(&self, live: &mut Live, now: Timestamp) -> Vec<Record> {
+        if let Some(Place::Live(mut place)) = live.place.take() {
+            self.0.tracker.spawn(async move { place.close().await });
+        }
+        if !live.running() {
+            return Vec::new();
+        }
+        live.end(false, true, StopReason::Left, now);
+        vec![super::judge::end_record(live, now)]
+    }
+
+    /// Which attempt at a task comes next in this session.
+    pub(super) async fn next_attempt(&self, tenant: &str, live: &Live, task: &str) -> Result<u64, SessionError> {
+        if live.episode.task == task {
+            return Ok(live.episode.attempt + 1);
+        }
+        live.ledger.latest().committed().await?;
+        let filter =
+            EpisodeFilter { session: Some(live.row.id), task: Some(task.to_owned()), ..EpisodeFilter::default() };
+        let newest = self.0.store.episodes(tenant, &filter, &PageRequest { before: None, limit: 1 }).await?;
+        Ok(newest.first().map_or(1, |episode| episode.attempt + 1))
+    }
+
+    /// The turn of a session; none where it is closed but the claim was answered before.
+    pub(super) async fn turn_or_answer(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        claim: Option<&Claim>,
+    ) -> Result<Option<LiveTurn>, SessionError> {
+        match self.turn(tenant, id).await {
+            Ok(turn) => Ok(Some(turn)),
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                let answer: Option<Value> = self.answered(claim).await?;
+                if answer.is_some() { Ok(None) } else { Err(over) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The answer given under a claim, looked up within the session's turn: what the previous turn answered is committed first.
+    pub(super) async fn answered_in<T: serde::de::DeserializeOwned>(
+        &self,
+        live: &Live,
+        claim: Option<&Claim>,
+    ) -> Result<Option<T>, SessionError> {
+        if claim.is_none() {
+            return Ok(None);
+        }
+        live.ledger.latest().committed().await?;
+        self.answered(claim).await
+    }
+
+    /// Opens a place and takes the first look.
+    pub(super) async fn begin(
+        &self,
+        entry: &Arc<Entry>,
+        task: &Arc<Task>,
+        seed: u64,
+        config: &Map<String, Value>,
+        episode: EpisodeId,
+        resumed: bool,
+    ) -> Result<Beginning, SessionError> {
+        let make = {
+            let (entry, task, config, folder) =
+                (Arc::clone(entry), Arc::clone(task), config.clone(), self.0.folder.clone());
+            move || {
+                let opening = Opening { task: &task, seed, config: &config, episode, resumed, folder: Some(&folder) };
+                turn::guard(|| entry.kind.open(opening))
+            }
+        };
+        let opened = if entry.kind.heavy() { self.heavy(make).await.map_err(SessionError::Internal)? } else { make() };
+        let mut place = opened.map_err(|error| SessionError::Internal(error.0))?.map_err(|error| {
+            let field = error.field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
+            fault(&field, &error.detail)
+        })?;
+        let first = turn::observe(&mut place).await.map_err(|error| SessionError::Internal(error.0))?;
+        let spec = entry.spec();
+        let rng = seeded(&[
+            b"episode",
+            spec.name.as_bytes(),
+            &spec.version.to_le_bytes(),
+            task.public.id.as_bytes(),
+            &seed.to_le_bytes(),
+        ]);
+        Ok(Beginning { place, context: Context { rng, clock_ms: 0 }, first })
+    }
+}
+
+impl Live {
+    pub(super) fn new(
+        row: SessionRow,
+        entry: Arc<Entry>,
+        task: Arc<Task>,
+        episode: EpisodeRow,
+        beginning: Beginning,
+    ) -> Self {
+        let ledger = Ledger::new(row.id);
+        Self {
+            row,
+            entry,
+            task,
+            episode,
+            place: Some(beginning.place),
+            context: beginning.context,
+            seq: 0,
+            calls: 0,
+            env_us: 0,
+            last: None,
+            first: beginning.first,
+            past: imbl::Vector::new(),
+            forgotten: 0,
+            salts: Vec::new(),
+            verdict: None,
+            judging: None,
+            notice: None,
+            ledger,
+        }
+    }
+
+    /// Starts another episode in this session.
+    pub(super) fn begin(&mut self, episode: EpisodeRow, task: Arc<Task>, beginning: Beginning) {
+        self.row.episode = episode.id;
+        self.row.task.clone_from(&episode.task);
+        self.row.seed = episode.seed;
+        self.row.episodes = episode.ordinal;
+        let fresh = Self::new(self.row.clone(), Arc::clone(&self.entry), task, episode, beginning);
+        let ledger = Arc::clone(&self.ledger);
+        *self = Self { ledger, ..fresh };
+    }
+}
+
+/// The first episode of a session.
+pub(super) fn first_episode(row: &SessionRow, now: Timestamp) -> EpisodeRow {
+    EpisodeRow {
+        id: row.episode,
+        session: row.id,
+        tenant: row.tenant.clone(),
+        ordinal: 1,
+        attempt: 1,
+        environment: row.environment.clone(),
+        version: row.version,
+        digest: row.digest.clone(),
+        task: row.task.clone(),
+        seed: row.seed,
+        config: row.config.clone(),
+        origin: None,
+        salt: None,
+        run: row.run,
+        group: row.group,
+        state: EpisodeState::Running,
+        seq: None,
+        terminated: false,
+        truncated: false,
+        stop_reason: None,
+        status: None,
+        score: None,
+        verdict: None,
+        started_at: now,
+        ended_at: None,
+    }
+}
+
+/// A request that does not fit, with one fault.
+pub(super) fn fault(field: &str, detail: &str) -> SessionError {
+    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), line: None, detail: detail.to_owned() }])
+}
+
+/// Checks what the schema alone cannot say; all faults at once.
+fn check(request: &CreateSession) -> Result<(), SessionError> {
+    let mut faults = Vec::new();
+    let mut wrong = |field: &str, detail: String| {
+        faults.push(Fault { field: Some(field.to_owned()), line: None, detail });
+    };
+    if let Some(count) = request.count {
+        if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
+            wrong("count", format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}"));
+        }
+        if request.id.is_some() {
+            wrong("id", "an id names one session, so it excludes count".to_owned());
+        }
+    }
+    if request.seed.is_some_and(|seed| seed > SEED_MAX) {
+        wrong("seed", "a seed is at most 2^53 - 1".to_owned());
+    }
+    let limits = request.limits.unwrap_or_default();
+    for (field, limit) in [
+        ("limits.steps", limits.steps),
+        ("limits.calls", limits.calls),
+        ("limits.wall_ms", limits.wall_ms),
+        ("limits.idle_ms", limits.idle_ms),
+    ] {
+        // The store keeps signed 64-bit numbers.
+        if limit.is_some_and(|limit| limit == 0 || limit > SEED_MAX) {
+            wrong(field, "a limit is 1 to 2^53 - 1".to_owned());
+        }
+    }
+    for (field, size) in [
+        ("metadata", request.metadata.to_string().len()),
+        ("config", serde_json::to_string(&request.config).map_or(usize::MAX, |text| text.len())),
+    ] {
+        if size > METADATA_BYTES_MAX {
+            wrong(field, format!("{field} is larger than {METADATA_BYTES_MAX} bytes"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(SessionError::Invalid(faults)) }
+}
+
+impl From<CatalogError> for SessionError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::UnknownEnvironment(name) => Self::UnknownEnvironment(name),
+            CatalogError::Task(error) => Self::UnknownTask(error),
+            CatalogError::Faults(faults) => Self::Invalid(faults),
+            CatalogError::Store(error) => Self::Store(error),
+            CatalogError::Broken(detail) => Self::Internal(detail),
+        }
+    }
+}
+
+impl From<TaskOrStoreError> for SessionError {
+    fn from(error: TaskOrStoreError) -> Self {
+        CatalogError::from(error).into()
+    }
+}

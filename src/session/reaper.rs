@@ -1,0 +1,238 @@
+//! The reaper: parks what is idle, closes what outlived its time or its owner, and keeps this node's heartbeat.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::id::SessionId;
+use palestra_protocol::session::{CloseReason, SessionState};
+use palestra_protocol::step::StopReason;
+use palestra_protocol::time::Timestamp;
+use palestra_protocol::verdict::{Status, Usage};
+use tracing::warn;
+
+use super::cell::{Cell, Live, Slot};
+use super::judge::{Docket, end_record, verdict_record};
+use super::recorder::Ledger;
+use super::{Answer, SessionError, Sessions, Tenant};
+use crate::store::row::{EpisodeRow, Record, SessionRow};
+use crate::store::{Durability, StoreError};
+
+/// Time between two sweeps.
+const SWEEP_MS: u64 = 1_000;
+/// Sessions that one sweep closes for their age, besides those in memory.
+const EXPIRED_PER_SWEEP_MAX: u32 = 1_000;
+/// Sweeps between two looks for old stored answers.
+const SWEEPS_PER_FORGETTING: u32 = 600;
+/// How long answers of creating calls are kept.
+const ANSWERS_KEPT_MS: i64 = 86_400_000;
+
+/// Sweeps until the server ends.
+pub(super) async fn run(sessions: Sessions) {
+    let mut sweeps = tokio::time::interval(Duration::from_millis(SWEEP_MS));
+    sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for sweep in 1_u32.. {
+        tokio::select! {
+            () = sessions.0.cancel.cancelled() => break,
+            _ = sweeps.tick() => {}
+        }
+        if let Err(error) = sessions.sweep().await {
+            warn!(%error, "a sweep over the sessions failed; the next one tries again");
+        }
+        if sweep % SWEEPS_PER_FORGETTING == 0 {
+            let before = Timestamp::from_milliseconds(sessions.0.clock.now().milliseconds() - ANSWERS_KEPT_MS);
+            if let Err(error) = sessions.0.store.forget_answers(before).await {
+                warn!(%error, "old answers could not be forgotten");
+            }
+        }
+    }
+}
+
+impl Sessions {
+    /// One sweep: parks and closes what is due now.
+    ///
+    /// # Errors
+    /// When the store fails; what is left is due in the next sweep.
+    pub async fn sweep(&self) -> Result<(), SessionError> {
+        let now = self.0.clock.now();
+        match self.0.store.beat(&self.0.node, now).await {
+            Err(StoreError::Fenced) => {
+                tracing::error!("another process took this node over; shutting down");
+                self.0.cancel.cancel();
+                return Ok(());
+            }
+            beat => beat?,
+        }
+        self.expire_runs().await?;
+        let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
+        for cell in cells {
+            if let Some((tenant, reason)) = self.sweep_cell(&cell, now) {
+                self.shut(&tenant, cell.id, reason).await?;
+            }
+        }
+        for row in self.0.store.sessions_expired(&self.0.node.id, now, EXPIRED_PER_SWEEP_MAX).await? {
+            self.shut(&row.tenant, row.id, CloseReason::Expired).await?;
+        }
+        Ok(())
+    }
+
+    /// Parks an idle session; answers why one has to be closed.
+    fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(String, CloseReason)> {
+        let mut turn = cell.try_turn()?;
+        let Slot::Live(live) = &*turn else {
+            // Nobody is loading it, so it is what a refused command left behind.
+            self.retire(cell, &mut turn);
+            return None;
+        };
+        if live.ledger.failed() {
+            self.retire(cell, &mut turn);
+            return None;
+        }
+        let because = |reason| Some((live.row.tenant.clone(), reason));
+        if live.row.expires_at <= now {
+            return because(CloseReason::Expired);
+        }
+        let leased = live.row.run.map(|run| self.0.runs.holds(&live.row.tenant, run));
+        if leased == Some(false) && live.ledger.settled() {
+            // It was opened while its run was ending.
+            return because(CloseReason::RunEnded);
+        }
+        let idle_ms = live.row.limits.idle_ms?;
+        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging.is_some() {
+            return None;
+        }
+        if live.parkable() {
+            self.retire(cell, &mut turn);
+            return None;
+        }
+        // What cannot be read back is ended, unless its record is still on the way.
+        if live.ledger.settled() { because(CloseReason::Idle) } else { None }
+    }
+
+    pub(super) async fn close(&self, tenant: &Tenant, id: SessionId) -> Result<Answer, SessionError> {
+        self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
+        let (sessions, owner) = (self.clone(), Arc::clone(tenant));
+        let work = async move { sessions.shut(&owner, id, CloseReason::Deleted).await };
+        self.to_end(work).await?;
+        Ok(Answer::Closed(Box::new(self.get(tenant, id).await?)))
+    }
+
+    /// Closes a session in its turn, whether or not it is in memory; closing it twice is the same as once.
+    pub(super) async fn shut(&self, tenant: &str, id: SessionId, reason: CloseReason) -> Result<(), SessionError> {
+        loop {
+            let cell =
+                Arc::clone(&self.0.table.entry(id).or_insert_with(|| Cell::new(id, Slot::Empty, self.0.clock.now())));
+            let mut turn = cell.turn(self.0.clock.now()).await?;
+            let now = self.0.clock.now();
+            let (ledger, records) = match &mut *turn {
+                Slot::Retired => continue,
+                Slot::Live(live) if live.ledger.failed() => {
+                    self.retire(&cell, &mut turn);
+                    continue;
+                }
+                Slot::Live(live) => (Arc::clone(&live.ledger), closing(live, reason, now)),
+                Slot::Empty => match self.closing_unloaded(tenant, id, reason, now).await {
+                    Ok(Some(records)) => (Ledger::new(id), records),
+                    Ok(None) => {
+                        self.retire(&cell, &mut turn);
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        self.retire(&cell, &mut turn);
+                        return Err(error);
+                    }
+                },
+            };
+            let room = self.0.recorder.reserve().await?;
+            let ticket = self.0.recorder.submit(&ledger, room, Durability::Disk, records);
+            // The turn is held until the store knows, so that nobody reads the session back as open.
+            let closed = ticket.committed().await;
+            self.retire(&cell, &mut turn);
+            return closed;
+        }
+    }
+
+    /// What closing a session that is not in memory records; nothing where it is closed already.
+    async fn closing_unloaded(
+        &self,
+        tenant: &str,
+        id: SessionId,
+        reason: CloseReason,
+        now: Timestamp,
+    ) -> Result<Option<Vec<Record>>, SessionError> {
+        let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
+        if row.state == SessionState::Closed {
+            return Ok(None);
+        }
+        let Some(episode) = self.0.store.episode(&row.tenant, row.episode).await? else { return Ok(None) };
+        let mut records = Vec::new();
+        if episode.state == EpisodeState::Running {
+            let last = self.0.store.last_step(episode.id).await?.map(|step| step.seq);
+            let seq = last.or(episode.origin.map(|origin| origin.seq)).unwrap_or(0);
+            let (stop, truncated) = (stop_reason(reason), true);
+            records.push(Record::EpisodeEnd {
+                episode: episode.id,
+                seq,
+                terminated: false,
+                truncated,
+                reason: stop,
+                at: now,
+            });
+            if reason == CloseReason::RunEnded {
+                records.push(self.invalid(&row, &episode, seq, now).await?);
+            }
+        }
+        records.push(Record::SessionClosed { session: id, reason, at: now });
+        Ok(Some(records))
+    }
+
+    async fn invalid(
+        &self,
+        row: &SessionRow,
+        episode: &EpisodeRow,
+        seq: u64,
+        now: Timestamp,
+    ) -> Result<Record, SessionError> {
+        let name = format!("{}@{}", row.environment, row.version);
+        let entry = self.0.catalog.resolve(&row.tenant, &name).await?;
+        let task = self.0.catalog.task_of_id(&entry, &episode.task).await?;
+        let usage = Usage { steps: seq, ..Usage::default() };
+        let docket = Docket { entry, task, episode: episode.id, seq, usage, evidence: Err(run_ended()) };
+        Ok(verdict_record(&row.tenant, row.id, &docket.judge(), now))
+    }
+}
+
+/// What closing a session in memory records.
+fn closing(live: &mut Live, reason: CloseReason, now: Timestamp) -> Vec<Record> {
+    let mut records = Vec::new();
+    if live.running() {
+        live.end(false, true, stop_reason(reason), now);
+        records.push(end_record(live, now));
+        if reason == CloseReason::RunEnded && live.verdict.is_none() {
+            let docket = Docket {
+                entry: Arc::clone(&live.entry),
+                task: Arc::clone(&live.task),
+                episode: live.episode.id,
+                seq: live.seq,
+                usage: Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() },
+                evidence: Err(run_ended()),
+            };
+            records.push(verdict_record(&live.row.tenant, live.row.id, &docket.judge(), now));
+        }
+    }
+    records.push(Record::SessionClosed { session: live.row.id, reason, at: now });
+    records
+}
+
+fn run_ended() -> (Status, String) {
+    (Status::Invalid, "the run that owned the session ended before the episode did".to_owned())
+}
+
+const fn stop_reason(reason: CloseReason) -> StopReason {
+    match reason {
+        CloseReason::Deleted => StopReason::Left,
+        CloseReason::Expired | CloseReason::Idle => StopReason::Expired,
+        CloseReason::RunEnded => StopReason::LeaseExpired,
+        CloseReason::Lost => StopReason::InfraError,
+    }
+}

@@ -1,0 +1,352 @@
+//! Rebuilding: brings a session or an earlier point of it back from its record, by running the recorded actions again or by
+//! picking up what outlived the server.
+
+use std::sync::Arc;
+
+use palestra_protocol::environment::Recovery;
+use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::id::SessionId;
+use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::session::{CloseReason, RecordMode, SessionState};
+use palestra_protocol::step::{Info, Stepped, StopReason};
+use tracing::error;
+
+use super::cell::{Live, Past};
+use super::open::Beginning;
+use super::recorder::Ledger;
+use super::step::{self, read_step};
+use super::{SessionError, Sessions, Tenant, turn};
+use crate::catalog::Entry;
+use crate::environment::task::{Task, seeded};
+use crate::environment::{Context, Place};
+use crate::store::row::{EpisodeRow, Record, SessionRow, StepRow};
+use crate::store::{Durability, StoreError};
+use crate::verifier::Turn;
+
+/// Steps that are read from the store at once.
+const STEPS_PER_PAGE: u32 = 500;
+/// A node whose heart has not beaten for so long has lost its sessions to whoever asks for them.
+pub(super) const NODE_LOST_MS: i64 = 15_000;
+
+/// A point of an episode, rebuilt.
+pub(super) struct Point {
+    pub entry: Arc<Entry>,
+    pub task: Arc<Task>,
+    /// `None` where the environment failed, now or then.
+    pub place: Option<Place>,
+    pub context: Context,
+    pub seq: u64,
+    pub calls: u64,
+    pub last: Option<Past>,
+    pub first: Observation,
+    pub past: imbl::Vector<Past>,
+    pub salts: Vec<(u64, u64)>,
+}
+
+impl Point {
+    fn at_beginning(entry: Arc<Entry>, task: Arc<Task>, beginning: Beginning, salts: Vec<(u64, u64)>) -> Self {
+        let mut point = Self {
+            entry,
+            task,
+            place: Some(beginning.place),
+            context: beginning.context,
+            seq: 0,
+            calls: 0,
+            last: None,
+            first: beginning.first,
+            past: imbl::Vector::new(),
+            salts,
+        };
+        point.salt();
+        point
+    }
+
+    /// Replaces the randomness where a fork split it at this step.
+    fn salt(&mut self) {
+        for (_, salt) in self.salts.iter().filter(|(seq, _)| *seq == self.seq) {
+            self.context.rng = salted(*salt);
+        }
+    }
+
+    /// Runs a recorded step again and compares what is seen.
+    async fn replay(&mut self, past: Past, calls_max: Option<u64>) {
+        self.seq = past.answer.seq;
+        let failed_then = past.answer.stop_reason == Some(StopReason::InfraError);
+        if failed_then {
+            self.place = None;
+        } else if let (Some(action), Some(place)) = (&past.action, &mut self.place) {
+            let calls_left = calls_max.unwrap_or(u64::MAX).saturating_sub(self.calls);
+            let turned = turn::take(place, &self.entry.toolbox, action, calls_left, &mut self.context).await;
+            let same = turned.as_ref().is_ok_and(|turned| turned.observation == past.answer.observation);
+            self.calls += turned.as_ref().map_or(0, |turned| turned.calls);
+            if !same {
+                let episode = past.answer.episode;
+                error!(%episode, seq = self.seq, "a replay differs from the record: the environment is not deterministic");
+                self.place = None;
+            }
+        }
+        self.last = Some(past);
+        self.salt();
+    }
+}
+
+/// The randomness of a fork that split it.
+pub(super) fn salted(salt: u64) -> rand_chacha::ChaCha8Rng {
+    seeded(&[b"fork", &salt.to_le_bytes()])
+}
+
+impl Sessions {
+    /// Brings a session into memory.
+    pub(super) async fn load(&self, tenant: &Tenant, id: SessionId) -> Result<Box<Live>, SessionError> {
+        let mut row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
+        if row.state == SessionState::Closed {
+            return Err(match row.closed_reason {
+                Some(CloseReason::Lost) => SessionError::Lost,
+                reason => SessionError::Over(reason.unwrap_or(CloseReason::Deleted)),
+            });
+        }
+        self.own(&mut row).await?;
+        let episode = self.0.store.episode(tenant, row.episode).await?.ok_or_else(|| missing("episode"))?;
+        if row.record == RecordMode::None {
+            self.lose(&row).await?;
+            return Err(SessionError::Lost);
+        }
+        let live = match self.entry_of(&row).await?.spec().capabilities.recovery {
+            Recovery::Replay => self.replayed(row, episode).await?,
+            Recovery::Files | Recovery::None => self.resumed(row, episode).await?,
+        };
+        Ok(Box::new(live))
+    }
+
+    async fn entry_of(&self, row: &SessionRow) -> Result<Arc<Entry>, SessionError> {
+        Ok(self.0.catalog.resolve(&row.tenant, &format!("{}@{}", row.environment, row.version)).await?)
+    }
+
+    /// Takes the session over from a node that is gone.
+    async fn own(&self, row: &mut SessionRow) -> Result<(), SessionError> {
+        let here = &self.0.node.id;
+        if row.node == *here {
+            return Ok(());
+        }
+        let beat = self.0.store.node_beat(&row.node).await?;
+        let silent = |beat| self.0.clock.now().milliseconds() - beat > NODE_LOST_MS;
+        let lost = beat.is_none_or(|beat| silent(beat.milliseconds()));
+        if !lost || !self.0.store.adopt_session(row.id, &row.node, here).await? {
+            return Err(SessionError::Elsewhere(row.node.clone()));
+        }
+        row.node.clone_from(here);
+        Ok(())
+    }
+
+    /// Closes a session whose only copy died with the server.
+    async fn lose(&self, row: &SessionRow) -> Result<(), SessionError> {
+        let room = self.0.recorder.reserve().await?;
+        let record = Record::SessionClosed { session: row.id, reason: CloseReason::Lost, at: self.0.clock.now() };
+        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, vec![record]).committed().await
+    }
+
+    async fn replayed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
+        let point = self.rebuild(&row, &episode, None).await?;
+        let verdict = episode.verdict.clone();
+        let ledger = Ledger::new(row.id);
+        Ok(Live { verdict, ..point.into_live(row, episode, ledger) })
+    }
+
+    /// Rebuilds an episode after `upto` steps, or after all of them, from the record alone.
+    pub(super) async fn rebuild(
+        &self,
+        session: &SessionRow,
+        episode: &EpisodeRow,
+        upto: Option<u64>,
+    ) -> Result<Point, SessionError> {
+        let chain = self.chain(episode, upto).await?;
+        let root = chain.last().map_or(episode, |(root, _)| root);
+        let name = format!("{}@{}", root.environment, root.version);
+        let entry = self.0.catalog.resolve(&root.tenant, &name).await?;
+        let task = self.0.catalog.task_of_id(&entry, &root.task).await?;
+        let beginning = self.begin(&entry, &task, root.seed, &root.config, root.id, false).await?;
+        // A fork that was itself forked at a step before its own beginning hands on nothing of its own.
+        let reached = |seq: u64, upto: &Option<u64>| upto.is_none_or(|upto| upto >= seq);
+        let salts = chain
+            .iter()
+            .rev()
+            .filter_map(|(part, upto)| part.origin.filter(|origin| reached(origin.seq, upto)).zip(part.salt))
+            .map(|(origin, salt)| (origin.seq, salt))
+            .collect();
+        let mut point = Point::at_beginning(entry, task, beginning, salts);
+        for (part, upto) in chain.iter().rev() {
+            while upto.is_none_or(|upto| point.seq < upto) {
+                let to = upto.unwrap_or(i64::MAX.unsigned_abs());
+                let rows = self.0.store.steps(part.id, point.seq + 1, to, STEPS_PER_PAGE).await?;
+                if rows.is_empty() {
+                    break;
+                }
+                for row in &rows {
+                    point.replay(read_step(row)?, session.limits.calls).await;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        if upto.is_some_and(|upto| point.seq != upto) {
+            return Err(missing("step"));
+        }
+        Ok(point)
+    }
+
+    /// An episode and all that it goes on from, each with the step up to which it counts, newest first.
+    async fn chain(
+        &self,
+        episode: &EpisodeRow,
+        upto: Option<u64>,
+    ) -> Result<Vec<(EpisodeRow, Option<u64>)>, SessionError> {
+        let mut chain = vec![(episode.clone(), upto)];
+        while let Some((EpisodeRow { origin: Some(origin), tenant, .. }, upto)) = chain.last() {
+            let upto = upto.map_or(origin.seq, |upto| upto.min(origin.seq));
+            let before = self.0.store.episode(tenant, origin.episode).await?.ok_or_else(|| missing("episode"))?;
+            chain.push((before, Some(upto)));
+        }
+        Ok(chain)
+    }
+
+    /// Rebuilds an earlier point of an unrecorded session from what is in memory.
+    pub(super) async fn rebuild_unrecorded(&self, live: &Live, upto: u64) -> Result<Point, SessionError> {
+        if live.forgotten > 0 {
+            let detail = format!("an unrecorded session keeps its last {} steps", super::cell::UNRECORDED_STEPS_MAX);
+            return Err(SessionError::NotSupported(detail));
+        }
+        let (config, id) = (&live.row.config, live.episode.id);
+        let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
+        let salts = live.salts.clone();
+        let mut point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
+        for past in live.past.iter().take_while(|past| past.answer.seq <= upto) {
+            point.replay(past.clone(), live.row.limits.calls).await;
+            point.past.push_back(past.clone());
+        }
+        Ok(point)
+    }
+
+    /// Picks up an episode whose actions cannot be run again.
+    async fn resumed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
+        let entry = self.entry_of(&row).await?;
+        let task = self.0.catalog.task_of_id(&entry, &episode.task).await?;
+        let last = self.0.store.last_step(episode.id).await?.as_ref().map(read_step).transpose()?;
+        let running = episode.state == EpisodeState::Running;
+        let survives = running && entry.spec().capabilities.recovery == Recovery::Files;
+        let beginning = self.begin(&entry, &task, episode.seed, &row.config, episode.id, survives).await?;
+        let verdict = episode.verdict.clone();
+        let mut live = Live::new(row, entry, task, episode, beginning);
+        live.seq = last.as_ref().map_or(0, |past| past.answer.seq);
+        live.last = last;
+        live.verdict = verdict;
+        if !survives {
+            live.place = None;
+        } else {
+            live.notice = Some(live.first.text.clone());
+        }
+        if running {
+            self.settle_intent(&mut live).await?;
+        }
+        Ok(live)
+    }
+
+    /// Turns an intent without a result into a step that says so; it is never run again.
+    async fn settle_intent(&self, live: &mut Live) -> Result<(), SessionError> {
+        let Some((seq, action)) = self.0.store.open_intent(live.episode.id).await? else { return Ok(()) };
+        let action = serde_json::from_str(&action).map_err(|error| StoreError::Broken(error.to_string()))?;
+        let text = live.notice.take().unwrap_or_else(|| "The environment was lost.".to_owned());
+        let text = format!("The server stopped during this step; it may have acted and is not run again.\n{text}");
+        let answer = Arc::new(Stepped {
+            episode: live.episode.id,
+            seq,
+            durable_seq: seq,
+            messages: vec![Message::new("user", text.clone())],
+            observation: Observation::text(text),
+            reward: None,
+            terminated: false,
+            truncated: false,
+            stop_reason: None,
+            verdict: None,
+            info: Info { interrupted: true, ..Info::default() },
+        });
+        let row = step::row(live.episode.id, Some(&action), &answer, None, self.0.clock.now())?;
+        let room = self.0.recorder.reserve().await?;
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, vec![Record::Step(Box::new(row))]);
+        live.seq = seq;
+        step::remember(live, Past { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
+        Ok(())
+    }
+
+    /// Every turn of the current episode from its root on, for verifiers that ask for it.
+    pub(super) async fn turns_of(&self, live: &Live) -> Result<Vec<Turn>, SessionError> {
+        let past: Vec<Past> = if live.recorded() {
+            live.ledger.latest().committed().await?;
+            self.recorded_past(&live.episode).await?
+        } else {
+            live.past.iter().cloned().collect()
+        };
+        let step_rewards = live.entry.spec().step_rewards;
+        Ok(past.into_iter().map(|past| judged_turn(&past, step_rewards)).collect())
+    }
+
+    /// Every recorded step of an episode from its root on.
+    pub(super) async fn recorded_past(&self, episode: &EpisodeRow) -> Result<Vec<Past>, SessionError> {
+        self.recorded_rows(episode).await?.iter().map(read_step).collect()
+    }
+
+    /// Every recorded step of an episode from its root on, as it was stored.
+    pub(super) async fn recorded_rows(&self, episode: &EpisodeRow) -> Result<Vec<StepRow>, SessionError> {
+        let mut all = Vec::new();
+        let mut next = 1;
+        for (part, upto) in self.chain(episode, None).await?.iter().rev() {
+            let to = upto.unwrap_or(i64::MAX.unsigned_abs());
+            while next <= to {
+                let rows = self.0.store.steps(part.id, next, to, STEPS_PER_PAGE).await?;
+                let Some(last) = rows.last() else { break };
+                next = last.seq + 1;
+                all.extend(rows);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A turn as judges see it: without what judging itself added, so that judging again sees the same.
+pub(super) fn judged_turn(past: &Past, step_rewards: bool) -> Turn {
+    let mut answer = Stepped::clone(&past.answer);
+    answer.verdict = None;
+    if !step_rewards {
+        answer.reward = None;
+    }
+    answer.info = Info { shaping: answer.info.shaping, ..Info::default() };
+    Turn { action: past.action.as_deref().cloned(), answer }
+}
+
+impl Point {
+    /// A session that stands at this point.
+    pub(super) fn into_live(self, row: SessionRow, episode: EpisodeRow, ledger: Arc<Ledger>) -> Live {
+        Live {
+            row,
+            entry: self.entry,
+            task: self.task,
+            episode,
+            place: self.place,
+            context: self.context,
+            seq: self.seq,
+            calls: self.calls,
+            env_us: 0,
+            last: self.last,
+            first: self.first,
+            past: self.past,
+            forgotten: 0,
+            salts: self.salts,
+            verdict: None,
+            judging: None,
+            notice: None,
+            ledger,
+        }
+    }
+}
+
+pub(super) fn missing(what: &str) -> SessionError {
+    SessionError::Store(StoreError::Broken(format!("a recorded {what} is missing")))
+}

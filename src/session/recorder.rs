@@ -1,0 +1,309 @@
+//! The recorder: the one writer of what sessions do. It commits whatever was queued during the previous commit as one
+//! transaction, in order, and tells each session up to where its record is safe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use palestra_protocol::id::SessionId;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::SessionError;
+use crate::store::row::{NodeRow, Record};
+use crate::store::{Durability, Store, StoreError};
+
+/// Groups of records that may wait for a commit.
+const GROUPS_QUEUED_MAX: usize = 65_536;
+/// Groups in one transaction.
+const GROUPS_PER_COMMIT_MAX: usize = 2_048;
+/// How long a commit may take.
+const COMMIT_MS_MAX: u64 = 30_000;
+/// How long a commit may stay away from the disk.
+const UNSYNCED_MS_MAX: u64 = 1_000;
+
+/// What one session incarnation has submitted, and how far that is safe.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    session: SessionId,
+    /// Numbers groups in the order in which they entered the queue.
+    issued: Mutex<u64>,
+    progress: watch::Sender<Progress>,
+}
+
+/// How far a ledger is safe.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    committed: u64,
+    failed: bool,
+}
+
+impl Ledger {
+    pub(super) fn new(session: SessionId) -> Arc<Self> {
+        Arc::new(Self { session, issued: Mutex::new(0), progress: watch::Sender::new(Progress::default()) })
+    }
+
+    /// Whether a commit failed: the session's memory is ahead of its record and must be dropped.
+    pub(super) fn failed(&self) -> bool {
+        self.progress.borrow().failed
+    }
+
+    /// Whether everything that was submitted is committed.
+    pub(super) fn settled(&self) -> bool {
+        self.progress.borrow().committed == *self.issued.lock()
+    }
+
+    /// A ticket for everything that was submitted so far.
+    pub(super) fn latest(self: &Arc<Self>) -> Ticket {
+        Ticket { ledger: Arc::clone(self), group: *self.issued.lock() }
+    }
+}
+
+/// A group on its way to the store.
+#[derive(Debug, Clone)]
+pub(super) struct Ticket {
+    ledger: Arc<Ledger>,
+    group: u64,
+}
+
+impl Ticket {
+    /// Waits until the group is committed.
+    pub(super) async fn committed(self) -> Result<(), SessionError> {
+        let mut progress = self.ledger.progress.subscribe();
+        let reached = progress.wait_for(|progress| progress.failed || progress.committed >= self.group).await;
+        match reached {
+            Ok(progress) if progress.committed >= self.group => Ok(()),
+            _ => Err(SessionError::NotRecorded),
+        }
+    }
+
+    /// Whether the group is committed.
+    pub(super) fn is_committed(&self) -> bool {
+        self.ledger.progress.borrow().committed >= self.group
+    }
+}
+
+struct Entry {
+    records: Vec<Record>,
+    durability: Durability,
+    /// The ledgers that wait for this group, each with the group's number there.
+    ledgers: Vec<(Arc<Ledger>, u64)>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Room in the queue, reserved before an environment acts.
+pub(super) struct Room(OwnedSemaphorePermit);
+
+/// Where sessions submit their records.
+#[derive(Clone)]
+pub(super) struct Recorder {
+    queue: mpsc::UnboundedSender<Entry>,
+    room: Arc<Semaphore>,
+    /// Streams of events wait here; entries exist while somebody listens.
+    listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+}
+
+impl Recorder {
+    /// Starts the writing task. It ends when every handle is gone and the queue is empty, or when the node is fenced, in
+    /// which case it cancels `cancel`: this process must not act any more.
+    pub(super) fn start(
+        store: Arc<dyn Store>,
+        node: NodeRow,
+        tracker: &tokio_util::task::TaskTracker,
+        cancel: CancellationToken,
+    ) -> Self {
+        let (queue, entries) = mpsc::unbounded_channel();
+        let listeners: Arc<DashMap<SessionId, watch::Sender<u64>>> = Arc::default();
+        let writer = Writer { store, node, entries, listeners: Arc::clone(&listeners), unsynced_since: None, cancel };
+        tracker.spawn(writer.run());
+        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners }
+    }
+
+    /// Waits for room in the queue.
+    pub(super) async fn reserve(&self) -> Result<Room, SessionError> {
+        // Asking first keeps a task that has used up its budget from being sent away while it holds a session's turn.
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
+            return Ok(Room(room));
+        }
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        room.map(Room).map_err(|_| SessionError::Draining)
+    }
+
+    /// Queues a group that belongs to one session.
+    pub(super) fn submit(
+        &self,
+        ledger: &Arc<Ledger>,
+        room: Room,
+        durability: Durability,
+        records: Vec<Record>,
+    ) -> Ticket {
+        self.submit_for(std::slice::from_ref(ledger), room, durability, records)
+    }
+
+    /// Queues a group that belongs to several sessions; the ticket is that of the first.
+    pub(super) fn submit_for(
+        &self,
+        ledgers: &[Arc<Ledger>],
+        room: Room,
+        durability: Durability,
+        records: Vec<Record>,
+    ) -> Ticket {
+        // Numbering and queueing happen under the locks, so that the queue holds a session's groups in the order of their numbers.
+        // Only a creation or a fork names several ledgers, all of them new, so no two callers lock the same ones.
+        let mut guards: Vec<_> = ledgers.iter().map(|ledger| ledger.issued.lock()).collect();
+        let mut numbered = Vec::with_capacity(ledgers.len());
+        for (ledger, issued) in ledgers.iter().zip(&mut guards) {
+            **issued += 1;
+            numbered.push((Arc::clone(ledger), **issued));
+        }
+        let ticket = Ticket { ledger: Arc::clone(&ledgers[0]), group: numbered[0].1 };
+        let entry = Entry { records, durability, ledgers: numbered, _room: Some(room.0) };
+        if let Err(refused) = self.queue.send(entry) {
+            fail(&refused.0);
+        }
+        ticket
+    }
+
+    /// Counts up whenever something of the session is committed.
+    pub(super) fn listen(&self, session: SessionId) -> watch::Receiver<u64> {
+        self.listeners.entry(session).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// Forgets a session that nobody listens to any more.
+    pub(super) fn unlisten(&self, session: SessionId) {
+        self.listeners.remove_if(&session, |_, sender| sender.receiver_count() == 0);
+    }
+}
+
+fn fail(entry: &Entry) {
+    for (ledger, _) in &entry.ledgers {
+        ledger.progress.send_modify(|progress| progress.failed = true);
+    }
+}
+
+struct Writer {
+    store: Arc<dyn Store>,
+    node: NodeRow,
+    entries: mpsc::UnboundedReceiver<Entry>,
+    listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+    /// Since when something committed has not reached the disk.
+    unsynced_since: Option<Instant>,
+    cancel: CancellationToken,
+}
+
+impl Writer {
+    async fn run(mut self) {
+        let mut batch = Vec::new();
+        loop {
+            match self.unsynced_since {
+                None => {
+                    if self.entries.recv_many(&mut batch, GROUPS_PER_COMMIT_MAX).await == 0 {
+                        break;
+                    }
+                }
+                Some(since) => {
+                    let deadline = since + Duration::from_millis(UNSYNCED_MS_MAX);
+                    let received = self.entries.recv_many(&mut batch, GROUPS_PER_COMMIT_MAX);
+                    match tokio::time::timeout_at(deadline, received).await {
+                        Ok(0) => break,
+                        Ok(_) => {}
+                        Err(_) => self.flush().await,
+                    }
+                }
+            }
+            self.write(&mut batch).await;
+        }
+        self.flush().await;
+    }
+
+    async fn flush(&mut self) {
+        if self.unsynced_since.is_none() {
+            return;
+        }
+        match self.store.flush().await {
+            Ok(()) => self.unsynced_since = None,
+            // Waits another period: a commit that needs the disk says so itself.
+            Err(error) => {
+                warn!(%error, "the store could not be flushed");
+                self.unsynced_since = Some(Instant::now());
+            }
+        }
+    }
+
+    async fn write(&mut self, batch: &mut Vec<Entry>) {
+        let (live, dead): (Vec<Entry>, Vec<Entry>) =
+            batch.drain(..).partition(|entry| !entry.ledgers.iter().any(|(ledger, _)| ledger.failed()));
+        dead.iter().for_each(fail);
+        if live.is_empty() {
+            return;
+        }
+        let overdue =
+            self.unsynced_since.is_some_and(|since| since.elapsed().as_millis() >= u128::from(UNSYNCED_MS_MAX));
+        let wanted = live.iter().map(|entry| entry.durability).max().unwrap_or(Durability::Process);
+        let durability = if overdue { Durability::Disk } else { wanted };
+        let groups: Vec<&[Record]> = live.iter().map(|entry| entry.records.as_slice()).collect();
+        match self.commit(&groups, durability).await {
+            Ok(()) => self.settle(&live, durability),
+            // One group may be at fault: it must not take the others with it.
+            Err(error) if live.len() > 1 && !matches!(error, StoreError::Fenced) && self.answers().await => {
+                self.write_singly(live).await;
+            }
+            Err(error) => self.refuse(&live, &error),
+        }
+    }
+
+    /// Commits each group by itself, so that those which the store takes are not lost with one that it refuses.
+    async fn write_singly(&mut self, entries: Vec<Entry>) {
+        let mut answers = true;
+        for entry in entries {
+            if !answers || entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
+                fail(&entry);
+                continue;
+            }
+            match self.commit(&[&entry.records], entry.durability).await {
+                Ok(()) => self.settle(std::slice::from_ref(&entry), entry.durability),
+                Err(error) => {
+                    self.refuse(std::slice::from_ref(&entry), &error);
+                    answers = self.answers().await;
+                }
+            }
+        }
+    }
+
+    /// Commits within bounded time. A commit that is given up may have happened all the same: its sessions are read back.
+    async fn commit(&self, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
+        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        let committed = tokio::time::timeout(limit, self.store.commit(&self.node, groups, durability)).await;
+        committed.unwrap_or(Err(StoreError::TimedOut(COMMIT_MS_MAX)))
+    }
+
+    async fn answers(&self) -> bool {
+        self.store.ping().await.is_ok()
+    }
+
+    fn settle(&mut self, entries: &[Entry], durability: Durability) {
+        self.unsynced_since = match durability {
+            Durability::Disk => None,
+            Durability::Process => self.unsynced_since.or_else(|| Some(Instant::now())),
+        };
+        for (ledger, group) in entries.iter().flat_map(|entry| &entry.ledgers) {
+            ledger.progress.send_modify(|progress| progress.committed = *group);
+            if !self.listeners.is_empty()
+                && let Some(listener) = self.listeners.get(&ledger.session)
+            {
+                listener.send_modify(|count| *count += 1);
+            }
+        }
+    }
+
+    fn refuse(&self, entries: &[Entry], error: &StoreError) {
+        error!(%error, groups = entries.len(), "the store refused a commit");
+        entries.iter().for_each(fail);
+        if matches!(error, StoreError::Fenced) {
+            self.cancel.cancel();
+        }
+    }
+}

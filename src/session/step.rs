@@ -1,0 +1,412 @@
+//! Steps: judged when their turn comes, recorded before they are answered, and never taken twice.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::FutureExt;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::Recovery;
+use palestra_protocol::id::{EpisodeId, SessionId};
+use palestra_protocol::observation::Observation;
+use palestra_protocol::problem::Fault;
+use palestra_protocol::session::{RecordMode, VerifyMode};
+use palestra_protocol::step::{Info, Step, Stepped, StopReason};
+use palestra_protocol::verdict::Status;
+
+use super::cell::{Live, Past, UNRECORDED_STEPS_MAX};
+use super::rebuild::judged_turn;
+use super::recorder::{Room, Ticket};
+use super::turn::{self, Turned};
+use super::{LiveTurn, SessionError, Sessions, Tenant, observe};
+use crate::environment::{InfraError, Place};
+use crate::store::Durability;
+use crate::store::row::{Record, StepRow};
+
+/// Size of a step's `meta` as JSON.
+pub(super) const META_BYTES_MAX: usize = 64 * 1024;
+/// Turns of an episode where neither caller nor environment names a limit.
+pub(super) const STEPS_PER_EPISODE_MAX: u64 = 10_000_000;
+
+/// What a turn came to, and why the episode ended with it, if it did.
+struct Acted {
+    turned: Turned,
+    stop: Option<StopReason>,
+    /// The action reached the environment.
+    reached: bool,
+    /// What failed under the environment.
+    failure: Option<String>,
+    env_us: u64,
+}
+
+impl Sessions {
+    pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Step) -> Result<Box<Stepped>, SessionError> {
+        let meta = step.meta.as_ref().map(ToString::to_string);
+        if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
+            let detail = format!("meta is larger than {META_BYTES_MAX} bytes");
+            return Err(SessionError::Invalid(vec![Fault { field: Some("meta".to_owned()), line: None, detail }]));
+        }
+        let queued = Instant::now();
+        let mut turn = match self.turn(tenant, id).await {
+            Ok(turn) => turn,
+            // What was answered stays answered, also after the close.
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                let stored = self.answer_after_close(tenant, id, &step).await?;
+                return stored.ok_or(over);
+            }
+            Err(error) => return Err(error),
+        };
+        let queue_ms = queued.elapsed().as_secs_f64() * 1e3;
+        let live = turn.live()?;
+        let observe_session = live.row.observe.clone();
+        let past = match self.repeated(live, &step).await? {
+            Some(past) => past,
+            None => {
+                let room = self.0.recorder.reserve().await?;
+                let action = Arc::new(step.action);
+                let wants_hash = hash_wanted(live, step.observe.as_ref().and_then(|observe| observe.state_hash));
+                let request = Request { action, meta, wants_hash, queue_ms };
+                if live.needs_task() {
+                    let sessions = self.clone();
+                    self.to_end(async move { sessions.act(turn, request, room).await }).await?
+                } else {
+                    self.act(turn, request, room).await?
+                }
+            }
+        };
+        if let Some(ticket) = past.ticket {
+            ticket.committed().await?;
+        }
+        let mut answer = Box::new(Stepped::clone(&past.answer));
+        answer.observation = observe::cut(answer.observation, &observe_session, step.observe.as_ref());
+        Ok(answer)
+    }
+
+    /// The answer of a step that was taken before, in the order in which the contract checks: a stored answer, the
+    /// episode, its end, the number.
+    async fn repeated(&self, live: &Live, step: &Step) -> Result<Option<Past>, SessionError> {
+        if let Some(episode) = step.episode
+            && episode != live.episode.id
+        {
+            let stored = match step.seq {
+                Some(seq) => self.stored_step(&live.row.tenant, live.row.id, episode, seq, &step.action).await?,
+                None => None,
+            };
+            return match stored {
+                Some(past) => Ok(Some(past)),
+                None => Err(SessionError::WrongEpisode { current: live.episode.id }),
+            };
+        }
+        let Some(seq) = step.seq else {
+            return if live.running() { Ok(None) } else { Err(SessionError::EpisodeOver) };
+        };
+        if (1..=live.seq).contains(&seq) {
+            let past = self.past(live, seq).await?.filter(|past| same_action(past, &step.action));
+            if past.is_some() {
+                return Ok(past);
+            }
+            let refused = if live.running() { SessionError::StepConflict { seq } } else { SessionError::EpisodeOver };
+            return Err(refused);
+        }
+        if !live.running() {
+            return Err(SessionError::EpisodeOver);
+        }
+        let expected = live.seq + 1;
+        match seq.cmp(&expected) {
+            std::cmp::Ordering::Equal => Ok(None),
+            std::cmp::Ordering::Greater => Err(SessionError::StepAhead { expected, durable_seq: live.durable_seq() }),
+            std::cmp::Ordering::Less => Err(SessionError::StepConflict { seq }),
+        }
+    }
+
+    /// A step of the current episode itself, not of what it was forked from.
+    async fn past(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
+        if let Some(last) = live.last.as_ref().filter(|last| last.answer.seq == seq) {
+            return Ok((last.answer.episode == live.episode.id).then(|| last.clone()));
+        }
+        if !live.recorded() {
+            let place = seq.checked_sub(live.forgotten + 1).and_then(|place| usize::try_from(place).ok());
+            let past = place.and_then(|place| live.past.get(place)).cloned();
+            return Ok(past.filter(|past| past.answer.episode == live.episode.id));
+        }
+        // Earlier steps may still be on their way to the store.
+        live.ledger.latest().committed().await?;
+        let row = self.0.store.steps(live.episode.id, seq, seq, 1).await?.pop();
+        row.as_ref().map(read_step).transpose()
+    }
+
+    /// A recorded step of an episode of this session with the same action.
+    async fn stored_step(
+        &self,
+        tenant: &str,
+        session: SessionId,
+        episode: EpisodeId,
+        seq: u64,
+        action: &Action,
+    ) -> Result<Option<Past>, SessionError> {
+        let known = self.0.store.episode(tenant, episode).await?;
+        if known.is_none_or(|known| known.session != session) {
+            return Ok(None);
+        }
+        let row = self.0.store.steps(episode, seq, seq, 1).await?.pop();
+        let past = row.as_ref().map(read_step).transpose()?;
+        Ok(past.filter(|past| same_action(past, action)))
+    }
+
+    async fn answer_after_close(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        step: &Step,
+    ) -> Result<Option<Box<Stepped>>, SessionError> {
+        let Some(seq) = step.seq else { return Ok(None) };
+        let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
+        let episode = step.episode.unwrap_or(row.episode);
+        let past = self.stored_step(tenant, id, episode, seq, &step.action).await?;
+        Ok(past.map(|past| {
+            let mut answer = Box::new(Stepped::clone(&past.answer));
+            answer.observation = observe::cut(answer.observation, &row.observe, step.observe.as_ref());
+            answer
+        }))
+    }
+
+    /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes
+    /// away cannot separate the two.
+    async fn act(&self, mut turn: LiveTurn, request: Request, room: Room) -> Result<Past, SessionError> {
+        let live = turn.live()?;
+        self.announce(live, &request).await?;
+        let acted = self.turn_once(live, &request).await;
+        let now = self.0.clock.now();
+        let Acted { mut turned, stop, reached, failure, env_us } = acted;
+        live.seq += 1;
+        live.calls += turned.calls;
+        live.env_us += env_us;
+        if let Some(notice) = live.notice.take() {
+            turned.observation.text = format!("{notice}\n{}", turned.observation.text);
+        }
+        let (terminated, truncated) =
+            (stop == Some(StopReason::Done), stop.is_some_and(|stop| stop != StopReason::Done));
+        let mut answer = Stepped {
+            episode: live.episode.id,
+            seq: live.seq,
+            durable_seq: if live.recorded() { live.seq } else { 0 },
+            observation: turned.observation,
+            messages: turned.messages,
+            reward: turned.reward,
+            terminated,
+            truncated,
+            stop_reason: stop,
+            verdict: None,
+            info: Info {
+                env_ms: microseconds_as_ms(env_us),
+                queue_ms: request.queue_ms,
+                state_hash: if request.wants_hash { self.state_hash(live).await } else { None },
+                shaping: turned.shaping,
+                interrupted: false,
+            },
+        };
+        let action = reached.then(|| Arc::clone(&request.action));
+        let mut records = Vec::new();
+        if let Some(stop) = stop {
+            live.end(terminated, truncated, stop, now);
+            records.push(super::judge::end_record(live, now));
+            let forced = failure.map(|detail| (Status::InfraError, detail));
+            if forced.is_some() || live.row.verify == VerifyMode::OnEnd {
+                let closing = live.entry.kind.verifier().needs_trajectory().then(|| {
+                    let past = Past { action: action.clone(), answer: Arc::new(answer.clone()), ticket: None };
+                    judged_turn(&past, live.entry.spec().step_rewards)
+                });
+                let reached = self.judge_now(live, forced, closing).await;
+                records.extend(reached.records);
+                if !live.entry.spec().step_rewards && answer.reward.is_none() {
+                    answer.reward = reached.verdict.score;
+                }
+                live.verdict = Some(reached.verdict.clone());
+                answer.verdict = Some(reached.verdict);
+            }
+        }
+        let answer = Arc::new(answer);
+        if live.recorded() {
+            // The step comes first, so that nothing which depends on it is older than it.
+            records.insert(
+                0,
+                Record::Step(Box::new(row(live.episode.id, action.as_deref(), &answer, request.meta, now)?)),
+            );
+        }
+        let past = Past { action, answer, ticket: submit(self, live, room, records, stop.is_some()) };
+        remember(live, past.clone());
+        Ok(past)
+    }
+
+    /// Commits the intent to act, where a step cannot be replayed.
+    async fn announce(&self, live: &Live, request: &Request) -> Result<(), SessionError> {
+        if live.entry.spec().capabilities.recovery == Recovery::Replay || !live.recorded() {
+            return Ok(());
+        }
+        let action = to_json(request.action.as_ref())?;
+        let (episode, seq, at) = (live.episode.id, live.seq + 1, self.0.clock.now());
+        let room = self.0.recorder.reserve().await?;
+        let durability = if live.row.record == RecordMode::Sync { Durability::Disk } else { Durability::Process };
+        let intent = Record::Intent { episode, seq, action, at };
+        self.0.recorder.submit(&live.ledger, room, durability, vec![intent]).committed().await
+    }
+
+    /// Runs the action, unless a limit has passed or there is nothing left to act on.
+    async fn turn_once(&self, live: &mut Live, request: &Request) -> Acted {
+        let limits = live.row.limits;
+        if limits.wall_ms.is_some_and(|wall_ms| live.elapsed_ms(self.0.clock.now()) >= wall_ms) {
+            let words = "The episode's time is over; the action was not taken.";
+            return Acted::stopped(words, StopReason::WallLimit, None);
+        }
+        let calls_left = limits.calls.unwrap_or(u64::MAX).saturating_sub(live.calls);
+        let began = Instant::now();
+        let outcome = match live.place.take() {
+            None => Err(InfraError("the environment was lost".to_owned())),
+            Some(place) => self.turn_in(live, place, &request.action, calls_left).await,
+        };
+        let env_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        match outcome {
+            Err(InfraError(detail)) => {
+                tracing::warn!(session = %live.row.id, detail, "an environment failed in a step");
+                let words = "The environment failed; this episode is not a sample.";
+                Acted { env_us, reached: true, ..Acted::stopped(words, StopReason::InfraError, Some(detail)) }
+            }
+            Ok(turned) => {
+                let steps_max = limits.steps.unwrap_or(STEPS_PER_EPISODE_MAX);
+                let stop = if turned.terminated {
+                    Some(StopReason::Done)
+                } else if live.seq + 1 >= steps_max {
+                    Some(StopReason::MaxSteps)
+                } else if turned.out_of_calls {
+                    Some(StopReason::MaxCalls)
+                } else {
+                    None
+                };
+                Acted { turned, stop, reached: true, failure: None, env_us }
+            }
+        }
+    }
+
+    /// Runs the action in its place, on the blocking pool where the environment is heavy, and puts the place back.
+    async fn turn_in(
+        &self,
+        live: &mut Live,
+        mut place: Place,
+        action: &Arc<Action>,
+        calls_left: u64,
+    ) -> Result<Turned, InfraError> {
+        if !(live.entry.kind.heavy() && matches!(place, Place::Pure(_))) {
+            let turned = turn::take(&mut place, &live.entry.toolbox, action, calls_left, &mut live.context).await?;
+            live.place = Some(place);
+            return Ok(turned);
+        }
+        let (entry, action, mut context) = (Arc::clone(&live.entry), Arc::clone(action), live.context.clone());
+        let work = move || {
+            let turned = turn::take(&mut place, &entry.toolbox, &action, calls_left, &mut context).now_or_never();
+            (turned, place, context)
+        };
+        let (turned, place, context) = self.heavy(work).await.map_err(InfraError)?;
+        let turned = turned.unwrap_or_else(|| Err(InfraError("a pure environment waited".to_owned())))?;
+        (live.place, live.context) = (Some(place), context);
+        Ok(turned)
+    }
+
+    /// Runs slow code on the bounded blocking pool.
+    pub(super) async fn heavy<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let _place = self.0.heavy.acquire().await.map_err(|error| error.to_string())?;
+        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
+    }
+
+    async fn state_hash(&self, live: &mut Live) -> Option<String> {
+        let place = live.place.as_mut()?;
+        turn::state(place).await.ok().map(|state| state.digest().to_string())
+    }
+}
+
+struct Request {
+    action: Arc<Action>,
+    meta: Option<String>,
+    wants_hash: bool,
+    queue_ms: f64,
+}
+
+impl Acted {
+    /// A turn that ends the episode without a reaction of the environment.
+    fn stopped(words: &str, stop: StopReason, failure: Option<String>) -> Self {
+        let turned = Turned {
+            observation: Observation::text(words),
+            messages: vec![palestra_protocol::observation::Message::new("user", words)],
+            ..Turned::default()
+        };
+        Self { turned, stop: Some(stop), reached: false, failure, env_us: 0 }
+    }
+}
+
+fn hash_wanted(live: &Live, step: Option<bool>) -> bool {
+    step.or(live.row.observe.state_hash).unwrap_or(false)
+}
+
+fn submit(sessions: &Sessions, live: &Live, room: Room, records: Vec<Record>, ended: bool) -> Option<Ticket> {
+    if records.is_empty() {
+        return None;
+    }
+    let durability = if ended || live.row.record == RecordMode::Sync { Durability::Disk } else { Durability::Process };
+    Some(sessions.0.recorder.submit(&live.ledger, room, durability, records))
+}
+
+/// Keeps the last step, and for unrecorded sessions a bounded past.
+pub(super) fn remember(live: &mut Live, past: Past) {
+    if !live.recorded() {
+        live.past.push_back(past.clone());
+        if live.past.len() > UNRECORDED_STEPS_MAX {
+            live.past.pop_front();
+            live.forgotten += 1;
+        }
+    }
+    live.last = Some(past);
+}
+
+/// The stored form of a step.
+pub(super) fn row(
+    episode: EpisodeId,
+    action: Option<&Action>,
+    answer: &Stepped,
+    meta: Option<String>,
+    at: palestra_protocol::time::Timestamp,
+) -> Result<StepRow, SessionError> {
+    Ok(StepRow {
+        episode,
+        seq: answer.seq,
+        action: action.map(to_json).transpose()?,
+        answer: to_json(answer)?,
+        meta,
+        reward: answer.reward,
+        terminated: answer.terminated,
+        truncated: answer.truncated,
+        interrupted: answer.info.interrupted,
+        at,
+    })
+}
+
+/// A step as it was stored.
+pub(super) fn read_step(row: &StepRow) -> Result<Past, SessionError> {
+    let broken = |error: serde_json::Error| crate::store::StoreError::Broken(format!("step {}: {error}", row.seq));
+    let action = row.action.as_deref().map(serde_json::from_str).transpose().map_err(broken)?;
+    let answer = serde_json::from_str(&row.answer).map_err(broken)?;
+    Ok(Past { action: action.map(Arc::new), answer: Arc::new(answer), ticket: None })
+}
+
+fn same_action(past: &Past, action: &Action) -> bool {
+    past.action.as_deref().is_none_or(|taken| taken == action)
+}
+
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, SessionError> {
+    serde_json::to_string(value).map_err(|error| SessionError::Internal(error.to_string()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of one step are far below 2^53")]
+pub(super) fn microseconds_as_ms(microseconds: u64) -> f64 {
+    microseconds as f64 / 1e3
+}

@@ -1,0 +1,261 @@
+//! One turn: from an action to inputs, through the environment, to what is seen. Live steps and replays share this path, so
+//! that a replay cannot differ from the first run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use palestra_protocol::action::{Action, Call};
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::observation::{Message, Observation};
+use serde_json::{Map, Value};
+
+use crate::environment::state::State;
+use crate::environment::tool::Toolbox;
+use crate::environment::{Context, InfraError, Input, Place, Reaction};
+
+/// A call that a turn consists of, or the words that say why it cannot be made.
+struct Request {
+    id: Option<String>,
+    call: Result<(String, Map<String, Value>), String>,
+}
+
+/// What an action asks for.
+enum Requests {
+    Text(String),
+    Calls(Vec<Request>),
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turned {
+    pub observation: Observation,
+    pub messages: Vec<Message>,
+    pub reward: Option<f64>,
+    pub shaping: Option<f64>,
+    pub terminated: bool,
+    /// How many tool calls were made.
+    pub calls: u64,
+    /// The limit of calls stopped the turn.
+    pub out_of_calls: bool,
+}
+
+/// Runs one action. `calls_left` bounds the tool calls.
+pub(super) async fn take(
+    place: &mut Place,
+    toolbox: &Toolbox,
+    action: &Action,
+    calls_left: u64,
+    context: &mut Context,
+) -> Result<Turned, InfraError> {
+    let requests = match read(action) {
+        Requests::Text(text) => {
+            let reaction = act(place, Input::Text(&text), context).await?;
+            return Ok(single(reaction, None));
+        }
+        Requests::Calls(requests) => requests,
+    };
+    if requests.is_empty() {
+        return Ok(single(Reaction::text("Error: the turn holds no call."), None));
+    }
+    let mut results: Vec<(Option<String>, Reaction)> = Vec::with_capacity(requests.len());
+    let (mut calls, mut over, mut out_of_calls) = (0, false, false);
+    for request in requests {
+        let reaction = if over {
+            Reaction::text("Error: the episode is over, so this call was not made.")
+        } else if calls >= calls_left {
+            out_of_calls = true;
+            Reaction::text("Error: the limit of calls is reached, so this call was not made.")
+        } else {
+            calls += 1;
+            match &request.call {
+                Err(complaint) => Reaction::text(complaint),
+                Ok((tool, arguments)) => match toolbox.check(tool, arguments) {
+                    Err(complaint) => Reaction::text(complaint),
+                    Ok(()) => act(place, Input::Call { tool, arguments }, context).await?,
+                },
+            }
+        };
+        over |= reaction.terminated;
+        results.push((request.id, reaction));
+    }
+    out_of_calls |= calls >= calls_left;
+    Ok(Turned { calls, out_of_calls, ..merge(results) })
+}
+
+/// One input, with a panic of a pure environment turned into an infrastructure failure.
+async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError> {
+    match place {
+        Place::Pure(environment) => guard(|| environment.act(input, context)),
+        Place::Live(environment) => environment.act(input, context).await,
+    }
+}
+
+/// Runs code of an environment or verifier; a panic becomes an error of its session alone.
+pub(super) fn guard<T>(code: impl FnOnce() -> T) -> Result<T, InfraError> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
+        let said = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        InfraError(format!("the environment panicked: {said}"))
+    })
+}
+
+/// What is seen now.
+pub(super) async fn observe(place: &mut Place) -> Result<Observation, InfraError> {
+    match place {
+        Place::Pure(environment) => guard(|| environment.observe()),
+        Place::Live(environment) => environment.observe().await,
+    }
+}
+
+/// Privileged state.
+pub(super) async fn state(place: &mut Place) -> Result<State, InfraError> {
+    match place {
+        Place::Pure(environment) => guard(|| environment.state()),
+        Place::Live(environment) => environment.state().await,
+    }
+}
+
+/// An independent copy; `None` where the environment cannot fork.
+pub(super) async fn fork(place: &mut Place, episode: EpisodeId) -> Result<Option<Place>, InfraError> {
+    match place {
+        Place::Pure(environment) => guard(|| environment.fork()).map(|copy| Some(Place::Pure(copy))),
+        Place::Live(environment) => environment.fork(episode).await.map(|copy| copy.map(Place::Live)),
+    }
+}
+
+fn single(reaction: Reaction, id: Option<String>) -> Turned {
+    merge(vec![(id, reaction)])
+}
+
+/// Joins the results of a turn's calls; each keeps its own message by id.
+fn merge(results: Vec<(Option<String>, Reaction)>) -> Turned {
+    let mut turned = Turned::default();
+    let alone = results.len() == 1;
+    let mut data = Vec::new();
+    for (id, reaction) in results {
+        let Reaction { observation, reward, shaping, terminated } = reaction;
+        let role = if id.is_some() { "tool" } else { "user" };
+        turned.messages.push(Message { tool_call_id: id, ..Message::new(role, observation.text.clone()) });
+        if !turned.observation.text.is_empty() {
+            turned.observation.text.push('\n');
+        }
+        turned.observation.text.push_str(&observation.text);
+        turned.observation.content.extend(observation.content);
+        data.push(observation.data);
+        turned.reward = add(turned.reward, reward);
+        turned.shaping = add(turned.shaping, shaping);
+        turned.terminated |= terminated;
+    }
+    turned.observation.data = match data.pop() {
+        Some(only) if alone => only,
+        Some(last) if !(last.is_null() && data.iter().all(Value::is_null)) => {
+            data.push(last);
+            Value::Array(data)
+        }
+        _ => Value::Null,
+    };
+    turned
+}
+
+fn add(sum: Option<f64>, more: Option<f64>) -> Option<f64> {
+    match (sum, more) {
+        (Some(sum), Some(more)) => Some(sum + more),
+        (sum, more) => sum.or(more),
+    }
+}
+
+fn read(action: &Action) -> Requests {
+    match action {
+        Action::Text(text) => Requests::Text(text.clone()),
+        Action::Tool { tool, arguments } => {
+            Requests::Calls(vec![Request { id: None, call: Ok((tool.clone(), arguments.clone())) }])
+        }
+        Action::Calls(calls) => Requests::Calls(
+            calls
+                .iter()
+                .map(|Call { id, tool, arguments }| Request {
+                    id: Some(id.clone()),
+                    call: Ok((tool.clone(), arguments.clone())),
+                })
+                .collect(),
+        ),
+        Action::Message(message) => read_message(message),
+    }
+}
+
+/// Reads an OpenAI assistant message: its tool calls, or else its text.
+fn read_message(message: &Map<String, Value>) -> Requests {
+    match message.get("tool_calls") {
+        Some(Value::Array(calls)) if !calls.is_empty() => {
+            Requests::Calls(calls.iter().map(read_message_call).collect())
+        }
+        _ => Requests::Text(match message.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+            }
+            _ => String::new(),
+        }),
+    }
+}
+
+fn read_message_call(call: &Value) -> Request {
+    let function = &call["function"];
+    let name = function["name"].as_str();
+    let call_read = match (name, &function["arguments"]) {
+        (None, _) => Err("Error: the tool call names no function.".to_owned()),
+        (Some(name), Value::Object(arguments)) => Ok((name.to_owned(), arguments.clone())),
+        (Some(name), Value::Null) => Ok((name.to_owned(), Map::new())),
+        (Some(name), Value::String(text)) if text.trim().is_empty() => Ok((name.to_owned(), Map::new())),
+        (Some(name), Value::String(text)) => serde_json::from_str(text)
+            .map(|arguments| (name.to_owned(), arguments))
+            .map_err(|error| format!("Error: the arguments of {name} are no JSON object: {error}.")),
+        (Some(name), _) => Err(format!("Error: the arguments of {name} are no JSON object.")),
+    };
+    Request { id: Some(call["id"].as_str().unwrap_or_default().to_owned()), call: call_read }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(value: Value) -> Requests {
+        let Value::Object(map) = value else { panic!("an object") };
+        read_message(&map)
+    }
+
+    #[test]
+    fn broken_arguments_become_words_for_the_policy() {
+        let Requests::Calls(calls) = message(json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "move", "arguments": "{\"to\": 1}"}},
+            {"id": "b", "type": "function", "function": {"name": "move", "arguments": "{oops"}},
+            {"id": "c", "type": "function", "function": {}},
+        ]})) else {
+            panic!("calls")
+        };
+        assert!(calls[0].call.is_ok());
+        assert!(calls[1].call.as_ref().is_err_and(|words| words.contains("no JSON object")));
+        assert!(calls[2].call.is_err());
+    }
+
+    #[test]
+    fn a_message_without_calls_is_text() {
+        for (value, expected) in [
+            (json!({"role": "assistant", "content": "hi"}), "hi"),
+            (json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), "a\nb"),
+            (json!({"content": null, "tool_calls": []}), ""),
+        ] {
+            let Requests::Text(text) = message(value) else { panic!("text") };
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
+    fn a_panic_is_caught_with_its_words() {
+        assert_eq!(guard(|| panic!("boom")).map(|()| 0), Err(InfraError("the environment panicked: boom".to_owned())));
+    }
+}

@@ -1,0 +1,214 @@
+//! One commit: records of many sessions, sorted into one statement per kind.
+//!
+//! Kinds are written in an order in which each finds what it builds on: sessions, episodes, steps, ends, states, verdicts,
+//! closings. Records that change a row keep their order among each other; where several change the same row in one
+//! commit, the one is kept that would have won had they been run one by one.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::LazyLock;
+
+use palestra_protocol::id::{EpisodeId, SessionId};
+
+use super::cell::{Kind, flag, id, json, number, real, text, time, word};
+use super::engine::{Bulk, BulkRow, Transaction};
+use super::row::{EpisodeRow, Record, VerdictRow};
+use super::{StoreError, answer, episode, session, snapshot, step, verdict};
+
+static INSERT_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| session::SESSIONS.insert("", "session"));
+static INSERT_EPISODES: LazyLock<Bulk> = LazyLock::new(|| episode::EPISODES.insert("", "episode"));
+static INSERT_INTENTS: LazyLock<Bulk> = LazyLock::new(|| step::INTENTS.insert("", "intent"));
+static INSERT_STEPS: LazyLock<Bulk> = LazyLock::new(|| step::STEPS.insert("", "step"));
+static INSERT_STATES: LazyLock<Bulk> = LazyLock::new(|| verdict::STATES.insert("ON CONFLICT DO NOTHING", "state"));
+static INSERT_VERDICTS: LazyLock<Bulk> =
+    LazyLock::new(|| verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict"));
+static INSERT_SNAPSHOTS: LazyLock<Bulk> = LazyLock::new(|| snapshot::SNAPSHOTS.insert("", "snapshot"));
+static INSERT_ANSWERS: LazyLock<Bulk> = LazyLock::new(|| answer::ANSWERS.insert("", "answer"));
+
+static MOVE_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::change(
+        "UPDATE sessions SET episode = r.episode, task = r.task, seed = r.seed, episodes = r.episodes FROM ",
+        &[
+            ("session", Kind::Text),
+            ("episode", Kind::Text),
+            ("task", Kind::Text),
+            ("seed", Kind::Integer),
+            ("episodes", Kind::Integer),
+        ],
+        " WHERE sessions.id = r.session",
+    )
+});
+
+static SETTLE_INTENTS: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::change(
+        "DELETE FROM intents WHERE (episode, seq) IN (SELECT r.episode, r.seq FROM ",
+        &[("episode", Kind::Text), ("seq", Kind::Integer)],
+        ")",
+    )
+});
+
+static END_EPISODES: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::change(
+        "UPDATE episodes SET state = 'ended', seq = r.seq, terminated = r.terminated, truncated = r.truncated, \
+         stop_reason = r.stop_reason, ended_at = r.ended_at FROM ",
+        &[
+            ("episode", Kind::Text),
+            ("seq", Kind::Integer),
+            ("terminated", Kind::Boolean),
+            ("truncated", Kind::Boolean),
+            ("stop_reason", Kind::Text),
+            ("ended_at", Kind::Integer),
+        ],
+        " WHERE episodes.id = r.episode",
+    )
+});
+
+static JUDGE_EPISODES: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::change(
+        "UPDATE episodes SET status = r.status, score = r.score, verdict = r.verdict FROM ",
+        &[("episode", Kind::Text), ("status", Kind::Text), ("score", Kind::Real), ("verdict", Kind::Text)],
+        " WHERE episodes.id = r.episode AND episodes.verdict IS NULL",
+    )
+});
+
+static CLOSE_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::change(
+        "UPDATE sessions SET state = 'closed', closed_reason = r.reason, closed_at = r.closed_at FROM ",
+        &[("session", Kind::Text), ("reason", Kind::Text), ("closed_at", Kind::Integer)],
+        " WHERE sessions.id = r.session AND sessions.state = 'open'",
+    )
+});
+
+/// Rows that change other rows, at most one per changed row, in order.
+struct Changes<'a, K> {
+    places: HashMap<K, usize>,
+    rows: Vec<BulkRow<'a>>,
+}
+
+impl<K> Default for Changes<'_, K> {
+    fn default() -> Self {
+        Self { places: HashMap::new(), rows: Vec::new() }
+    }
+}
+
+impl<'a, K: Eq + Hash> Changes<'a, K> {
+    fn keep_last(&mut self, key: K, row: BulkRow<'a>) {
+        match self.places.get(&key) {
+            Some(place) => self.rows[*place] = row,
+            None => self.keep_first(key, row),
+        }
+    }
+
+    fn keep_first(&mut self, key: K, row: BulkRow<'a>) {
+        if !self.places.contains_key(&key) {
+            self.places.insert(key, self.rows.len());
+            self.rows.push(row);
+        }
+    }
+}
+
+/// What one commit writes. It is complete before the transaction begins, so that a value that cannot be stored is found
+/// while nothing is held.
+#[derive(Default)]
+pub(super) struct Batch<'a> {
+    sessions: Vec<BulkRow<'a>>,
+    episodes: Vec<BulkRow<'a>>,
+    moves: Changes<'a, SessionId>,
+    intents: Vec<BulkRow<'a>>,
+    steps: Vec<BulkRow<'a>>,
+    settled: Vec<BulkRow<'a>>,
+    ends: Changes<'a, EpisodeId>,
+    states: Vec<BulkRow<'a>>,
+    verdicts: Vec<BulkRow<'a>>,
+    judged: Changes<'a, EpisodeId>,
+    snapshots: Vec<BulkRow<'a>>,
+    closed: Changes<'a, SessionId>,
+    answers: Vec<BulkRow<'a>>,
+}
+
+impl<'a> Batch<'a> {
+    /// Sorts records by kind.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] when a value does not fit its column.
+    pub(super) fn sort(groups: &[&'a [Record]]) -> Result<Self, StoreError> {
+        let mut batch = Self::default();
+        for record in groups.iter().copied().flatten() {
+            batch.add(record)?;
+        }
+        Ok(batch)
+    }
+
+    fn add(&mut self, record: &'a Record) -> Result<(), StoreError> {
+        match record {
+            Record::Session(row) => self.sessions.push(session::encode(row)?),
+            Record::Episode(row) => self.add_episode(row)?,
+            Record::Intent { episode, seq, action, at } => {
+                self.intents.push(step::encode_intent(*episode, *seq, action, *at)?);
+            }
+            Record::Step(row) => {
+                self.steps.push(step::encode(row)?);
+                self.settled.push(vec![id(row.episode), number(row.seq)?]);
+            }
+            Record::EpisodeEnd { episode, seq, terminated, truncated, reason, at } => {
+                let row = vec![
+                    id(episode),
+                    number(*seq)?,
+                    flag(*terminated),
+                    flag(*truncated),
+                    word(reason.as_str()),
+                    time(*at),
+                ];
+                self.ends.keep_last(*episode, row);
+            }
+            Record::Verdict(row) => self.add_verdict(row)?,
+            Record::State { digest, state } => self.states.push(verdict::encode_state(digest, state)?),
+            Record::Snapshot(row) => self.snapshots.push(snapshot::encode(row)?),
+            Record::SessionClosed { session, reason, at } => {
+                self.closed.keep_first(*session, vec![id(session), word(reason.as_str()), time(*at)]);
+            }
+            Record::Answer(row) => self.answers.push(answer::encode(row)),
+        }
+        Ok(())
+    }
+
+    fn add_episode(&mut self, row: &'a EpisodeRow) -> Result<(), StoreError> {
+        self.episodes.push(episode::encode(row)?);
+        let moved = vec![id(row.session), id(row.id), text(&row.task), number(row.seed)?, number(row.ordinal)?];
+        self.moves.keep_last(row.session, moved);
+        Ok(())
+    }
+
+    fn add_verdict(&mut self, row: &'a VerdictRow) -> Result<(), StoreError> {
+        self.verdicts.push(verdict::encode(row)?);
+        let found = &row.verdict;
+        let judged = vec![id(found.episode), word(found.status.as_str()), real(found.score), json(found)?];
+        self.judged.keep_first(found.episode, judged);
+        Ok(())
+    }
+
+    /// Writes everything.
+    pub(super) async fn write<T: Transaction>(&self, transaction: &mut T) -> Result<(), StoreError> {
+        let statements: [(&Bulk, &[BulkRow<'a>]); 13] = [
+            (&INSERT_SESSIONS, &self.sessions),
+            (&INSERT_EPISODES, &self.episodes),
+            (&MOVE_SESSIONS, &self.moves.rows),
+            (&INSERT_INTENTS, &self.intents),
+            (&INSERT_STEPS, &self.steps),
+            (&SETTLE_INTENTS, &self.settled),
+            (&END_EPISODES, &self.ends.rows),
+            (&INSERT_STATES, &self.states),
+            (&INSERT_VERDICTS, &self.verdicts),
+            (&JUDGE_EPISODES, &self.judged.rows),
+            (&INSERT_SNAPSHOTS, &self.snapshots),
+            (&CLOSE_SESSIONS, &self.closed.rows),
+            (&INSERT_ANSWERS, &self.answers),
+        ];
+        for (bulk, rows) in statements {
+            if !rows.is_empty() {
+                transaction.bulk(bulk, rows).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Sessions as rows.
+
+use palestra_protocol::id::{RunId, SessionId};
+use palestra_protocol::session::{SessionState, VerifyMode};
+use palestra_protocol::time::Timestamp;
+
+use super::cell::{Kind, id, json, number, optional_id, optional_time, optional_word, text, time, word};
+use super::engine::{BulkRow, Select, Statement, Table};
+use super::field::Fields;
+use super::row::{PageRequest, SessionFilter, SessionRow};
+use super::{StoreError, filter};
+
+pub(super) const SESSIONS: Table = Table {
+    name: "sessions",
+    columns: &[
+        ("id", Kind::Text),
+        ("tenant", Kind::Text),
+        ("node", Kind::Text),
+        ("environment", Kind::Text),
+        ("version", Kind::Integer),
+        ("digest", Kind::Text),
+        ("run", Kind::Text),
+        ("group_id", Kind::Text),
+        ("parent", Kind::Text),
+        ("state", Kind::Text),
+        ("closed_reason", Kind::Text),
+        ("record", Kind::Text),
+        ("verify", Kind::Text),
+        ("limits", Kind::Text),
+        ("observe", Kind::Text),
+        ("config", Kind::Text),
+        ("metadata", Kind::Text),
+        ("episode", Kind::Text),
+        ("task", Kind::Text),
+        ("seed", Kind::Integer),
+        ("episodes", Kind::Integer),
+        ("created_at", Kind::Integer),
+        ("expires_at", Kind::Integer),
+        ("closed_at", Kind::Integer),
+    ],
+};
+
+const fn state_word(state: SessionState) -> &'static str {
+    match state {
+        SessionState::Open => "open",
+        SessionState::Closed => "closed",
+    }
+}
+
+const fn verify_word(verify: VerifyMode) -> &'static str {
+    match verify {
+        VerifyMode::OnEnd => "on_end",
+        VerifyMode::Manual => "manual",
+    }
+}
+
+pub(super) fn encode(row: &SessionRow) -> Result<BulkRow<'_>, StoreError> {
+    Ok(vec![
+        id(row.id),
+        text(&row.tenant),
+        text(&row.node),
+        text(&row.environment),
+        number(u64::from(row.version))?,
+        text(&row.digest),
+        optional_id(row.run),
+        optional_id(row.group),
+        optional_id(row.parent),
+        word(state_word(row.state)),
+        optional_word(row.closed_reason.map(|reason| reason.as_str())),
+        word(row.record.as_str()),
+        word(verify_word(row.verify)),
+        json(&row.limits)?,
+        json(&row.observe)?,
+        json(&row.config)?,
+        json(&row.metadata)?,
+        id(row.episode),
+        text(&row.task),
+        number(row.seed)?,
+        number(row.episodes)?,
+        time(row.created_at),
+        time(row.expires_at),
+        optional_time(row.closed_at),
+    ])
+}
+
+pub(super) fn decode<F: Fields>(row: &F) -> Result<SessionRow, StoreError> {
+    Ok(SessionRow {
+        id: row.id("id")?,
+        tenant: row.text("tenant")?,
+        node: row.text("node")?,
+        environment: row.text("environment")?,
+        version: row.version("version")?,
+        digest: row.text("digest")?,
+        run: row.id_or_none("run")?,
+        group: row.id_or_none("group_id")?,
+        parent: row.id_or_none("parent")?,
+        state: row.word("state")?,
+        closed_reason: row.word_or_none("closed_reason")?,
+        record: row.word("record")?,
+        verify: row.word("verify")?,
+        limits: row.json("limits")?,
+        observe: row.json("observe")?,
+        config: row.json("config")?,
+        metadata: row.json("metadata")?,
+        episode: row.id("episode")?,
+        task: row.text("task")?,
+        seed: row.number("seed")?,
+        episodes: row.number("episodes")?,
+        created_at: row.time("created_at")?,
+        expires_at: row.time("expires_at")?,
+        closed_at: row.time_or_none("closed_at")?,
+    })
+}
+
+pub(super) fn one(tenant: &str, session: SessionId) -> Statement<'_> {
+    Select::from(&SESSIONS).only("tenant =", text(tenant)).only("id =", id(session)).build()
+}
+
+pub(super) fn page<'a>(tenant: &'a str, filter: &'a SessionFilter, page: &'a PageRequest) -> Statement<'a> {
+    let (environment, version) = filter::environment(filter.environment.as_deref());
+    Select::from(&SESSIONS)
+        .only("tenant =", text(tenant))
+        .only_if("id <", page.before.as_deref().map(text))
+        .only_if("run =", filter.run.map(id))
+        .only_if("group_id =", filter.group.map(id))
+        .only_if("environment =", environment)
+        .only_if("version =", version)
+        .only_if("task =", filter.task.as_deref().map(text))
+        .only_if("state =", filter.state.map(|state| word(state_word(state))))
+        .then("ORDER BY id DESC")
+        .limit(page.limit)
+}
+
+pub(super) fn expired(node: &str, now: Timestamp, limit: u32) -> Statement<'_> {
+    // The state is part of the text, so that the index of open sessions is used.
+    Select::from(&SESSIONS)
+        .only("node =", text(node))
+        .only("expires_at <=", time(now))
+        .then("AND state = 'open' ORDER BY expires_at, id")
+        .limit(limit)
+}
+
+pub(super) fn of_run(tenant: &str, run: RunId, after: Option<SessionId>, limit: u32) -> Statement<'_> {
+    Select::from(&SESSIONS)
+        .only("tenant =", text(tenant))
+        .only("run =", id(run))
+        .only("state =", word(state_word(SessionState::Open)))
+        .only_if("id >", after.map(id))
+        .then("ORDER BY id")
+        .limit(limit)
+}
+
+pub(super) fn count_open(node: &str) -> Statement<'_> {
+    let sql = "SELECT COUNT(*) AS number FROM sessions WHERE node = $1 AND state = 'open'";
+    Statement::new(sql, vec![text(node)])
+}
+
+pub(super) fn adopt<'a>(session: SessionId, from: &'a str, to: &'a str) -> Statement<'a> {
+    let sql = "UPDATE sessions SET node = $1 WHERE id = $2 AND node = $3 AND state = 'open'";
+    Statement::new(sql, vec![text(to), id(session), text(from)])
+}

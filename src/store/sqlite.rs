@@ -1,0 +1,252 @@
+//! SQLite, the embedded engine: one connection writes, a few read beside it (write-ahead log).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite};
+
+use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
+use super::field::broken;
+use super::relational::Relational;
+use super::{Durability, StoreError, migration};
+
+/// A store in one file.
+pub type SqliteStore = Relational<SqliteEngine>;
+
+/// Readers beside the one writer.
+const READ_CONNECTIONS: u32 = 4;
+/// How long a statement waits for another process that holds the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a caller waits for a connection; above the longest that one transaction may take.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Prepared statements kept per connection: every bulk statement in every size, and the rest.
+const STATEMENTS_CACHED: usize = 256;
+/// Pages kept in memory per connection, in KiB. The default of 2 MiB makes every commit of many sessions read pages again.
+const CACHE_KIB: u32 = 32 * 1024;
+/// Pages of 4 KiB in the log after which a commit moves them into the file.
+const CHECKPOINT_PAGES: u32 = 4_000;
+/// What is kept of the log's file after a burst, in bytes.
+const LOG_BYTES_KEPT: u64 = 64 * 1024 * 1024;
+/// How many rows one bulk statement takes. Few sizes, so that the prepared statements are used again.
+const BULK_ROWS: [usize; 5] = [256, 64, 16, 4, 1];
+
+impl SqliteStore {
+    /// Opens the file, makes it where there is none, and brings it to the newest form.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is no database, or was written by a newer version.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY_TIMEOUT)
+            .statement_cache_capacity(STATEMENTS_CACHED)
+            .pragma("cache_size", format!("-{CACHE_KIB}"))
+            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
+            .pragma("journal_size_limit", LOG_BYTES_KEPT.to_string());
+        let writer = pool(options.clone(), 1).await?;
+        migration::sqlite().run(&writer).await?;
+        let readers = pool(options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
+        Ok(Self::new(SqliteEngine { writer, readers }))
+    }
+}
+
+async fn pool(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, sqlx::Error> {
+    use sqlx::ConnectOptions as _;
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // Local connections do not go stale, so neither age nor a test before each use makes sense.
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .connect_with(options.disable_statement_logging())
+        .await
+}
+
+/// Connections to one file.
+pub struct SqliteEngine {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Engine for SqliteEngine {
+    const NAME: &'static str = "sqlite";
+    // There is one writer at a time, so nothing can change beside it.
+    const HOLD: &'static str = "";
+    type Row = SqliteRow;
+    type Transaction = SqliteTransaction;
+
+    async fn read(&self, query: Statement<'_>) -> Result<Vec<SqliteRow>, StoreError> {
+        Ok(bind(query).fetch_all(&self.readers).await?)
+    }
+
+    async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
+        let begin = match durability {
+            Durability::Process => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+            // The whole log is synchronised, so this makes all earlier commits durable too.
+            Durability::Disk => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+        };
+        SqliteTransaction::begin(&self.writer, begin).await
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+implement_transaction!(SqliteTransaction, Sqlite, SqliteRow);
+
+impl SqliteTransaction {
+    async fn bulk_rows(&mut self, bulk: &Bulk, mut rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
+        for size in BULK_ROWS {
+            if rows.len() < size {
+                continue;
+            }
+            let sql: Arc<str> = bulk.sql(&values(bulk, size)).into();
+            while rows.len() >= size {
+                let (now, later) = rows.split_at(size);
+                let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
+                let query = now.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()));
+                query.execute(&mut *self.connection).await?;
+                rows = later;
+            }
+        }
+        Ok(())
+    }
+
+    // Being the one writer is the only lock there is.
+    #[expect(clippy::unused_async, reason = "the other engine waits here")]
+    async fn take_lock(&mut self, _name: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// `size` rows of values as a table `r`.
+fn values(bulk: &Bulk, size: usize) -> String {
+    let width = bulk.columns.len();
+    let names: Vec<String> =
+        bulk.columns.iter().enumerate().map(|(place, (name, _))| format!("column{} AS {name}", place + 1)).collect();
+    let rows: Vec<String> = (0..size)
+        .map(|row| {
+            let values: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
+            format!("({})", values.join(","))
+        })
+        .collect();
+    format!("(SELECT {} FROM (VALUES {})) AS r", names.join(", "), rows.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::store::Store as _;
+    use crate::store::row::{NodeRow, Record};
+
+    async fn store() -> (tempfile::TempDir, SqliteStore, NodeRow) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = SqliteStore::open(&folder.path().join("palestra.db")).await.expect("a fresh store opens");
+        let node = NodeRow { id: "node-1".to_owned(), incarnation: "first".to_owned() };
+        store.claim_node(&node).await.expect("the node is free");
+        (folder, store, node)
+    }
+
+    fn state(digest: &str, bytes: usize) -> Record {
+        Record::State { digest: digest.to_owned(), state: Value::String("x".repeat(bytes)) }
+    }
+
+    /// Runs a statement on the file, past the store.
+    async fn meddle(folder: &tempfile::TempDir, sql: &'static str) {
+        use sqlx::Connection as _;
+        let options = SqliteConnectOptions::new().filename(folder.path().join("palestra.db"));
+        let mut connection = sqlx::SqliteConnection::connect_with(&options).await.expect("the file opens");
+        sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement runs");
+        connection.close().await.expect("the connection closes");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_undoes_the_commit_and_nothing_else() {
+        let (_folder, store, node) = store().await;
+        let writer = &store.inner().writer;
+        sqlx::raw_sql("PRAGMA max_page_count = 64").execute(writer).await.expect("a limit can be set");
+        let groups = [vec![state("small", 10)], vec![state("large", 4_000_000)]];
+        let groups = groups.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        let full = store.commit(&node, &groups, Durability::Process).await;
+        assert!(matches!(full, Err(StoreError::Engine(_))), "{full:?}");
+        assert_eq!(store.state("small").await.expect("a query"), None);
+        store.commit(&node, &groups[..1], Durability::Disk).await.expect("what fits is stored");
+        assert!(store.state("small").await.expect("a query").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_commit_waits_for_what_it_says() {
+        let (_folder, store, _node) = store().await;
+        for (durability, level) in [(Durability::Process, 1), (Durability::Disk, 2), (Durability::Process, 1)] {
+            let mut transaction = store.inner().begin(durability).await.expect("a transaction");
+            let rows = transaction.fetch(Statement::new("PRAGMA synchronous", Vec::new())).await.expect("a row");
+            assert_eq!(rows[0].get::<i64, _>(0), level);
+            transaction.rollback().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn broken_data_is_an_error() {
+        let (folder, store, node) = store().await;
+        store.commit(&node, &[&[state("a", 1)]], Durability::Process).await.expect("it is new");
+        meddle(&folder, "UPDATE states SET state = '{'").await;
+        let broken = store.state("a").await;
+        assert!(matches!(broken, Err(StoreError::Broken(_))), "{broken:?}");
+        meddle(&folder, "UPDATE states SET state = x'ff00'").await;
+        let broken = store.state("a").await;
+        assert!(matches!(broken, Err(StoreError::Broken(_))), "{broken:?}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_store_is_refused() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("palestra.db");
+        std::fs::write(&path, "this is no database, but it is long enough to be read as one".repeat(99))
+            .expect("written");
+        assert!(matches!(SqliteStore::open(&path).await, Err(StoreError::Engine(_))));
+        assert!(matches!(SqliteStore::open(&folder.path().join("no/such")).await, Err(StoreError::Engine(_))));
+    }
+
+    #[tokio::test]
+    async fn a_newer_store_is_refused() {
+        let (folder, store, _node) = store().await;
+        store.close().await;
+        meddle(
+            &folder,
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             VALUES (999, 'from the future', TRUE, x'00', 0)",
+        )
+        .await;
+        let newer = SqliteStore::open(&folder.path().join("palestra.db")).await;
+        assert!(matches!(newer, Err(StoreError::Migration(_))));
+    }
+
+    #[tokio::test]
+    async fn changes_of_many_rows_look_rows_up_by_key() {
+        let (_folder, store, _node) = store().await;
+        let writer = &store.inner().writer;
+        for (sql, table) in [
+            ("UPDATE episodes SET seq = r.seq FROM {} WHERE episodes.id = r.episode", "episodes"),
+            ("DELETE FROM intents WHERE (episode, seq) IN (SELECT r.episode, r.seq FROM {})", "intents"),
+        ] {
+            let rows = "(SELECT column1 AS episode, column2 AS seq FROM (VALUES ('a', 1), ('b', 2))) AS r";
+            let plan = format!("EXPLAIN QUERY PLAN {}", sql.replace("{}", rows));
+            let plan = sqlx::query(AssertSqlSafe(plan)).fetch_all(writer).await.expect("a plan");
+            let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+            assert!(!plan.contains(&format!("SCAN {table}")), "{plan:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Steps, and the intents that come before them, as rows.
+
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::time::Timestamp;
+
+use super::StoreError;
+use super::cell::{Kind, bound, flag, id, number, optional_text, real, text, time};
+use super::engine::{BulkRow, Select, Statement, Table};
+use super::field::Fields;
+use super::row::StepRow;
+
+pub(super) const STEPS: Table = Table {
+    name: "steps",
+    columns: &[
+        ("episode", Kind::Text),
+        ("seq", Kind::Integer),
+        ("action", Kind::Text),
+        ("answer", Kind::Text),
+        ("meta", Kind::Text),
+        ("reward", Kind::Real),
+        ("terminated", Kind::Boolean),
+        ("truncated", Kind::Boolean),
+        ("interrupted", Kind::Boolean),
+        ("at", Kind::Integer),
+    ],
+};
+
+pub(super) const INTENTS: Table = Table {
+    name: "intents",
+    columns: &[("episode", Kind::Text), ("seq", Kind::Integer), ("action", Kind::Text), ("at", Kind::Integer)],
+};
+
+pub(super) fn encode(row: &StepRow) -> Result<BulkRow<'_>, StoreError> {
+    Ok(vec![
+        id(row.episode),
+        number(row.seq)?,
+        optional_text(row.action.as_deref()),
+        text(&row.answer),
+        optional_text(row.meta.as_deref()),
+        real(row.reward),
+        flag(row.terminated),
+        flag(row.truncated),
+        flag(row.interrupted),
+        time(row.at),
+    ])
+}
+
+pub(super) fn decode<F: Fields>(row: &F) -> Result<StepRow, StoreError> {
+    Ok(StepRow {
+        episode: row.id("episode")?,
+        seq: row.number("seq")?,
+        action: row.text_or_none("action")?,
+        answer: row.text("answer")?,
+        meta: row.text_or_none("meta")?,
+        reward: row.real_or_none("reward")?,
+        terminated: row.flag("terminated")?,
+        truncated: row.flag("truncated")?,
+        interrupted: row.flag("interrupted")?,
+        at: row.time("at")?,
+    })
+}
+
+pub(super) fn encode_intent(
+    episode: EpisodeId,
+    seq: u64,
+    action: &str,
+    at: Timestamp,
+) -> Result<BulkRow<'_>, StoreError> {
+    Ok(vec![id(episode), number(seq)?, text(action), time(at)])
+}
+
+pub(super) fn decode_intent<F: Fields>(row: &F) -> Result<(u64, String), StoreError> {
+    Ok((row.number("seq")?, row.text("action")?))
+}
+
+pub(super) fn between(episode: EpisodeId, from_seq: u64, to_seq: u64, limit: u32) -> Statement<'static> {
+    Select::from(&STEPS)
+        .only("episode =", id(episode))
+        .only("seq >=", bound(from_seq))
+        .only("seq <=", bound(to_seq))
+        .then("ORDER BY seq")
+        .limit(limit)
+}
+
+pub(super) fn last(episode: EpisodeId) -> Statement<'static> {
+    Select::from(&STEPS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1)
+}
+
+pub(super) fn last_intent(episode: EpisodeId) -> Statement<'static> {
+    Select::from(&INTENTS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1)
+}

@@ -1,0 +1,88 @@
+//! `/v1/environments`.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::server::{Server, read};
+
+#[tokio::test]
+async fn environments_are_listed_and_described() {
+    let server = Server::start().await;
+    let all = server.get("/v1/environments").await.ok();
+    assert!(all["data"].as_array().unwrap().iter().any(|environment| environment["name"] == "puzzle/countdown"));
+    let puzzles = server.get("/v1/environments?family=puzzle").await.ok();
+    assert!(puzzles["data"].as_array().unwrap().iter().all(|environment| environment["family"] == "puzzle"));
+    let counter = server.get("/v1/environments/bench/counter?tools=mcp").await.ok();
+    assert_eq!(counter["tools"]["data"][0]["name"], "add");
+    assert_eq!(server.get("/v1/environments/bench/counter@1").await.ok()["version"], 1);
+    for path in ["/v1/environments/no/such", "/v1/environments/bench/counter?version=9", "/v1/environments/a/b%00"] {
+        assert_eq!(server.get(path).await.code(), "unknown_environment", "{path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn disjoint_pages_of_a_shuffled_split_share_no_task() {
+    let server = Server::start().await;
+    let mut seen = std::collections::HashSet::new();
+    for offset in [0, 20, 40] {
+        let path = format!("/v1/environments/bench/counter/tasks?split=train&shuffle=7&offset={offset}&limit=20");
+        for task in server.get(&path).await.ok()["data"].as_array().unwrap() {
+            assert!(seen.insert(task["id"].as_str().unwrap().to_owned()));
+        }
+    }
+    assert_eq!(seen.len(), 60);
+    assert_eq!(server.get("/v1/environments/bench/counter/tasks?split=none").await.code(), "unknown_task");
+    assert_eq!(server.get("/v1/environments/bench/counter/tasks?limit=0").await.code(), "malformed");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_data_set_is_published_and_playable_at_once() {
+    let server = Server::start().await;
+    let publish = |body: &str| {
+        let request = server.request(Method::POST, "/v1/environments?name=dataset/sums&verifier=exact");
+        read(request.header("content-type", "application/jsonl").body(body.to_owned()))
+    };
+    let rows = "{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n{\"prompt\":\"3+3?\",\"answer\":\"6\"}\n";
+    let published = publish(rows).await;
+    assert_eq!(published.status, 201, "{}", published.body);
+    assert_eq!(publish(rows).await.status, 200);
+    let session = server
+        .post("/v1/sessions", &json!({"environment": "dataset/sums", "task": {"split": "train", "index": 1}}))
+        .await
+        .ok();
+    let path = format!("/v1/sessions/{}/step", session["id"].as_str().unwrap());
+    let stepped = server.post(&path, &json!({"action": {"text": "6"}})).await.ok();
+    assert_eq!(stepped["verdict"]["score"], 1.0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_broken_line_is_named_and_nothing_is_stored() {
+    let server = Server::start().await;
+    let request = server.request(Method::POST, "/v1/environments?name=dataset/broken&verifier=exact");
+    let body = "{\"prompt\":\"a\",\"answer\":\"b\"}\n{\n{\"prompt\":1}\n";
+    let answer = read(request.header("content-type", "application/jsonl").body(body)).await;
+    assert_eq!(answer.code(), "invalid");
+    let lines: Vec<_> =
+        answer.body["errors"].as_array().unwrap().iter().filter_map(|fault| fault["line"].as_u64()).collect();
+    assert!(lines.contains(&2) && lines.contains(&3), "{}", answer.body);
+    assert_eq!(server.get("/v1/environments/dataset/broken").await.code(), "unknown_environment");
+    let request = server.request(Method::POST, "/v1/environments?name=dataset/broken");
+    let binary = read(request.header("content-type", "application/zip").body("PK")).await;
+    assert_eq!(binary.code(), "unsupported_media_type");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn one_document_publishes_as_well() {
+    let server = Server::start().await;
+    let body = json!({
+        "environment": {"name": "dataset/document", "verifier": "exact"},
+        "rows": [{"prompt": "2+2?", "answer": "4"}],
+    });
+    let published = server.post("/v1/environments", &body).await.ok();
+    assert_eq!(published["environment"]["splits"]["train"], 1);
+    server.stop().await;
+}

@@ -1,0 +1,5 @@
+//! The session engine without HTTP.
+
+mod faults;
+mod model;
+mod world;
