@@ -1,7 +1,10 @@
 //! The program: arguments, providers of cryptography, then one line per command.
 
+use std::io::{self, Write};
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
-use palestra::command::{openapi, serve};
+use palestra::command::{doctor, environments, keys, openapi, publish, run, serve};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -16,17 +19,46 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Runs the server.
     Serve(Box<serve::ServeArguments>),
+    /// Plays episodes with a built-in policy and prints the score with its interval.
+    Run(run::RunArguments),
+    /// Publishes a data set.
+    Publish(publish::PublishArguments),
+    /// Lists environments, or shows one.
+    Environments(environments::EnvironmentsArguments),
+    /// Makes, lists and revokes API keys.
+    Keys(keys::KeysArguments),
+    /// Says what works on this machine and what to install.
+    Doctor(Box<doctor::DoctorArguments>),
+    /// Prints the OpenAPI document.
     Openapi(openapi::OpenapiArguments),
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     // Only the first installation counts, and this is the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
-    match Program::parse().command {
+    match perform(Program::parse().command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to tell when standard error is closed.
+            let _ = writeln!(io::stderr(), "palestra: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn perform(command: Command) -> anyhow::Result<()> {
+    let (output, errors) = (&mut io::stdout(), &mut io::stderr());
+    match command {
         Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await,
+        Command::Run(arguments) => Ok(Box::pin(run::run(&arguments, output)).await?),
+        Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
+        Command::Environments(arguments) => Ok(Box::pin(environments::environments(&arguments, output)).await?),
+        Command::Keys(arguments) => Ok(Box::pin(keys::keys(&arguments, output)).await?),
+        Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await,
         Command::Openapi(arguments) => openapi::run(&arguments),
     }
 }

@@ -5,3 +5,4 @@
 mod api;
 mod session;
 mod support;
+mod tidy;

@@ -1,1 +1,24 @@
-//! x
+//! Client of a Palestra server: every REST call as a method of [`Client`], and [`stream::Stream`] for pipelined stepping that
+//! survives lost connections.
+//!
+//! Types of requests and answers are those of `palestra_protocol`, which server and client share.
+
+#![warn(missing_docs)]
+
+mod batch;
+mod environments;
+mod episodes;
+mod error;
+mod events;
+mod keys;
+mod runs;
+mod sessions;
+pub mod stream;
+mod tls;
+mod transport;
+
+pub use environments::{Submission, TaskQuery};
+pub use episodes::EpisodeQuery;
+pub use error::ClientError;
+pub use sessions::{SessionQuery, Verified};
+pub use transport::Client;

@@ -252,3 +252,103 @@ impl Serialize for State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, any, proptest};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Worked out apart, with a SHA-256 of another language over the rule in this file's first lines.
+    #[test]
+    fn digests_are_those_of_the_rule() {
+        for (value, digest) in [
+            (json!(null), "cd0730e15ec92dae49fd0542076e0ca809c3d7fb4a533e817449b268bc099529"),
+            (json!([]), "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"),
+            (json!({}), "65c74c15a686187bb6bbf9958f494fc6b80068034a659a9ad44991b08c58f2d2"),
+            (json!("é\n"), "0c023808dcd002b8902dd7ea26698e4e831cbbf3e3d1f50d4a759a31a0c90050"),
+            (json!(1.0), "e8bc163c82eee18733288c7d4ac636db3a6deb013ef2d37b68322be20edc45cc"),
+            (json!(1), "e8bc163c82eee18733288c7d4ac636db3a6deb013ef2d37b68322be20edc45cc"),
+            (
+                json!({"b": [1, true, null, "x"], "a": {"c": 0.5}}),
+                "3f0800581559daa00b7340464461d32b24ba6ca1770ae2b7db8feca6d1845f7b",
+            ),
+        ] {
+            assert_eq!(Digest::of_json(&value).to_string(), format!("sha256:{digest}"), "{value}");
+        }
+    }
+
+    #[test]
+    fn values_of_other_types_have_other_digests() {
+        let values = [
+            json!(null),
+            json!("null"),
+            json!([]),
+            json!({}),
+            json!(""),
+            json!(0),
+            json!("0"),
+            json!([0]),
+            json!([[]]),
+        ];
+        let digests: std::collections::HashSet<Digest> = values.iter().map(Digest::of_json).collect();
+        assert_eq!(digests.len(), values.len());
+    }
+
+    #[test]
+    fn an_edit_forgets_the_digest_and_leaves_copies_alone() {
+        let mut state = State::from(json!({"a": [1, 2]}));
+        let (copy, before) = (state.clone(), state.digest());
+        let State::Object(object) = &mut state else { panic!("an object") };
+        let Some(State::Array(array)) = Arc::make_mut(object).members_mut().get_mut("a") else { panic!("an array") };
+        Arc::make_mut(array).elements_mut().push_back(State::from(json!(3)));
+        assert_eq!(state.digest(), Digest::of_json(&json!({"a": [1, 2, 3]})));
+        assert_eq!((copy.digest(), copy.to_value()), (before, json!({"a": [1, 2]})));
+    }
+
+    #[test]
+    fn pointers_reach_members_and_elements() {
+        let state = State::from(json!({"a/b": [{"~": 7}], "": 1}));
+        let at = |pointer: &str| state.pointer(pointer).map(State::to_value);
+        assert_eq!(at("/a~1b/0/~0"), Some(json!(7)));
+        assert_eq!(at("/"), Some(json!(1)));
+        assert_eq!(at(""), Some(state.to_value()));
+        for pointer in ["a", "/a~1b/00", "/a~1b/1", "/a~1b/-1", "/x", "/a~1b/0/~0/x"] {
+            assert_eq!(at(pointer), None, "{pointer}");
+        }
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = proptest::prop_oneof![
+            proptest::strategy::Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            proptest::prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::vec((".{0,4}", inner), 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_members_does_not_matter(members in proptest::collection::btree_map(".{0,4}", json_value(), 0..8)) {
+            let forward = State::from(Map::from_iter(members.clone()));
+            let mut object = Object::default();
+            for (key, value) in members.into_iter().rev() {
+                object.members_mut().insert(key.into(), State::from(value));
+            }
+            assert_eq!(State::Object(Arc::new(object)).digest(), forward.digest());
+        }
+
+        #[test]
+        fn a_value_survives_the_round_trip(value in json_value()) {
+            assert_eq!(State::from(value.clone()).to_value(), value);
+        }
+    }
+}

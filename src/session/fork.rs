@@ -12,10 +12,10 @@ use palestra_protocol::session::{
 use serde::Serialize;
 
 use super::cell::Live;
-use super::idempotency::Claim;
+use super::idempotency::{Admission, Claim};
 use super::open::{fault, first_episode};
 use super::rebuild::{Point, missing, salted};
-use super::recorder::{Ledger, Ticket};
+use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::environment::task::{SEED_MAX, pick};
 use crate::environment::{Context, Place};
@@ -43,10 +43,11 @@ impl Sessions {
     }
 
     async fn fork_in(&self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
+        let _passage = match self.admit(claim.as_ref()).await? {
+            Admission::Answered(answer) => return Ok(answer),
+            Admission::Fresh(passage) => passage,
+        };
         let live = turn.live()?;
-        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
-            return Ok(answer);
-        }
         let count = request.count.unwrap_or(1);
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
             return Err(fault("count", &format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}")));
@@ -181,13 +182,25 @@ impl Sessions {
             return Err(fault("name", &format!("a name has at most {NAME_BYTES_MAX} bytes and no NUL")));
         }
         let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
-        let Some(mut turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
+        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
             return self.answered(claim.as_ref()).await?.map(Answer::Snapshot).ok_or(SessionError::NotRecorded);
         };
+        let sessions = self.clone();
+        let work = async move { sessions.take_snapshot_in(turn, request, claim).await };
+        self.to_end(work).await.map(Answer::Snapshot)
+    }
+
+    async fn take_snapshot_in(
+        &self,
+        mut turn: LiveTurn,
+        request: TakeSnapshot,
+        claim: Option<Claim>,
+    ) -> Result<Box<Snapshot>, SessionError> {
+        let _passage = match self.admit(claim.as_ref()).await? {
+            Admission::Answered(answer) => return Ok(answer),
+            Admission::Fresh(passage) => passage,
+        };
         let live = turn.live()?;
-        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
-            return Ok(Answer::Snapshot(answer));
-        }
         replayable(live)?;
         if !live.running() {
             return Err(SessionError::EpisodeOver);
@@ -197,15 +210,15 @@ impl Sessions {
         let snapshot = Box::new(Snapshot {
             id: SnapshotId::new(),
             name: request.name,
-            session: id,
+            session: live.row.id,
             episode: live.episode.id,
             seq: live.seq,
             created_at: now,
         });
         let mut records = vec![Record::Snapshot(Box::new(SnapshotRow {
             id: snapshot.id,
-            tenant: tenant.to_string(),
-            session: id,
+            tenant: live.row.tenant.clone(),
+            session: live.row.id,
             name: snapshot.name.clone(),
             episode: snapshot.episode,
             seq: snapshot.seq,
@@ -217,7 +230,7 @@ impl Sessions {
         let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
         drop(turn);
         ticket.committed().await?;
-        Ok(Answer::Snapshot(snapshot))
+        Ok(snapshot)
     }
 
     pub(super) async fn restore(
@@ -233,11 +246,7 @@ impl Sessions {
         };
         let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
         let work = async move { sessions.restore_in(&tenant, turn, request, claim).await };
-        let (opened, ticket) = self.to_end(work).await?;
-        if let Some(ticket) = ticket {
-            ticket.committed().await?;
-        }
-        Ok(Answer::Opened(opened))
+        self.to_end(work).await.map(Answer::Opened)
     }
 
     async fn restore_in(
@@ -246,11 +255,12 @@ impl Sessions {
         mut turn: LiveTurn,
         request: Restore,
         claim: Option<Claim>,
-    ) -> Result<(Box<Opened>, Option<Ticket>), SessionError> {
+    ) -> Result<Box<Opened>, SessionError> {
+        let _passage = match self.admit(claim.as_ref()).await? {
+            Admission::Answered(answer) => return Ok(answer),
+            Admission::Fresh(passage) => passage,
+        };
         let live = turn.live()?;
-        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
-            return Ok((answer, None));
-        }
         live.ledger.latest().committed().await?;
         let snapshot = self.0.store.snapshot(tenant, request.snapshot).await?;
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.session == live.row.id) else {
@@ -291,7 +301,9 @@ impl Sessions {
             records.push(claim.record(&opened, now)?);
         }
         let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-        Ok((opened, Some(ticket)))
+        drop(turn);
+        ticket.committed().await?;
+        Ok(opened)
     }
 }
 

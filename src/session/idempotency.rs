@@ -17,30 +17,41 @@ use crate::store::row::{IdempotencyRow, Record};
 /// Length of a key.
 pub(super) const KEY_BYTES_MAX: usize = 255;
 
-/// One gate per key in use, so that a repeated creation waits for the first.
-#[derive(Default)]
-pub(super) struct Gates(DashMap<(String, String), Arc<Mutex<()>>>);
+/// One gate per key in use, so that a repeated call waits for the first.
+#[derive(Default, Clone)]
+pub(super) struct Gates(Arc<DashMap<Gate, Arc<Mutex<()>>>>);
 
-/// The way through a gate, until it is dropped.
-pub(super) struct Passage<'a> {
-    gates: &'a Gates,
-    at: (String, String),
+/// Tenant, operation and key.
+type Gate = (String, &'static str, String);
+
+/// The way through a gate, until it is dropped. Held until the answer is committed, where the next call finds it.
+pub(super) struct Passage {
+    gates: Gates,
+    gate: Gate,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
 impl Gates {
-    pub(super) async fn pass(&self, claim: &Claim) -> Passage<'_> {
-        let at = (claim.tenant.clone(), format!("{} {}", claim.operation, claim.key));
-        let gate = Arc::clone(&self.0.entry(at.clone()).or_default());
-        Passage { gates: self, at, guard: Some(gate.lock_owned().await) }
+    async fn pass(&self, claim: &Claim) -> Passage {
+        let gate = (claim.tenant.clone(), claim.operation, claim.key.clone());
+        let lock = Arc::clone(&self.0.entry(gate.clone()).or_default());
+        Passage { gates: self.clone(), gate, guard: Some(lock.lock_owned().await) }
     }
 }
 
-impl Drop for Passage<'_> {
+impl Drop for Passage {
     fn drop(&mut self) {
         self.guard = None;
-        self.gates.0.remove_if(&self.at, |_, gate| Arc::strong_count(gate) == 1);
+        self.gates.0.remove_if(&self.gate, |_, lock| Arc::strong_count(lock) == 1);
     }
+}
+
+/// Whether a call still has to be done.
+pub(super) enum Admission<T> {
+    /// It was done before, and this was its answer.
+    Answered(T),
+    /// It has to be done now; nobody else does it while the passage is held.
+    Fresh(Option<Passage>),
 }
 
 /// A key that is about to be used.
@@ -83,6 +94,17 @@ impl Claim {
 }
 
 impl Sessions {
+    /// Lets one call with a key through at a time. On sessions this happens within the turn, so that commands keep their
+    /// order; whoever holds a passage never waits for a turn.
+    pub(super) async fn admit<T: DeserializeOwned>(&self, claim: Option<&Claim>) -> Result<Admission<T>, SessionError> {
+        let Some(claim) = claim else { return Ok(Admission::Fresh(None)) };
+        let passage = self.0.answers.pass(claim).await;
+        Ok(match self.answered(Some(claim)).await? {
+            Some(answer) => Admission::Answered(answer),
+            None => Admission::Fresh(Some(passage)),
+        })
+    }
+
     /// The answer that was given under this key.
     pub(super) async fn answered<T: DeserializeOwned>(&self, claim: Option<&Claim>) -> Result<Option<T>, SessionError> {
         let Some(claim) = claim else { return Ok(None) };

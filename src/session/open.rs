@@ -14,8 +14,8 @@ use rand::RngExt;
 use serde_json::{Map, Value};
 
 use super::cell::{Cell, Live, Slot};
-use super::idempotency::Claim;
-use super::recorder::{Ledger, Room, Ticket};
+use super::idempotency::{Admission, Claim};
+use super::recorder::{Ledger, Room};
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::{CatalogError, Entry, TaskOrStoreError};
 use crate::environment::task::{SEED_MAX, Task, seeded};
@@ -61,9 +61,9 @@ impl Sessions {
     ) -> Result<Created, SessionError> {
         let mut passages = Vec::new();
         for claim in claims {
-            passages.push(self.0.answers.pass(claim).await);
-            if let Some(answer) = self.answered(Some(claim)).await? {
-                return Ok(answer);
+            match self.admit(Some(claim)).await? {
+                Admission::Answered(answer) => return Ok(answer),
+                Admission::Fresh(passage) => passages.push(passage),
             }
         }
         if let Some(id) = request.id
@@ -178,11 +178,7 @@ impl Sessions {
         };
         let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
         let work = async move { sessions.reset_in(&tenant, turn, request, claim).await };
-        let (opened, ticket) = self.to_end(work).await?;
-        if let Some(ticket) = ticket {
-            ticket.committed().await?;
-        }
-        Ok(Answer::Opened(opened))
+        self.to_end(work).await.map(Answer::Opened)
     }
 
     async fn reset_in(
@@ -191,11 +187,12 @@ impl Sessions {
         mut turn: LiveTurn,
         request: Reset,
         claim: Option<Claim>,
-    ) -> Result<(Box<Opened>, Option<Ticket>), SessionError> {
+    ) -> Result<Box<Opened>, SessionError> {
+        let _passage = match self.admit(claim.as_ref()).await? {
+            Admission::Answered(answer) => return Ok(answer),
+            Admission::Fresh(passage) => passage,
+        };
         let live = turn.live()?;
-        if let Some(answer) = self.answered_in(live, claim.as_ref()).await? {
-            return Ok((answer, None));
-        }
         if request.seed.is_some_and(|seed| seed > SEED_MAX) {
             return Err(fault("seed", "a seed is at most 2^53 - 1"));
         }
@@ -220,7 +217,9 @@ impl Sessions {
             records.push(claim.record(&opened, now)?);
         }
         let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-        Ok((opened, Some(ticket)))
+        drop(turn);
+        ticket.committed().await?;
+        Ok(opened)
     }
 
     /// Ends an episode that is being left, and lets go of its place.
@@ -262,19 +261,6 @@ impl Sessions {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// The answer given under a claim, looked up within the session's turn: what the previous turn answered is committed first.
-    pub(super) async fn answered_in<T: serde::de::DeserializeOwned>(
-        &self,
-        live: &Live,
-        claim: Option<&Claim>,
-    ) -> Result<Option<T>, SessionError> {
-        if claim.is_none() {
-            return Ok(None);
-        }
-        live.ledger.latest().committed().await?;
-        self.answered(claim).await
     }
 
     /// Opens a place and takes the first look.

@@ -46,7 +46,7 @@ impl Rational {
 
     /// The sum.
     #[must_use]
-    pub fn add(self, other: Self) -> Option<Self> {
+    pub fn plus(self, other: Self) -> Option<Self> {
         let left = self.numerator.checked_mul(other.denominator)?;
         let right = other.numerator.checked_mul(self.denominator)?;
         Self::new(left.checked_add(right)?, self.denominator.checked_mul(other.denominator)?)
@@ -54,13 +54,13 @@ impl Rational {
 
     /// The difference.
     #[must_use]
-    pub fn subtract(self, other: Self) -> Option<Self> {
-        self.add(Self { numerator: other.numerator.checked_neg()?, denominator: other.denominator })
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.plus(Self { numerator: other.numerator.checked_neg()?, denominator: other.denominator })
     }
 
     /// The product.
     #[must_use]
-    pub fn multiply(self, other: Self) -> Option<Self> {
+    pub fn times(self, other: Self) -> Option<Self> {
         // Crossing out first keeps the intermediate products as small as the result.
         let first = Self::new(self.numerator, other.denominator)?;
         let second = Self::new(other.numerator, self.denominator)?;
@@ -69,8 +69,8 @@ impl Rational {
 
     /// The quotient; `None` also when `other` is zero.
     #[must_use]
-    pub fn divide(self, other: Self) -> Option<Self> {
-        self.multiply(Self::new(other.denominator, other.numerator)?)
+    pub fn over(self, other: Self) -> Option<Self> {
+        self.times(Self::new(other.denominator, other.numerator)?)
     }
 
     /// How the two compare; `None` when that cannot be told within 128 bits.
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn fractions_are_exact_and_in_lowest_terms() {
         assert_eq!(fraction(6, -8), fraction(-3, 4));
-        assert_eq!(fraction(1, 3).add(fraction(1, 6)), Some(fraction(1, 2)));
-        assert_eq!(fraction(1, 3).subtract(fraction(1, 3)), Some(Rational::whole(0)));
-        assert_eq!(fraction(2, 3).multiply(fraction(3, 4)), Some(fraction(1, 2)));
-        assert_eq!(fraction(2, 3).divide(fraction(4, 9)), Some(fraction(3, 2)));
+        assert_eq!(fraction(1, 3).plus(fraction(1, 6)), Some(fraction(1, 2)));
+        assert_eq!(fraction(1, 3).minus(fraction(1, 3)), Some(Rational::whole(0)));
+        assert_eq!(fraction(2, 3).times(fraction(3, 4)), Some(fraction(1, 2)));
+        assert_eq!(fraction(2, 3).over(fraction(4, 9)), Some(fraction(3, 2)));
         assert_eq!(fraction(1, 3).compare(fraction(2, 5)), Some(Ordering::Less));
         assert_eq!(fraction(-3, 4).to_string(), "-3/4");
     }
@@ -121,9 +121,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_none() {
         assert_eq!(Rational::new(1, 0), None);
-        assert_eq!(Rational::whole(1).divide(Rational::whole(0)), None);
-        assert_eq!(fraction(i128::MAX, 1).add(Rational::whole(1)), None);
-        assert_eq!(fraction(i128::MAX, 1).multiply(Rational::whole(2)), None);
+        assert_eq!(Rational::whole(1).over(Rational::whole(0)), None);
+        assert_eq!(fraction(i128::MAX, 1).plus(Rational::whole(1)), None);
+        assert_eq!(fraction(i128::MAX, 1).times(Rational::whole(2)), None);
         assert_eq!(Rational::new(i128::MIN, -1), None);
     }
 }

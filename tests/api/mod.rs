@@ -1,4 +1,4 @@
-//! Calls over a real port, by URL.
+//! The API over real sockets, one module per part of it.
 
 mod batch;
 mod environments;
@@ -9,3 +9,4 @@ mod runs;
 mod serve;
 mod sessions;
 mod stream;
+mod stream_cut;

@@ -31,6 +31,7 @@ impl Database {
     }
 
     /// Ends every connection to it, as a restart of the server does.
+    #[allow(dead_code, reason = "the conformance suite of the store uses it, which includes this file")]
     pub(crate) async fn disconnect_all(&self) {
         let name = &self.name;
         let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");

@@ -57,7 +57,7 @@ impl Parser<'_> {
         let mut value = self.product(depth)?;
         while let Some(sign) = self.take_any(&['+', '-', '\u{2212}']) {
             let right = self.product(depth)?;
-            let result = if sign == '+' { value.add(right) } else { value.subtract(right) };
+            let result = if sign == '+' { value.plus(right) } else { value.minus(right) };
             value = result.ok_or("a number grew too large")?;
         }
         Ok(value)
@@ -71,7 +71,7 @@ impl Parser<'_> {
             if divides && right.numerator() == 0 {
                 return Err("it divides by zero".to_owned());
             }
-            let result = if divides { value.divide(right) } else { value.multiply(right) };
+            let result = if divides { value.over(right) } else { value.times(right) };
             value = result.ok_or("a number grew too large")?;
         }
         Ok(value)

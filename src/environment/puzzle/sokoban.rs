@@ -82,7 +82,7 @@ impl Puzzle for Sokoban {
         let made = level::make(rng, side, boxes, pulls)?;
         let steps = u32::try_from(made.solution.len()).ok()?;
         let solution = made.solution.iter().map(|direction| direction.letter()).collect();
-        Some(Instance { rows: made.rows, moves_max: steps * 3 + 20, solution })
+        Some(Instance { rows: made.rows, moves_max: steps * 2 + 10, solution })
     }
 
     fn content(&self, instance: &Instance) -> Value {

@@ -6,9 +6,9 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// How many boxes of the fewest pulls must be left over for a level to be worth solving: each box is off its goal, and at
-/// least so many pushes were undone in all.
-const PULLS_MIN: usize = 4;
+/// How far the boxes must be from their nearest goals in sum, walls left aside, for a level to be worth solving: less is
+/// too often solved by walking about.
+const DISTANCE_MIN: u32 = 3;
 
 /// One wall in so many inner places.
 const WALL_ONE_IN: u32 = 7;
@@ -170,6 +170,12 @@ impl Grid {
         boxes.iter().filter(|cell| self.goals.contains(cell)).count()
     }
 
+    /// Places from `cell` to the nearest goal, through walls.
+    fn goal_distance(&self, cell: Cell) -> u32 {
+        let distance = |goal: &Cell| u32::from(goal.0.abs_diff(cell.0)) + u32::from(goal.1.abs_diff(cell.1));
+        self.goals.iter().map(distance).min().unwrap_or(0)
+    }
+
     fn wall(&self, cell: Cell) -> bool {
         // Outside is wall, whatever a state says about places.
         let inside = cell.0 < self.height && cell.1 < self.width;
@@ -231,7 +237,6 @@ pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> O
     let mut boxes = grid.goals.clone();
     let mut player = random_floor(rng, &grid, &boxes)?;
     let mut solution = Vec::new();
-    let mut made = 0_usize;
     for _ in 0..pulls {
         let walks = grid.walks(player, &boxes);
         let possible = possible_pulls(&grid, player, &boxes, &walks);
@@ -240,21 +245,65 @@ pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> O
         }
         let (index, direction) = possible[rng.random_range(0..possible.len())];
         let stand = direction.from(boxes[index]);
-        if made > 0 {
+        if !solution.is_empty() {
             // Forward, the walk to here is the way back from the push to come.
             solution.extend(grid.walk_back(&walks, player, stand).into_iter().rev());
         }
         solution.push(direction);
         boxes[index] = stand;
         player = direction.from(stand);
-        made += 1;
     }
     boxes.sort_unstable();
-    if made < PULLS_MIN || grid.placed(&boxes) > 0 {
+    let distance: u32 = boxes.iter().map(|cell| grid.goal_distance(*cell)).sum();
+    if distance < DISTANCE_MIN || grid.placed(&boxes) > 0 {
         return None;
     }
-    let solution = solution.into_iter().rev().map(Direction::back).collect();
+    let solution: Vec<Direction> = solution.into_iter().rev().map(Direction::back).collect();
+    let solution = shorten(&grid, player, &boxes, &solution);
     Some(Made { rows: grid.draw(player, &boxes), solution })
+}
+
+/// One push of a solution.
+struct Push {
+    /// Where the boxes stand before it.
+    boxes: Vec<Cell>,
+    /// Where the player stands before it.
+    stand: Cell,
+    direction: Direction,
+}
+
+/// The same solution without detours: between pushes the shortest walk, and no pushes that lead back to where the boxes
+/// stood before. Random pulls make many of both.
+fn shorten(grid: &Grid, start: Cell, boxes: &[Cell], solution: &[Direction]) -> Vec<Direction> {
+    let pushes = pushes_of(grid, start, boxes, solution);
+    let (mut player, mut boxes, mut shorter, mut next) = (start, boxes.to_vec(), Vec::new(), 0);
+    while next < pushes.len() && !grid.solved(&boxes) {
+        let walks = grid.walks(player, &boxes);
+        let reachable = |stand: Cell| stand == player || walks[grid.index(stand)].is_some();
+        let last = pushes.iter().rposition(|push| push.boxes == boxes && reachable(push.stand)).unwrap_or(next);
+        let push = &pushes[last];
+        shorter.extend(grid.walk_back(&walks, player, push.stand).into_iter().rev());
+        shorter.push(push.direction);
+        grid.step(push.stand, &mut boxes, push.direction);
+        player = push.direction.from(push.stand);
+        next = last + 1;
+    }
+    shorter
+}
+
+fn pushes_of(grid: &Grid, start: Cell, boxes: &[Cell], solution: &[Direction]) -> Vec<Push> {
+    let (mut player, mut boxes, mut pushes) = (start, boxes.to_vec(), Vec::new());
+    for direction in solution {
+        let before = boxes.clone();
+        let moved = grid.step(player, &mut boxes, *direction);
+        if boxes != before {
+            pushes.push(Push { boxes: before, stand: player, direction: *direction });
+        }
+        if let Moved::To(cell) = moved {
+            player = cell;
+        }
+    }
+    pushes
 }
 
 /// Boxes that can be pulled from where the player can walk to, with the direction of the pull.

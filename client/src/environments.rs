@@ -1,0 +1,110 @@
+//! Environments and their tasks.
+
+use palestra_protocol::environment::{Environment, Published, Task};
+use palestra_protocol::list::Page;
+use reqwest::Method;
+use serde::Serialize;
+
+use crate::error::ClientError;
+use crate::transport::{Client, content_type, read};
+
+/// Which tasks of a split are wanted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TaskQuery {
+    /// The split; `train` where left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// A fixed permutation of the split, so that disjoint offsets sample without replacement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shuffle: Option<u64>,
+    /// How many tasks to pass over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Most tasks in the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// How a published file is to be read; what is left out stands in the file itself.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Submission {
+    /// `dataset/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Name of the verifier, or its options as a JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+    /// System text of every task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// What the acting side has to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// `family/name` or `family/name@version`, in parts.
+fn parts(name: &str) -> Result<(&str, &str, Option<&str>), ClientError> {
+    let (family, rest) = name
+        .split_once('/')
+        .ok_or_else(|| ClientError::Unsendable(format!("{name:?} is no environment name: family/name")))?;
+    Ok(rest.split_once('@').map_or((family, rest, None), |(rest, version)| (family, rest, Some(version))))
+}
+
+impl Client {
+    /// Every environment that this credential sees.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn environments(&self) -> Result<Vec<Environment>, ClientError> {
+        let mut all = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let page: Page<Environment> = self.get(&["environments"], &[("cursor", &cursor)]).await?;
+            all.extend(page.data);
+            match page.next_cursor {
+                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// The environment `family/name`, optionally `@version`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn environment(&self, name: &str) -> Result<Environment, ClientError> {
+        let (family, rest, version) = parts(name)?;
+        self.get(&["environments", family, rest], &[("version", version)]).await
+    }
+
+    /// Tasks of `family/name`, optionally `@version`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn tasks(&self, name: &str, query: &TaskQuery) -> Result<Page<Task>, ClientError> {
+        let (family, rest, version) = parts(name)?;
+        let request = self.request(Method::GET, &["environments", family, rest, "tasks"]);
+        read(request.query(query).query(&[("version", version)]).send().await?).await
+    }
+
+    /// Publishes JSON Lines as an environment.
+    ///
+    /// # Errors
+    /// [`ClientError::Problem`] with every broken line, or when the server cannot be reached.
+    pub async fn publish(&self, submission: &Submission, lines: Vec<u8>) -> Result<Published, ClientError> {
+        let request = self.request(Method::POST, &["environments"]).query(submission).body(lines);
+        read(content_type(request, "application/jsonl").send().await?).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_a_family_and_maybe_a_version() {
+        assert_eq!(parts("puzzle/countdown").unwrap(), ("puzzle", "countdown", None));
+        assert_eq!(parts("puzzle/countdown@3").unwrap(), ("puzzle", "countdown", Some("3")));
+        assert!(parts("countdown").is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! A session's events as server-sent events.
+
+use std::time::Duration;
+
+use futures::stream::{BoxStream, StreamExt};
+use palestra_protocol::episode::Event;
+use palestra_protocol::id::SessionId;
+use reqwest::Method;
+
+use crate::error::ClientError;
+use crate::transport::{Client, succeed};
+
+/// The longest line that is kept, in bytes. A longer one cannot be an event of a Palestra server.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How long one connection listens, in milliseconds; longer than a session lives.
+const LISTEN_TIMEOUT_MS: u64 = 7 * 24 * 3_600_000;
+/// Lines that may lie in one chunk from the network are parsed at once, so the queue is bounded by the chunk.
+type Queue = std::collections::VecDeque<Result<Event, ClientError>>;
+
+impl Client {
+    /// The session's events after `after` (the `id` of an event; from the beginning where left out), then live ones. Ends when
+    /// the session is closed or the connection breaks; go on with the last event's id.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn events(
+        &self,
+        session: SessionId,
+        after: Option<&str>,
+    ) -> Result<BoxStream<'static, Result<Event, ClientError>>, ClientError> {
+        let mut request = self
+            .request(Method::GET, &["sessions", &session.to_string(), "events"])
+            .timeout(Duration::from_millis(LISTEN_TIMEOUT_MS));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        let body = succeed(request.send().await?).await?.bytes_stream();
+        let state = (body.boxed(), Lines::default(), Queue::new());
+        Ok(futures::stream::unfold(state, |(mut body, mut lines, mut queue)| async move {
+            loop {
+                if let Some(event) = queue.pop_front() {
+                    return Some((event, (body, lines, queue)));
+                }
+                match body.next().await? {
+                    Ok(chunk) => lines.take(&chunk, &mut queue),
+                    Err(error) => queue.push_back(Err(error.into())),
+                }
+            }
+        })
+        .boxed())
+    }
+}
+
+/// Puts lines together from chunks and reads the `data` of each event.
+#[derive(Default)]
+struct Lines {
+    line: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Lines {
+    fn take(&mut self, chunk: &[u8], queue: &mut Queue) {
+        for &byte in chunk {
+            if byte == b'\n' {
+                self.end_line(queue);
+            } else if self.line.len() + self.data.len() < LINE_BYTES_MAX {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    fn end_line(&mut self, queue: &mut Queue) {
+        let line = std::mem::take(&mut self.line);
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        if let Some(data) = line.strip_prefix(b"data:") {
+            if !self.data.is_empty() {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+        } else if line.is_empty() && !self.data.is_empty() {
+            let event = serde_json::from_slice(&self.data)
+                .map_err(|error| ClientError::Unexpected { status: 200, excerpt: error.to_string() });
+            self.data.clear();
+            queue.push_back(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palestra_protocol::episode::EventKind;
+    use palestra_protocol::session::CloseReason;
+
+    #[test]
+    fn events_are_read_whatever_the_chunks() {
+        let session = SessionId::new();
+        let text = format!(
+            ": comment\r\nid: 4\r\nevent: closed\ndata: {{\"id\":\"4\",\"session\":\"{session}\",\ndata: \"type\":\"closed\",\"reason\":\"deleted\"}}\n\ndata: no JSON\n\n"
+        );
+        for size in [1, 2, 7, text.len()] {
+            let mut lines = Lines::default();
+            let mut queue = Queue::new();
+            text.as_bytes().chunks(size).for_each(|chunk| lines.take(chunk, &mut queue));
+            let event = queue.pop_front().unwrap().unwrap();
+            assert_eq!(event.kind, EventKind::Closed { reason: CloseReason::Deleted });
+            assert!(matches!(queue.pop_front(), Some(Err(ClientError::Unexpected { .. }))));
+            assert!(queue.is_empty());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The acting side of `palestra run`: a built-in policy in an episode on some server.
+
+use std::sync::Arc;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::{Environment, Task as PublicTask};
+
+use super::failure::Failure;
+use crate::environment::policy::{Builtin, Policy};
+use crate::environment::registry::{BuiltinSettings, builtin};
+use crate::environment::task::TaskId;
+use crate::environment::{EnvironmentKind, Tasks};
+
+/// A policy that can play one environment.
+///
+/// Oracle and random policies look at what no server tells: they recreate each task from its id by the environment that is
+/// built into this program. So they play built-in environments alone, and only in the version that this program has.
+pub(super) enum Player {
+    /// Says nothing in every turn; plays everything.
+    Null,
+    /// Plays from the task's secret.
+    Local {
+        /// The environment in this program.
+        kind: Arc<dyn EnvironmentKind>,
+        /// Which policy.
+        policy: Builtin,
+        /// Its randomness.
+        seed: u64,
+    },
+}
+
+impl Player {
+    /// The policy for `environment`.
+    ///
+    /// # Errors
+    /// When this program does not have the environment, or has another version of it.
+    pub(super) fn new(policy: Builtin, environment: &Environment, seed: u64) -> Result<Self, Failure> {
+        if policy == Builtin::Null {
+            return Ok(Self::Null);
+        }
+        let name = &environment.name;
+        let kind = builtin(&BuiltinSettings::default())
+            .into_iter()
+            .find(|kind| kind.spec().name == *name)
+            .ok_or_else(|| Failure::Other(format!("{policy} plays built-in environments alone, and {name} is none")))?;
+        if kind.spec().digest != environment.digest {
+            return Err(Failure::Other(format!(
+                "the server has {name}@{}, and this program another form of it: use the program that the server runs",
+                environment.version
+            )));
+        }
+        Ok(Self::Local { kind, policy, seed })
+    }
+
+    /// The policy in one episode; `number` is the episode's.
+    ///
+    /// # Errors
+    /// When the task cannot be recreated or has no known solution.
+    pub(super) fn begin(&self, task: &PublicTask, number: u64) -> Result<Box<dyn Policy>, String> {
+        let Self::Local { kind, policy, seed } = self else { return Ok(Box::new(Silence)) };
+        let id: TaskId = task.id.parse().map_err(|error| format!("{error}"))?;
+        let Tasks::Generated(generator) = kind.tasks() else {
+            return Err(format!("tasks of {} are not made from their ids", kind.spec().name));
+        };
+        let whole = generator.generate(&id.split, id.number, id.difficulty()).map_err(|error| error.to_string())?;
+        policy
+            .begin(kind, &Arc::new(whole), seed.wrapping_add(number))
+            .ok_or_else(|| format!("no solution of task {} is known", task.id))
+    }
+}
+
+/// Says nothing, in every turn.
+struct Silence;
+
+impl Policy for Silence {
+    fn next_action(&mut self) -> Option<Action> {
+        Some(Action::Text(String::new()))
+    }
+}

@@ -1,0 +1,125 @@
+//! `palestra publish FILE`: makes a data set playable.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use palestra_client::{ClientError, Submission};
+use palestra_protocol::environment::Published;
+use palestra_protocol::problem::Problem;
+use tokio::io::AsyncReadExt;
+
+use super::failure::Failure;
+use super::target::{Keep, TargetArguments};
+
+/// The largest file that is read, in bytes. The server has a limit of its own.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// What to publish.
+#[derive(Debug, Args)]
+pub struct PublishArguments {
+    /// JSON Lines file, one task a line; `-` reads standard input.
+    pub file: PathBuf,
+    /// Name of the environment, as dataset/name; where left out, the file's first line names it.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Verifier of every row that names none: its name, or its options as a JSON object.
+    #[arg(long)]
+    pub verifier: Option<String>,
+    /// System text of every task.
+    #[arg(long)]
+    pub system: Option<String>,
+    /// What the acting side has to do.
+    #[arg(long)]
+    pub description: Option<String>,
+    /// Ends with one line of JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the flags carry the documentation")]
+    pub target: TargetArguments,
+}
+
+/// Publishes a file and says how it can be played.
+///
+/// # Errors
+/// When the file cannot be read, or holds faults: all of them are written to `errors`, by line.
+pub async fn publish(
+    arguments: &PublishArguments,
+    output: &mut impl Write,
+    errors: &mut impl Write,
+) -> Result<(), Failure> {
+    let lines = read(&arguments.file).await?;
+    let submission = Submission {
+        name: arguments.name.clone(),
+        verifier: arguments.verifier.clone(),
+        system: arguments.system.clone(),
+        description: arguments.description.clone(),
+    };
+    let target = arguments.target.open(Keep::DefaultFolder).await?;
+    let answer = target.client.publish(&submission, lines).await;
+    target.close().await;
+    match answer {
+        Ok(published) if arguments.json => Ok(writeln!(output, "{}", summary_json(&published))?),
+        Ok(published) => Ok(write!(output, "{}", summary(&published))?),
+        Err(ClientError::Problem(problem)) if !problem.errors.is_empty() => {
+            write_faults(&arguments.file, &problem, errors)?;
+            Err(Failure::Other(problem.detail))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut lines = Vec::new();
+    let limit = FILE_BYTES_MAX + 1;
+    if path.as_os_str() == "-" {
+        tokio::io::stdin().take(limit).read_to_end(&mut lines).await?;
+    } else {
+        let file = tokio::fs::File::open(path)
+            .await
+            .map_err(|error| Failure::Other(format!("{} cannot be read: {error}", path.display())))?;
+        file.take(limit).read_to_end(&mut lines).await?;
+    }
+    if lines.len() as u64 > FILE_BYTES_MAX {
+        return Err(Failure::Other(format!("{} has more than {FILE_BYTES_MAX} bytes: split it", path.display())));
+    }
+    Ok(lines)
+}
+
+fn write_faults(file: &Path, problem: &Problem, errors: &mut impl Write) -> std::io::Result<()> {
+    for fault in &problem.errors {
+        write!(errors, "{}", file.display())?;
+        if let Some(line) = fault.line {
+            write!(errors, ":{line}")?;
+        }
+        match &fault.field {
+            Some(field) => writeln!(errors, ": {field}: {}", fault.detail)?,
+            None => writeln!(errors, ": {}", fault.detail)?,
+        }
+    }
+    Ok(())
+}
+
+fn summary(published: &Published) -> String {
+    let environment = &published.environment;
+    let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
+    let verb = if published.created { "published" } else { "unchanged:" };
+    let name = &environment.name;
+    format!(
+        "{verb} {name}@{} ({})\nplay it: palestra run {name} --policy builtin:null --episodes 10\n",
+        environment.version,
+        splits.join(", ")
+    )
+}
+
+fn summary_json(published: &Published) -> serde_json::Value {
+    let environment = &published.environment;
+    serde_json::json!({
+        "environment": environment.name,
+        "version": environment.version,
+        "digest": environment.digest,
+        "splits": environment.splits,
+        "created": published.created,
+    })
+}

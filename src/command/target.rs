@@ -1,0 +1,98 @@
+//! Where a client command goes: to a server by its address, or to one inside this process.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use palestra_client::Client;
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+
+use super::failure::Failure;
+use crate::app::{self, App};
+use crate::config::{Config, Secret};
+
+/// Bytes of the credential that an in-process server is given.
+const KEY_BYTES: usize = 16;
+
+/// Where the command goes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TargetArguments {
+    /// Address of the server; without one the engine runs inside this command.
+    #[arg(long, env = "PALESTRA_URL")]
+    pub url: Option<String>,
+    /// API key for the server.
+    #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true, requires = "url")]
+    pub key: Option<String>,
+    /// Data folder of the engine inside this command, where no server is named.
+    #[arg(long, env = "PALESTRA_DATA", value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+}
+
+/// A server to talk to; end it with [`Target::close`].
+pub struct Target {
+    /// The client of it.
+    pub client: Client,
+    inside: Option<Inside>,
+}
+
+/// A server inside this process.
+struct Inside {
+    app: App,
+    tracker: TaskTracker,
+    /// Removed when the command ends.
+    folder: Option<tempfile::TempDir>,
+}
+
+/// What an in-process server keeps when no data folder is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing: everything is gone when the command ends.
+    Nothing,
+    /// Everything, in the folder that `serve` uses as well.
+    DefaultFolder,
+}
+
+impl TargetArguments {
+    /// Connects to the named server, or starts one inside this process.
+    ///
+    /// # Errors
+    /// When the address cannot be used, or the engine cannot start; another server that holds the data folder is such a case.
+    pub async fn open(&self, keep: Keep) -> Result<Target, Failure> {
+        match &self.url {
+            Some(url) => Ok(Target { client: Client::new(url, self.key.as_deref())?, inside: None }),
+            None => start(self.data.clone(), keep).await,
+        }
+    }
+}
+
+async fn start(data: Option<PathBuf>, keep: Keep) -> Result<Target, Failure> {
+    let folder = match (&data, keep) {
+        (None, Keep::Nothing) => Some(tempfile::tempdir()?),
+        _ => None,
+    };
+    let default = Config::default();
+    let data = data.or_else(|| folder.as_ref().map(|folder| folder.path().to_owned())).unwrap_or(default.data.clone());
+    let mut random = [0; KEY_BYTES];
+    getrandom::fill(&mut random).map_err(|error| Failure::Other(error.to_string()))?;
+    let key = hex::encode(random);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let config = Config { data, admin_key: Some(Secret::from(key.clone())), ..default };
+    let app = App::open(config)
+        .await
+        .map_err(|error| Failure::Other(format!("{error}; name a running server with --url")))?;
+    let tracker = TaskTracker::new();
+    tracker.spawn(app::serve(app.clone(), listener));
+    Ok(Target { client: Client::new(&url, Some(&key))?, inside: Some(Inside { app, tracker, folder }) })
+}
+
+impl Target {
+    /// Ends a server inside this process, after everything that was answered is stored.
+    pub async fn close(self) {
+        let Some(inside) = self.inside else { return };
+        inside.app.shutdown().cancel();
+        inside.tracker.close();
+        inside.tracker.wait().await;
+        drop(inside.folder);
+    }
+}

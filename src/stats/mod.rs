@@ -1,0 +1,3 @@
+//! Statistics over episodes: pure functions, each with its source.
+
+pub mod wilson;
