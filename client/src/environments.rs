@@ -42,12 +42,11 @@ pub struct Submission {
     pub description: Option<String>,
 }
 
-/// `family/name` or `family/name@version`, in parts.
-fn parts(name: &str) -> Result<(&str, &str, Option<&str>), ClientError> {
-    let (family, rest) = name
-        .split_once('/')
-        .ok_or_else(|| ClientError::Unsendable(format!("{name:?} is no environment name: family/name")))?;
-    Ok(rest.split_once('@').map_or((family, rest, None), |(rest, version)| (family, rest, Some(version))))
+/// `family/name` or `family/name@version`, in the two parts of its address.
+fn parts(name: &str) -> Result<(&str, &str), ClientError> {
+    name.split_once('/')
+        .filter(|(family, rest)| !family.is_empty() && !rest.is_empty())
+        .ok_or_else(|| ClientError::Unsendable(format!("{name:?} is no environment name: family/name")))
 }
 
 impl Client {
@@ -73,8 +72,8 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub async fn environment(&self, name: &str) -> Result<Environment, ClientError> {
-        let (family, rest, version) = parts(name)?;
-        self.get(&["environments", family, rest], &[("version", version)]).await
+        let (family, rest) = parts(name)?;
+        self.get(&["environments", family, rest], &()).await
     }
 
     /// Tasks of `family/name`, optionally `@version`.
@@ -82,9 +81,8 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub async fn tasks(&self, name: &str, query: &TaskQuery) -> Result<Page<Task>, ClientError> {
-        let (family, rest, version) = parts(name)?;
-        let request = self.request(Method::GET, &["environments", family, rest, "tasks"]);
-        read(request.query(query).query(&[("version", version)]).send().await?).await
+        let (family, rest) = parts(name)?;
+        self.get(&["environments", family, rest, "tasks"], query).await
     }
 
     /// Publishes JSON Lines as an environment.
@@ -103,8 +101,10 @@ mod tests {
 
     #[test]
     fn a_name_has_a_family_and_maybe_a_version() {
-        assert_eq!(parts("puzzle/countdown").unwrap(), ("puzzle", "countdown", None));
-        assert_eq!(parts("puzzle/countdown@3").unwrap(), ("puzzle", "countdown", Some("3")));
-        assert!(parts("countdown").is_err());
+        assert_eq!(parts("puzzle/countdown").unwrap(), ("puzzle", "countdown"));
+        assert_eq!(parts("puzzle/countdown@3").unwrap(), ("puzzle", "countdown@3"));
+        for wrong in ["countdown", "/countdown", "puzzle/", ""] {
+            assert!(parts(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -79,7 +79,6 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
         /// Every error code, with the HTTP status that it comes with.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub enum Code {
             $(#[doc = $title] #[serde(rename = $text)] $name,)*
         }
@@ -108,6 +107,19 @@ macro_rules! codes {
         }
     };
 }
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Code {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::schema::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .enum_values(Some(Self::ALL.iter().map(|code| code.as_str())))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Code {}
 
 codes! {
     Malformed = "malformed", 400, "The request could not be read.";
@@ -139,3 +151,18 @@ codes! {
     StoreUnavailable = "store_unavailable", 503, "The store does not answer.";
     SessionElsewhere = "session_elsewhere", 503, "Another node holds the session.";
 }
+
+// Written out because the derived form does not see names that a macro puts together.
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Code {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::schema::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .enum_values(Some(Self::ALL.iter().map(|code| code.as_str())))
+            .description(Some("What went wrong; stable."))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Code {}

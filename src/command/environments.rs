@@ -18,7 +18,6 @@ pub struct EnvironmentsArguments {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "the flags carry the documentation")]
     pub target: TargetArguments,
 }
 

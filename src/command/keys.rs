@@ -15,10 +15,8 @@ use super::target::{Keep, Target, TargetArguments};
 #[derive(Debug, Args)]
 pub struct KeysArguments {
     #[command(subcommand)]
-    #[expect(missing_docs, reason = "the subcommands carry the documentation")]
     pub action: KeysAction,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "the flags carry the documentation")]
     pub target: TargetArguments,
 }
 

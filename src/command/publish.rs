@@ -36,7 +36,6 @@ pub struct PublishArguments {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "the flags carry the documentation")]
     pub target: TargetArguments,
 }
 

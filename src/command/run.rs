@@ -58,7 +58,6 @@ pub struct RunArguments {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "the flags carry the documentation")]
     pub target: TargetArguments,
 }
 

@@ -18,13 +18,13 @@ const KEY_BYTES: usize = 16;
 #[derive(Debug, Clone, Default, Args)]
 pub struct TargetArguments {
     /// Address of the server; without one the engine runs inside this command.
-    #[arg(long, env = "PALESTRA_URL")]
+    #[arg(long, env = "PALESTRA_URL", global = true)]
     pub url: Option<String>,
     /// API key for the server.
-    #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true, requires = "url")]
+    #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true, global = true)]
     pub key: Option<String>,
     /// Data folder of the engine inside this command, where no server is named.
-    #[arg(long, env = "PALESTRA_DATA", value_name = "FOLDER")]
+    #[arg(long, env = "PALESTRA_DATA", value_name = "FOLDER", global = true)]
     pub data: Option<PathBuf>,
 }
 
