@@ -242,6 +242,12 @@ impl App {
 /// When the listener fails.
 pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     let stop = app.shutdown().clone();
+    let (background, ends) = (app.0.background.clone(), stop.clone());
+    app.tracker().spawn(async move {
+        // The recorder cancels this by itself when another process took the node over: then nothing may be answered any more.
+        background.cancelled().await;
+        ends.cancel();
+    });
     let router = http::router(app.clone());
     let connections = http::listen(listener, router, stop.clone());
     let patience = Duration::from_millis(app.config().drain_ms);

@@ -91,6 +91,7 @@ struct Inner {
     settings: SessionSettings,
     folder: PathBuf,
     cancel: CancellationToken,
+    /// Work of commands that goes on without its caller, and judging: what [`Sessions::drain`] waits for.
     tracker: TaskTracker,
     clock: Clock,
     table: DashMap<SessionId, Arc<Cell>>,
@@ -118,7 +119,7 @@ impl Sessions {
             settings,
             folder: data.join("live"),
             cancel,
-            tracker,
+            tracker: TaskTracker::new(),
             clock,
             table: DashMap::new(),
             recorder,
@@ -127,7 +128,7 @@ impl Sessions {
             draining: AtomicBool::new(false),
             heavy: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
         }));
-        sessions.0.tracker.spawn(reaper::run(sessions.clone()));
+        tracker.spawn(reaper::run(sessions.clone()));
         Ok(sessions)
     }
 
@@ -172,6 +173,8 @@ impl Sessions {
                 let _reported = live.ledger.latest().committed().await;
             }
         }
+        self.0.tracker.close();
+        self.0.tracker.wait().await;
     }
 
     /// Runs work on a task of its own: once begun, it ends whether or not its caller waits.

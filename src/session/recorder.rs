@@ -107,8 +107,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writing task. It ends when every handle is gone and the queue is empty, or when the node is fenced, in
-    /// which case it cancels `cancel`: this process must not act any more.
+    /// Starts the writing task. It ends when `cancel` is cancelled, or every handle is gone, and the queue is empty. When the
+    /// node is fenced it cancels `cancel` by itself: this process must not act any more.
     pub(super) fn start(
         store: Arc<dyn Store>,
         node: NodeRow,
@@ -194,25 +194,28 @@ struct Writer {
     cancel: CancellationToken,
 }
 
+/// Waits until `deadline`, for ever where there is none.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Writer {
     async fn run(mut self) {
         let mut batch = Vec::new();
         loop {
-            match self.unsynced_since {
-                None => {
-                    if self.entries.recv_many(&mut batch, GROUPS_PER_COMMIT_MAX).await == 0 {
+            let deadline = self.unsynced_since.map(|since| since + Duration::from_millis(UNSYNCED_MS_MAX));
+            tokio::select! {
+                received = self.entries.recv_many(&mut batch, GROUPS_PER_COMMIT_MAX) => {
+                    if received == 0 {
                         break;
                     }
                 }
-                Some(since) => {
-                    let deadline = since + Duration::from_millis(UNSYNCED_MS_MAX);
-                    let received = self.entries.recv_many(&mut batch, GROUPS_PER_COMMIT_MAX);
-                    match tokio::time::timeout_at(deadline, received).await {
-                        Ok(0) => break,
-                        Ok(_) => {}
-                        Err(_) => self.flush().await,
-                    }
-                }
+                // What is queued is still written; nothing more is taken.
+                () = self.cancel.cancelled(), if !self.entries.is_closed() => self.entries.close(),
+                () = until(deadline) => self.flush().await,
             }
             self.write(&mut batch).await;
         }

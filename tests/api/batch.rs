@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::server::Server;
+use crate::support::server::TestServer;
 
 #[tokio::test]
 async fn items_have_outcomes_of_their_own_in_order() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let good = json!({"environment": "bench/counter", "key": "a"});
     let bad = json!({"environment": "no/such"});
     let created = server.post("/v1/sessions:create", &json!({"items": [good, bad, good]})).await.ok();
@@ -28,7 +28,7 @@ async fn items_have_outcomes_of_their_own_in_order() {
 
 #[tokio::test]
 async fn a_batch_has_a_bound() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let item = json!({"environment": "bench/counter"});
     let items = vec![item; 1_025];
     assert_eq!(server.post("/v1/sessions:create", &json!({"items": items})).await.code(), "invalid");

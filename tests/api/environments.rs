@@ -3,11 +3,11 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::server::{Server, read};
+use crate::support::server::{TestServer, read};
 
 #[tokio::test]
 async fn environments_are_listed_and_described() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let all = server.get("/v1/environments").await.ok();
     assert!(all["data"].as_array().unwrap().iter().any(|environment| environment["name"] == "puzzle/countdown"));
     let puzzles = server.get("/v1/environments?family=puzzle").await.ok();
@@ -23,7 +23,7 @@ async fn environments_are_listed_and_described() {
 
 #[tokio::test]
 async fn disjoint_pages_of_a_shuffled_split_share_no_task() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let mut seen = std::collections::HashSet::new();
     for offset in [0, 20, 40] {
         let path = format!("/v1/environments/bench/counter/tasks?split=train&shuffle=7&offset={offset}&limit=20");
@@ -39,7 +39,7 @@ async fn disjoint_pages_of_a_shuffled_split_share_no_task() {
 
 #[tokio::test]
 async fn a_data_set_is_published_and_playable_at_once() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let publish = |body: &str| {
         let request = server.request(Method::POST, "/v1/environments?name=dataset/sums&verifier=exact");
         read(request.header("content-type", "application/jsonl").body(body.to_owned()))
@@ -60,7 +60,7 @@ async fn a_data_set_is_published_and_playable_at_once() {
 
 #[tokio::test]
 async fn every_broken_line_is_named_and_nothing_is_stored() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let request = server.request(Method::POST, "/v1/environments?name=dataset/broken&verifier=exact");
     let body = "{\"prompt\":\"a\",\"answer\":\"b\"}\n{\n{\"prompt\":1}\n";
     let answer = read(request.header("content-type", "application/jsonl").body(body)).await;
@@ -77,7 +77,7 @@ async fn every_broken_line_is_named_and_nothing_is_stored() {
 
 #[tokio::test]
 async fn one_document_publishes_as_well() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let body = json!({
         "environment": {"name": "dataset/document", "verifier": "exact"},
         "rows": [{"prompt": "2+2?", "answer": "4"}],

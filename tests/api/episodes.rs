@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::sessions::{add, counter};
-use crate::support::server::Server;
+use crate::support::server::TestServer;
 
 #[tokio::test]
 async fn the_record_outlives_the_session_and_the_server() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let created = counter(&server).await;
     let session = format!("/v1/sessions/{}", created["id"].as_str().unwrap());
     server.post(&format!("{session}/step"), &add(1, 1)).await.ok();
@@ -15,7 +15,7 @@ async fn the_record_outlives_the_session_and_the_server() {
     server.delete(&session).await.ok();
     let data = server.stop().await;
 
-    let server = Server::start_in(data, |_| {}).await;
+    let server = TestServer::start_in(data, |_| {}).await;
     let episode = format!("/v1/episodes/{}", created["episode"].as_str().unwrap());
     assert_eq!(server.get(&episode).await.ok()["verdict"]["status"], "scored");
     let trajectory = server.get(&format!("{episode}/trajectory")).await.ok();

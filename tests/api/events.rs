@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::sessions::{add, counter};
-use crate::support::server::Server;
+use crate::support::server::TestServer;
 
 /// The `id` and `data` of events in the text of an event stream.
 fn events(text: &str) -> Vec<(String, Value)> {
@@ -19,7 +19,7 @@ fn events(text: &str) -> Vec<(String, Value)> {
 
 #[tokio::test]
 async fn a_session_is_told_from_its_beginning_to_its_end_and_from_any_point_on() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let path = format!("/v1/sessions/{}", counter(&server).await["id"].as_str().unwrap());
     server.post(&format!("{path}/step"), &add(1, 3)).await.ok();
     server.delete(&path).await.ok();
@@ -37,7 +37,7 @@ async fn a_session_is_told_from_its_beginning_to_its_end_and_from_any_point_on()
 
 #[tokio::test]
 async fn a_server_that_stops_ends_open_streams() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let path = format!("/v1/sessions/{}/events", counter(&server).await["id"].as_str().unwrap());
     let mut stream = server.request(Method::GET, &path).send().await.unwrap().bytes_stream();
     assert!(stream.next().await.unwrap().is_ok());

@@ -1,4 +1,4 @@
-//! Calls over a real port, by URL.
+//! The API over real sockets, one module per part of it.
 
 mod batch;
 mod environments;

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::server::Server;
+use crate::support::server::TestServer;
 
 #[tokio::test]
 async fn a_run_that_ends_closes_its_sessions() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let run = server.post("/v1/runs", &json!({"lease_ms": 60_000})).await.ok();
     let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
     let session = server.post("/v1/sessions", &json!({"environment": "bench/counter", "run": run["id"]})).await.ok();

@@ -3,10 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::server::{Server, read};
+use crate::support::server::{TestServer, read};
 
 /// A session of a counter that ends at 3.
-pub async fn counter(server: &Server) -> Value {
+pub async fn counter(server: &TestServer) -> Value {
     let body = json!({"environment": "bench/counter", "task": {"id": "train-0"}, "seed": 1, "config": {"target": 3}});
     server.post("/v1/sessions", &body).await.ok()
 }
@@ -17,7 +17,7 @@ pub fn add(seq: u64, amount: i64) -> Value {
 
 #[tokio::test]
 async fn an_episode_goes_from_reset_to_verdict() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let created = counter(&server).await;
     let id = created["id"].as_str().unwrap();
     assert_eq!((&created["seq"], &created["attempt"]), (&json!(0), &json!(1)));
@@ -40,7 +40,7 @@ async fn an_episode_goes_from_reset_to_verdict() {
 
 #[tokio::test]
 async fn a_repeated_step_acts_once_and_others_conflict() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let path = format!("/v1/sessions/{}/step", counter(&server).await["id"].as_str().unwrap());
     let first = server.post(&path, &add(1, 1)).await.ok();
     let again = server.post(&path, &add(1, 1)).await.ok();
@@ -55,7 +55,7 @@ async fn a_repeated_step_acts_once_and_others_conflict() {
 
 #[tokio::test]
 async fn an_idempotency_key_makes_one_session() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let create = |key: &str, seed: u64| {
         let body = json!({"environment": "bench/counter", "seed": seed, "task": {"id": "train-0"}});
         read(server.request(Method::POST, "/v1/sessions").header("idempotency-key", key).json(&body))
@@ -70,7 +70,7 @@ async fn an_idempotency_key_makes_one_session() {
 
 #[tokio::test]
 async fn tools_come_in_the_form_that_is_asked_for() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let body = json!({"environment": "bench/counter"});
     let openai = server.post("/v1/sessions", &body).await.ok();
     assert!(openai["tools"]["data"][0]["function"]["parameters"].is_object());
@@ -81,7 +81,7 @@ async fn tools_come_in_the_form_that_is_asked_for() {
 
 #[tokio::test]
 async fn a_group_and_its_forks_have_tokens_of_their_own() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let group = server.post("/v1/sessions", &json!({"environment": "bench/counter", "count": 3})).await.ok();
     let members = group["data"].as_array().unwrap();
     assert_eq!(members.len(), 3);
@@ -91,7 +91,7 @@ async fn a_group_and_its_forks_have_tokens_of_their_own() {
     for fork in forks["data"].as_array().unwrap() {
         assert_eq!(fork["parent"], parent);
         let token = fork["token"].as_str().unwrap();
-        let path = format!("{}/v1/sessions/{}/step", server.url, fork["id"].as_str().unwrap());
+        let path = format!("{}/v1/sessions/{}/step", server.url(), fork["id"].as_str().unwrap());
         read(server.http.post(path).bearer_auth(token).json(&add(1, 1))).await.ok();
     }
     server.stop().await;
@@ -99,12 +99,12 @@ async fn a_group_and_its_forks_have_tokens_of_their_own() {
 
 #[tokio::test]
 async fn the_acting_side_sees_neither_reward_nor_verdict_nor_what_gives_the_answer_away() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let created = counter(&server).await;
     let (id, token) = (created["id"].as_str().unwrap(), created["token"].as_str().unwrap());
     let mut step = add(1, 3);
     step["observe"] = json!({"state_hash": true});
-    let url = format!("{}/v1/sessions/{id}", server.url);
+    let url = format!("{}/v1/sessions/{id}", server.url());
     let stepped = read(server.http.post(format!("{url}/step")).bearer_auth(token).json(&step)).await.ok();
     assert_eq!(stepped["terminated"], true);
     assert_eq!(stepped["reward"], Value::Null);
@@ -120,7 +120,7 @@ async fn the_acting_side_sees_neither_reward_nor_verdict_nor_what_gives_the_answ
 
 #[tokio::test]
 async fn state_snapshots_and_diffs_show_points_of_an_episode() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let path = format!("/v1/sessions/{}", counter(&server).await["id"].as_str().unwrap());
     server.post(&format!("{path}/step"), &add(1, 1)).await.ok();
     let snapshot = server.post(&format!("{path}/snapshots"), &json!({"name": "one"})).await.ok();
@@ -139,7 +139,7 @@ async fn state_snapshots_and_diffs_show_points_of_an_episode() {
 
 #[tokio::test]
 async fn lists_come_in_pages_and_by_filter() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for _ in 0..3 {
         counter(&server).await;
     }
@@ -155,7 +155,7 @@ async fn lists_come_in_pages_and_by_filter() {
 
 #[tokio::test]
 async fn what_is_not_there_and_what_does_not_fit_is_refused_by_name() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for (body, code) in [
         (json!({"environment": "no/such"}), "unknown_environment"),
         (json!({"environment": "bench/counter@9"}), "unknown_environment"),
@@ -181,7 +181,7 @@ async fn what_is_not_there_and_what_does_not_fit_is_refused_by_name() {
 
 #[tokio::test]
 async fn another_tenants_session_is_not_found() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let id = counter(&server).await["id"].as_str().unwrap().to_owned();
     let request = serde_json::from_value(json!({"name": "other", "scopes": ["admin"]})).unwrap();
     let key = server.app.auth().create_key("other", request).await.unwrap().secret;
@@ -192,7 +192,7 @@ async fn another_tenants_session_is_not_found() {
         (Method::GET, format!("/v1/sessions/{id}/events")),
         (Method::POST, format!("/v1/sessions/{id}/verify")),
     ] {
-        let answer = read(server.http.request(method, format!("{}{path}", server.url)).bearer_auth(&key)).await;
+        let answer = read(server.http.request(method, format!("{}{path}", server.url())).bearer_auth(&key)).await;
         assert_eq!(answer.code(), "not_found", "{path}");
     }
     server.stop().await;

@@ -8,21 +8,21 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::sessions::counter;
-use crate::support::server::{ADMIN, Server};
+use crate::support::server::{ADMIN_KEY, TestServer};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-async fn connect(server: &Server, protocols: &str) -> (Socket, Option<String>) {
-    let mut request = server.url.replace("http", "ws").into_client_request().unwrap();
-    *request.uri_mut() = format!("{}/v1/stream", server.url.replace("http", "ws")).parse().unwrap();
+async fn connect(server: &TestServer, protocols: &str) -> (Socket, Option<String>) {
+    let mut request = server.url().replace("http", "ws").into_client_request().unwrap();
+    *request.uri_mut() = format!("{}/v1/stream", server.url().replace("http", "ws")).parse().unwrap();
     request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
     let (socket, response) = tokio_tungstenite::connect_async(request).await.unwrap();
     let echoed = response.headers().get("sec-websocket-protocol").map(|value| value.to_str().unwrap().to_owned());
     (socket, echoed)
 }
 
-async fn open(server: &Server) -> Socket {
-    connect(server, &format!("palestra.json, bearer.{ADMIN}")).await.0
+async fn open(server: &TestServer) -> Socket {
+    connect(server, &format!("palestra.json, bearer.{ADMIN_KEY}")).await.0
 }
 
 async fn send(socket: &mut Socket, frame: &Value) {
@@ -51,8 +51,8 @@ async fn ask(socket: &mut Socket, frame: Value) -> Value {
 
 #[tokio::test]
 async fn a_whole_episode_runs_over_one_socket() {
-    let server = Server::start().await;
-    let (mut socket, echoed) = connect(&server, &format!("bearer.{ADMIN}, palestra.json")).await;
+    let server = TestServer::start().await;
+    let (mut socket, echoed) = connect(&server, &format!("bearer.{ADMIN_KEY}, palestra.json")).await;
     assert_eq!(echoed.as_deref(), Some("palestra.json"));
     let created =
         ask(&mut socket, json!({"id": 1, "op": "create", "environment": "bench/counter", "config": {"target": 3}}))
@@ -77,7 +77,7 @@ async fn a_whole_episode_runs_over_one_socket() {
 
 #[tokio::test]
 async fn pipelined_steps_are_answered_in_order() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let session = server.post("/v1/sessions", &json!({"environment": "bench/counter"})).await.ok()["id"].clone();
     let mut socket = open(&server).await;
     for seq in 1..=50_u64 {
@@ -93,7 +93,7 @@ async fn pipelined_steps_are_answered_in_order() {
 
 #[tokio::test]
 async fn dropping_the_socket_closes_nothing() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let session = counter(&server).await["id"].clone();
     let mut socket = open(&server).await;
     send(&mut socket, &json!({"id": 1, "op": "step", "session": session, "seq": 1, "action": {"text": "1"}})).await;
@@ -108,7 +108,7 @@ async fn dropping_the_socket_closes_nothing() {
 
 #[tokio::test]
 async fn subscribers_see_what_others_do() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let session = counter(&server).await["id"].clone();
     let (mut watcher, mut actor) = (open(&server).await, open(&server).await);
     assert!(ask(&mut watcher, json!({"id": 1, "op": "subscribe", "session": session})).await["ok"].is_object());
@@ -124,7 +124,7 @@ async fn subscribers_see_what_others_do() {
 
 #[tokio::test]
 async fn a_server_that_stops_says_so() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let mut socket = open(&server).await;
     server.app.shutdown().cancel();
     let Message::Close(Some(frame)) = socket.next().await.unwrap().unwrap() else { panic!("no close frame") };
@@ -134,7 +134,7 @@ async fn a_server_that_stops_says_so() {
 
 #[tokio::test]
 async fn a_frame_that_is_too_large_ends_the_socket_with_its_reason() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let mut socket = open(&server).await;
     // The server may hang up before all of it has left.
     let _ = socket.send(Message::text("x".repeat(2 << 20))).await;

@@ -12,7 +12,7 @@ use palestra_protocol::step::{Step, Stepped};
 use serde_json::{Value, json};
 
 use crate::support::cutting_proxy::{Cut, CuttingProxy, Direction, Passed};
-use crate::support::server::{ADMIN, Server};
+use crate::support::server::TestServer;
 
 const ENVIRONMENT: &str = "puzzle/mastermind";
 const LEASE_MS: u64 = 3_600_000;
@@ -96,19 +96,19 @@ async fn record(client: &Client, run: RunId) -> Value {
 }
 
 /// Plays the scenario through a proxy that cuts, and answers what the server kept and what went through.
-async fn play(server: &Server, cuts: Vec<Cut>) -> (Value, Passed) {
+async fn play(server: &TestServer, cuts: Vec<Cut>) -> (Value, Passed) {
     let client = server.client();
     let run = client.create_run(&CreateRun { id: None, lease_ms: LEASE_MS }).await.unwrap().id;
-    let proxy = CuttingProxy::start(server.address(), cuts).await;
+    let proxy = CuttingProxy::start(server.address().to_string(), cuts).await;
     let options = Options { backoff_ms: 1, backoff_max_ms: 10, ..Options::default() };
-    let stream = Stream::connect(&proxy.url, Some(ADMIN), options).await.unwrap();
+    let stream = Stream::connect(&proxy.url, Some(server.key()), options).await.unwrap();
     scenario(&stream, run).await;
     (record(&client, run).await, proxy.passed())
 }
 
 #[tokio::test]
 async fn stream_cut_at_every_frame_boundary_changes_nothing() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let (expected, whole) = play(&server, Vec::new()).await;
     assert_eq!(expected["sessions"].as_array().unwrap().len() as u64, 1 + COPIES);
     assert_eq!(expected["episodes"].as_array().unwrap().len() as u64, 2 + COPIES);
@@ -128,7 +128,7 @@ async fn stream_cut_at_every_frame_boundary_changes_nothing() {
 #[tokio::test]
 async fn stream_cut_repeats_sent_while_the_first_is_running_get_its_answer() {
     const REPEATS: usize = 8;
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let client = server.client();
     let run = client.create_run(&CreateRun { id: None, lease_ms: LEASE_MS }).await.unwrap().id;
     let clients: Vec<Client> = (0..REPEATS).map(|_| server.client()).collect();

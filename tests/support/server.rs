@@ -1,5 +1,6 @@
-//! A server in this process, on a free port, with a data folder of its own.
+//! A server of its own for one test: the real application on a free port, with a temporary data folder.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use palestra::app::{self, App};
@@ -9,20 +10,20 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
 
-/// The admin key of servers in tests.
-pub const ADMIN: &str = "admin-key-for-tests";
-/// Longest wait for a server that stops, in milliseconds.
-const STOP_MS_MAX: u64 = 30_000;
+/// Accepted as the admin's credential.
+pub const ADMIN_KEY: &str = "an-admin-key-for-tests";
+/// Longest wait for a server that stops; far below its own patience, so that a server that waits in vain is noticed.
+const STOP_MS_MAX: u64 = 8_000;
 
-/// A running server; stop it with [`Server::stop`].
-pub struct Server {
-    pub url: String,
+/// A running server; stop it with [`TestServer::stop`].
+pub struct TestServer {
+    address: SocketAddr,
     pub app: App,
     pub http: reqwest::Client,
     data: TempDir,
-    running: JoinHandle<std::io::Result<()>>,
+    tracker: TaskTracker,
 }
 
 /// What a call answered.
@@ -48,7 +49,7 @@ impl Answer {
     }
 }
 
-impl Server {
+impl TestServer {
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
@@ -62,36 +63,48 @@ impl Server {
     pub async fn start_in(data: TempDir, change: impl FnOnce(&mut Config)) -> Self {
         // Another test of this process may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut config = Config { data: data.path().to_owned(), admin_key: Some(ADMIN.into()), ..Config::default() };
+        let mut config = Config {
+            data: data.path().to_owned(),
+            admin_key: Some(ADMIN_KEY.into()),
+            bench_effects: Some(data.path().join("effects")),
+            ..Config::default()
+        };
         change(&mut config);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let app = App::open(config).await.expect("a server");
-        #[expect(clippy::disallowed_methods, reason = "Server::stop waits for it")]
-        let running = tokio::spawn(app::serve(app.clone(), listener));
-        Self { url, app, http: reqwest::Client::new(), data, running }
+        let address = listener.local_addr().expect("an address");
+        let app = App::open(config).await.expect("the application opens");
+        let tracker = TaskTracker::new();
+        tracker.spawn(app::serve(app.clone(), listener));
+        Self { app, http: reqwest::Client::new(), address, data, tracker }
     }
 
     /// Stops as SIGTERM does, and gives the data folder back.
     pub async fn stop(self) -> TempDir {
         self.app.shutdown().cancel();
-        let stopped = tokio::time::timeout(Duration::from_millis(STOP_MS_MAX), self.running).await;
-        stopped.expect("the server stops in time").expect("it does not panic").expect("its listener holds");
+        self.tracker.close();
+        let stopped = tokio::time::timeout(Duration::from_millis(STOP_MS_MAX), self.tracker.wait()).await;
+        stopped.expect("the server stops in time");
         self.data
     }
 
-    /// The client that users have, with the admin's key.
-    pub fn client(&self) -> Client {
-        Client::new(&self.url, Some(ADMIN)).expect("a client")
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
-    /// Host and port.
-    pub fn address(&self) -> String {
-        self.url.trim_start_matches("http://").to_owned()
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn key(&self) -> &'static str {
+        ADMIN_KEY
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(&self.url(), Some(ADMIN_KEY)).expect("a client")
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(ADMIN)
+        self.http.request(method, format!("{}{path}", self.url())).bearer_auth(ADMIN_KEY)
     }
 
     pub async fn get(&self, path: &str) -> Answer {
