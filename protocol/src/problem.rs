@@ -151,18 +151,3 @@ codes! {
     StoreUnavailable = "store_unavailable", 503, "The store does not answer.";
     SessionElsewhere = "session_elsewhere", 503, "Another node holds the session.";
 }
-
-// Written out because the derived form does not see names that a macro puts together.
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Code {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        utoipa::openapi::schema::ObjectBuilder::new()
-            .schema_type(utoipa::openapi::schema::Type::String)
-            .enum_values(Some(Self::ALL.iter().map(|code| code.as_str())))
-            .description(Some("What went wrong; stable."))
-            .into()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Code {}
