@@ -21,7 +21,10 @@ pub fn interval_95(successes: u64, trials: u64) -> Option<[f64; 2]> {
     let denominator = 1.0 + z2 / n;
     let center = (p + z2 / (2.0 * n)) / denominator;
     let half = Z_95 / denominator * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-    Some([(center - half).max(0.0), (center + half).min(1.0)])
+    // At the ends the bound is exact, and rounding must not move it.
+    let low = if successes == 0 { 0.0 } else { (center - half).max(0.0) };
+    let high = if successes == trials { 1.0 } else { (center + half).min(1.0) };
+    Some([low, high])
 }
 
 #[cfg(test)]
@@ -51,6 +54,8 @@ mod tests {
                 assert!(0.0 <= low && low < high && high <= 1.0);
             }
         }
+        assert_eq!(interval_95(0, 100).map(|[low, _]| low), Some(0.0));
+        assert_eq!(interval_95(100, 100).map(|[_, high]| high), Some(1.0));
         assert_eq!(interval_95(0, 0), None);
         assert_eq!(interval_95(3, 2), None);
     }
