@@ -67,7 +67,12 @@ impl TryFrom<Form> for Action {
                 Ok(Self::Calls(calls))
             }
             Form { text: None, tool: None, arguments: None, calls: None, message: Some(message) } => {
-                Ok(Self::Message(message))
+                let role = message.get("role");
+                if role.is_none_or(|role| role == "assistant") {
+                    Ok(Self::Message(message))
+                } else {
+                    Err("a message that is an action has the role \"assistant\"")
+                }
             }
             _ => Err("an action is exactly one of {\"text\"}, {\"tool\",\"arguments\"}, {\"calls\"} and {\"message\"}"),
         }
@@ -157,6 +162,7 @@ mod tests {
             r#"{"text":"a","extra":1}"#,
             r#"{"calls":[{"tool":"a"}]}"#,
             r#"{"text":1}"#,
+            r#"{"message":{"role":"user","content":"hello"}}"#,
             "[]",
         ] {
             assert!(serde_json::from_str::<Action>(text).is_err(), "{text}");

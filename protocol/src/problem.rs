@@ -136,6 +136,7 @@ codes! {
     WrongEpisode = "wrong_episode", 409, "The session is in another episode.";
     EpisodeOver = "episode_over", 409, "The episode is over.";
     NotSupported = "not_supported", 409, "The environment cannot do this.";
+    RunOver = "run_over", 409, "The run has ended.";
     Conflict = "conflict", 409, "The thing exists with other content.";
     SessionOver = "session_over", 410, "The session is closed.";
     SessionLost = "session_lost", 410, "The session was not recorded and died with the server.";

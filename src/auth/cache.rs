@@ -1,4 +1,4 @@
-//! Keys that were verified a moment ago, so that a busy caller costs no query per request.
+//! Keys and tokens that were verified a moment ago, so that a busy caller costs no query per request.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use palestra_protocol::id::KeyId;
 use palestra_protocol::time::Timestamp;
 use parking_lot::Mutex;
 
-use super::{Grant, Principal};
+use super::Principal;
 
-/// Milliseconds that a verified key is believed without a look into the store.
+/// Milliseconds that a verified credential is believed without a look into the store.
 pub(super) const KEPT_MS: u64 = 10_000;
-/// Keys that are kept.
-const KEYS_MAX: usize = 10_000;
+/// Credentials that are kept.
+const KEPT_MAX: usize = 100_000;
 
 /// Bounded and expiring; holds digests of credentials, never the credentials.
 #[derive(Default)]
@@ -51,10 +51,10 @@ impl Cache {
         if kept.revocations != watch.0 {
             return;
         }
-        if kept.entries.len() >= KEYS_MAX {
+        if kept.entries.len() >= KEPT_MAX {
             kept.entries.retain(|_, entry| entry.until > now);
         }
-        if kept.entries.len() < KEYS_MAX {
+        if kept.entries.len() < KEPT_MAX {
             kept.entries.insert(digest, Entry { principal, until: now.plus_ms(KEPT_MS) });
         }
     }
@@ -62,7 +62,6 @@ impl Cache {
     pub(super) fn forget(&self, id: KeyId) {
         let mut kept = self.0.lock();
         kept.revocations += 1;
-        kept.entries
-            .retain(|_, entry| !matches!(entry.principal.grant, Grant::Key { id: Some(other), .. } if other == id));
+        kept.entries.retain(|_, entry| entry.principal.key != Some(id));
     }
 }

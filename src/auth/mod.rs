@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::clock::Clock;
-use crate::session::Tenant;
 use crate::store::row::{KeyRow, PageRequest};
 use crate::store::{Store, StoreError};
 use cache::Cache;
@@ -88,7 +87,21 @@ impl Auth {
         if self.admin_key.as_ref().is_some_and(|expected| bool::from(expected.ct_eq(&digest))) {
             return Ok(Principal::admin(DEFAULT_TENANT.into()));
         }
-        self.tokens.verify(bearer, now)
+        self.authenticate_token(bearer, digest, now).await
+    }
+
+    /// A token is verified once and kept, like a key, until it expires or its key is revoked.
+    async fn authenticate_token(&self, bearer: &str, digest: [u8; 32], now: Timestamp) -> Result<Principal, AuthError> {
+        if let Some(principal) = self.cache.get(&digest, now) {
+            return Ok(principal);
+        }
+        let principal = self.tokens.verify(bearer, now)?;
+        let watch = self.cache.watch();
+        if !self.is_still_valid(&principal).await? {
+            return Err(AuthError::Refused);
+        }
+        self.cache.insert(digest, principal.clone(), now, &watch);
+        Ok(principal)
     }
 
     async fn authenticate_key(&self, bearer: &str, secret: &KeySecret, now: Timestamp) -> Result<Principal, AuthError> {
@@ -118,9 +131,9 @@ impl Auth {
         if principal.expires_at.is_some_and(|end| end <= now) {
             return Ok(false);
         }
-        match principal.grant {
-            Grant::Key { id: Some(id), .. } => Ok(self.store.key(id).await?.is_some_and(|row| is_valid(&row, now))),
-            Grant::Key { id: None, .. } | Grant::Session(_) => Ok(true),
+        match principal.key {
+            Some(id) => Ok(self.store.key(id).await?.is_some_and(|row| is_valid(&row, now))),
+            None => Ok(true),
         }
     }
 
@@ -185,11 +198,11 @@ impl Auth {
         }
     }
 
-    /// The credential of one session, until `expires_at`. The same arguments give the same token, so a repeated answer
+    /// The credential of one session, until `expires_at` or the end of the key that makes it. The same arguments give the same token, so a repeated answer
     /// stays the same.
     #[must_use]
-    pub fn session_token(&self, tenant: &Tenant, session: SessionId, expires_at: Timestamp) -> Option<String> {
-        self.tokens.mint(tenant, session, expires_at)
+    pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.tokens.mint(maker, session, expires_at)
     }
 }
 

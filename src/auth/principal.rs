@@ -17,18 +17,15 @@ pub struct Principal {
     pub grant: Grant,
     /// When the credential stops working by itself.
     pub expires_at: Option<Timestamp>,
+    /// The key that the credential lives and dies with: itself, or the one that made a session's token.
+    pub key: Option<KeyId>,
 }
 
 /// What a credential grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// An API key's scopes; the key that is set from outside has no id.
-    Key {
-        /// The key.
-        id: Option<KeyId>,
-        /// Its scopes.
-        scopes: Vec<Scope>,
-    },
+    /// An API key's scopes.
+    Scopes(Vec<Scope>),
     /// Acting in one session.
     Session(SessionId),
 }
@@ -37,14 +34,15 @@ impl Principal {
     /// The admin of a tenant, without a key in the store.
     #[must_use]
     pub fn admin(tenant: Tenant) -> Self {
-        Self { tenant, grant: Grant::Key { id: None, scopes: vec![Scope::Admin] }, expires_at: None }
+        Self { tenant, grant: Grant::Scopes(vec![Scope::Admin]), expires_at: None, key: None }
     }
 
     pub(super) fn of_key(row: &KeyRow) -> Self {
         Self {
             tenant: row.tenant.as_str().into(),
-            grant: Grant::Key { id: Some(row.id), scopes: row.scopes.clone() },
+            grant: Grant::Scopes(row.scopes.clone()),
             expires_at: row.expires_at,
+            key: Some(row.id),
         }
     }
 
@@ -54,8 +52,8 @@ impl Principal {
     /// When the scope is missing, or the caller has but a session's token.
     pub fn require(&self, scope: Scope) -> Result<(), AuthError> {
         match &self.grant {
-            Grant::Key { scopes, .. } if scopes.contains(&scope) || scopes.contains(&Scope::Admin) => Ok(()),
-            Grant::Key { .. } => Err(AuthError::Scope(scope)),
+            Grant::Scopes(scopes) if scopes.contains(&scope) || scopes.contains(&Scope::Admin) => Ok(()),
+            Grant::Scopes(_) => Err(AuthError::Scope(scope)),
             Grant::Session(_) => Err(AuthError::TokenTooNarrow),
         }
     }
@@ -66,7 +64,7 @@ impl Principal {
     /// When the key lacks the scope, or the token is for another session.
     pub fn require_sight_of(&self, session: SessionId) -> Result<(), AuthError> {
         match self.grant {
-            Grant::Key { .. } => self.require(Scope::Sessions),
+            Grant::Scopes(_) => self.require(Scope::Sessions),
             Grant::Session(own) if own == session => Ok(()),
             Grant::Session(_) => Err(AuthError::OtherSession),
         }
@@ -101,7 +99,7 @@ impl Principal {
     #[must_use]
     pub fn describe(&self) -> WhoAmI {
         let (scopes, key, session) = match &self.grant {
-            Grant::Key { id, scopes } => (scopes.clone(), *id, None),
+            Grant::Scopes(scopes) => (scopes.clone(), self.key, None),
             Grant::Session(session) => (Vec::new(), None, Some(*session)),
         };
         WhoAmI { tenant: self.tenant.to_string(), scopes, key, session }

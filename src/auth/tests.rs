@@ -96,7 +96,7 @@ async fn a_token_steps_in_its_own_session_and_does_nothing_else() {
     let clock = Clock::manual();
     let auth = auth(&clock).await;
     let session = SessionId::new();
-    let token = auth.session_token(&"acme".into(), session, clock.now().plus_ms(60_000)).unwrap();
+    let token = auth.session_token(&Principal::admin("acme".into()), session, clock.now().plus_ms(60_000)).unwrap();
     let principal = auth.authenticate(&token).await.unwrap();
     let step: Step = serde_json::from_str(r#"{"action":{"text":"a"}}"#).unwrap();
     let step = |session| Command::Step { session, step: Box::new(step.clone()) };
@@ -119,4 +119,16 @@ async fn probing_needs_its_own_scope() {
     let verify = |probe| Command::Verify { session: SessionId::new(), request: Verify { wait_ms: None, probe } };
     assert!(principal.require_command(&verify(None)).is_ok());
     assert!(matches!(principal.require_command(&verify(Some(true))), Err(AuthError::Scope(Scope::VerifyProbe))));
+}
+
+#[tokio::test]
+async fn a_session_token_dies_with_the_key_that_made_it() {
+    let clock = Clock::manual();
+    let auth = auth(&clock).await;
+    let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
+    let maker = auth.authenticate(&created.secret).await.unwrap();
+    let token = auth.session_token(&maker, SessionId::new(), clock.now().plus_ms(60_000)).unwrap();
+    auth.authenticate(&token).await.unwrap();
+    assert!(auth.revoke_key("acme", created.key.id).await.unwrap());
+    assert!(matches!(auth.authenticate(&token).await, Err(AuthError::Refused)));
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use palestra_protocol::id::SessionId;
+use palestra_protocol::id::{KeyId, SessionId};
 use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{AuthError, Grant, Principal};
-use crate::session::Tenant;
 
 const ISSUER: &str = "palestra";
 const AUDIENCE: &str = "palestra/session";
@@ -22,6 +21,9 @@ struct Claims {
     aud: String,
     sub: SessionId,
     tenant: String,
+    /// The key that made the token; it does not outlive it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<KeyId>,
     /// Seconds since 1970.
     exp: u64,
 }
@@ -45,13 +47,14 @@ impl Tokens {
         Self { signing: EncodingKey::from_secret(key), reading: DecodingKey::from_secret(key), validation }
     }
 
-    /// The token of a session, valid until `expires_at` rounded up to a second.
-    pub(super) fn mint(&self, tenant: &Tenant, session: SessionId, expires_at: Timestamp) -> Option<String> {
+    /// The token of a session, made for `maker`, valid until `expires_at` rounded up to a second.
+    pub(super) fn mint(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: AUDIENCE.to_owned(),
             sub: session,
-            tenant: tenant.to_string(),
+            tenant: maker.tenant.to_string(),
+            key: maker.key,
             exp: u64::try_from(expires_at.milliseconds()).unwrap_or(0).div_ceil(1_000),
         };
         match jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.signing) {
@@ -79,6 +82,7 @@ impl Tokens {
             tenant: Arc::from(claims.tenant),
             grant: Grant::Session(claims.sub),
             expires_at: Some(expires_at),
+            key: claims.key,
         })
     }
 }
@@ -99,7 +103,7 @@ mod tests {
 
     fn valid() -> (SessionId, String) {
         let session = SessionId::new();
-        (session, tokens().mint(&"default".into(), session, NOW.plus_ms(5_000)).unwrap())
+        (session, tokens().mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)).unwrap())
     }
 
     fn part(value: &Value) -> String {
@@ -109,7 +113,10 @@ mod tests {
     #[test]
     fn a_token_names_its_session_and_tenant_and_stays_the_same() {
         let (session, token) = valid();
-        assert_eq!(tokens().mint(&"default".into(), session, NOW.plus_ms(5_000)), Some(token.clone()));
+        assert_eq!(
+            tokens().mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)),
+            Some(token.clone())
+        );
         let principal = tokens().verify(&token, NOW).unwrap();
         assert_eq!(principal.grant, Grant::Session(session));
         assert_eq!(&*principal.tenant, "default");
@@ -135,7 +142,7 @@ mod tests {
             format!("{hs512}.{}.{}", parts[1], parts[2]),
             format!("{}.{}.{}", parts[0], part(&claims), parts[2]),
             format!("{}.{}.", parts[0], parts[1]),
-            Tokens::new(&[8; 32]).mint(&"default".into(), session, NOW.plus_ms(5_000)).unwrap(),
+            Tokens::new(&[8; 32]).mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)).unwrap(),
             format!("{token}A"),
             "a".repeat(TOKEN_BYTES_MAX + 1),
             String::new(),

@@ -87,7 +87,7 @@ impl<T: Unpin> Future for Started<'_, T> {
 /// Adds credentials to what was opened, converts tools, and takes away what the acting side must not see.
 fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Answer {
     for opened in answer.opened_mut() {
-        opened.token = app.auth().session_token(&principal.tenant, opened.id, opened.expires_at);
+        opened.token = app.auth().session_token(principal, opened.id, opened.expires_at);
         tools.convert(&mut opened.tools.data);
         tools.convert(&mut opened.task.tools.data);
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_acting_side_sees_its_steps_without_what_judges_them() {
         let session = SessionId::new();
-        let actor = Principal { tenant: "default".into(), grant: Grant::Session(session), expires_at: None };
+        let actor = Principal { tenant: "default".into(), grant: Grant::Session(session), expires_at: None, key: None };
         let seen: Vec<Event> = events(session).into_iter().filter_map(|event| visible(&actor, event)).collect();
         let text = serde_json::to_string(&seen).unwrap();
         assert!(text.contains("seen") && text.contains("closed"));
