@@ -41,6 +41,9 @@ pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
 
+/// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
+const HEAVY_PLACES_MIN: usize = 4;
+
 /// What sessions are made of.
 pub struct Parts {
     /// Where everything is recorded.
@@ -100,7 +103,7 @@ struct Inner {
     answers: idempotency::Gates,
     draining: AtomicBool,
     /// Places on the blocking pool.
-    heavy: Semaphore,
+    heavy: Arc<Semaphore>,
 }
 
 impl Sessions {
@@ -126,7 +129,9 @@ impl Sessions {
             runs,
             answers: idempotency::Gates::default(),
             draining: AtomicBool::new(false),
-            heavy: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
+            heavy: Arc::new(Semaphore::new(
+                std::thread::available_parallelism().map_or(HEAVY_PLACES_MIN, usize::from).max(HEAVY_PLACES_MIN),
+            )),
         }));
         tracker.spawn(reaper::run(sessions.clone()));
         Ok(sessions)

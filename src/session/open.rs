@@ -278,7 +278,7 @@ impl Sessions {
                 (Arc::clone(entry), Arc::clone(task), config.clone(), self.0.folder.clone());
             move || {
                 let opening = Opening { task: &task, seed, config: &config, episode, resumed, folder: Some(&folder) };
-                turn::guard(|| entry.kind.open(opening))
+                turn::guard("environment", || entry.kind.open(opening))
             }
         };
         let opened = if entry.kind.heavy() { self.heavy(make).await.map_err(SessionError::Internal)? } else { make() };

@@ -98,7 +98,7 @@ impl Sessions {
             return because(CloseReason::RunEnded);
         }
         let idle_ms = live.row.limits.idle_ms?;
-        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging.is_some() {
+        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging().is_some() {
             return None;
         }
         if live.parkable() {

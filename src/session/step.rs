@@ -315,13 +315,31 @@ impl Sessions {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, String> {
-        let _place = self.0.heavy.acquire().await.map_err(|error| error.to_string())?;
-        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
+        self.heavy_place().await?.run(work).await
+    }
+
+    /// Waits for a place on the blocking pool.
+    pub(super) async fn heavy_place(&self) -> Result<HeavyPlace, String> {
+        let place = Arc::clone(&self.0.heavy).acquire_owned().await;
+        place.map(HeavyPlace).map_err(|error| error.to_string())
     }
 
     async fn state_hash(&self, live: &mut Live) -> Option<String> {
         let place = live.place.as_mut()?;
         turn::state(place).await.ok().map(|state| state.digest().to_string())
+    }
+}
+
+/// A place on the blocking pool. Whoever stops waiting for the work does not free it: it is free once the work has ended.
+pub(super) struct HeavyPlace(tokio::sync::OwnedSemaphorePermit);
+
+impl HeavyPlace {
+    pub(super) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+        let work = move || {
+            let _place = self;
+            work()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
     }
 }
 
