@@ -201,16 +201,35 @@ impl Sessions {
                 Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
                 Slot::Live(live) if *live.row.tenant != **tenant => return Err(SessionError::NotFound("session")),
                 Slot::Live(_) => return Ok(LiveTurn(turn)),
-                Slot::Empty => match self.load(tenant, id).await {
-                    Ok(live) => {
-                        *turn = Slot::Live(live);
-                        return Ok(LiveTurn(turn));
+                Slot::Empty => {
+                    let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+                    // On a task of its own: a replay that takes longer than any caller waits has to end all the same.
+                    let work = async move { sessions.fill(&tenant, &cell, turn).await };
+                    if let Some(turn) = self.to_end(work).await? {
+                        return Ok(turn);
                     }
-                    Err(error) => {
-                        self.retire(&cell, &mut turn);
-                        return Err(error);
-                    }
-                },
+                }
+            }
+        }
+    }
+
+    /// Brings a session into its cell; none where another cell has taken its place meanwhile.
+    async fn fill(&self, tenant: &Tenant, cell: &Arc<Cell>, mut turn: Turn) -> Result<Option<LiveTurn>, SessionError> {
+        let loaded = self.load(tenant, cell.id).await;
+        // A creation with this id may have been going on: its session is the one that counts.
+        let current = self.0.table.get(&cell.id).is_some_and(|kept| Arc::ptr_eq(&kept, cell));
+        match loaded {
+            Ok(live) if current => {
+                *turn = Slot::Live(live);
+                Ok(Some(LiveTurn(turn)))
+            }
+            Ok(_) => {
+                self.retire(cell, &mut turn);
+                Ok(None)
+            }
+            Err(error) => {
+                self.retire(cell, &mut turn);
+                Err(error)
             }
         }
     }

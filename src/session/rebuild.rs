@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
@@ -181,9 +182,8 @@ impl Sessions {
                 if rows.is_empty() {
                     break;
                 }
-                for row in &rows {
-                    point.replay(read_step(row)?, session.limits.calls).await;
-                }
+                let past = rows.iter().map(read_step).collect::<Result<_, _>>()?;
+                point = self.replay_all(point, past, session.limits.calls).await?;
                 tokio::task::yield_now().await;
             }
         }
@@ -217,12 +217,32 @@ impl Sessions {
         let (config, id) = (&live.row.config, live.episode.id);
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
-        let mut point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
-        for past in live.past.iter().take_while(|past| past.answer.seq <= upto) {
-            point.replay(past.clone(), live.row.limits.calls).await;
-            point.past.push_back(past.clone());
+        let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
+        let kept: imbl::Vector<Past> =
+            live.past.iter().take_while(|past| past.answer.seq <= upto).cloned().collect();
+        let past = kept.iter().cloned().collect();
+        Ok(Point { past: kept, ..self.replay_all(point, past, live.row.limits.calls).await? })
+    }
+
+    /// Runs recorded steps again, on the blocking pool where the environment is heavy.
+    async fn replay_all(
+        &self,
+        mut point: Point,
+        past: Vec<Past>,
+        calls_max: Option<u64>,
+    ) -> Result<Point, SessionError> {
+        if !(point.entry.kind.heavy() && matches!(point.place, Some(Place::Pure(_)))) {
+            for past in past {
+                point.replay(past, calls_max).await;
+            }
+            return Ok(point);
         }
-        Ok(point)
+        let work = move || {
+            let whole = past.into_iter().all(|past| point.replay(past, calls_max).now_or_never().is_some());
+            whole.then_some(point)
+        };
+        let replayed = self.heavy(work).await.map_err(SessionError::Internal)?;
+        replayed.ok_or_else(|| SessionError::Internal("a pure environment waited".to_owned()))
     }
 
     /// Picks up an episode whose actions cannot be run again.
