@@ -165,7 +165,10 @@ impl Live {
     /// Whether a command must run to its end on a task of its own, because acting or judging takes time or awaits.
     pub(super) fn needs_task(&self) -> bool {
         let kind = &self.entry.kind;
-        kind.heavy() || kind.verifier().needs_trajectory() || matches!(self.place, Some(Place::Live(_)))
+        kind.heavy()
+            || kind.verifier().needs_trajectory()
+            || kind.spec().capabilities.recovery != Recovery::Replay
+            || matches!(self.place, Some(Place::Live(_)))
     }
 
     /// The judging that runs beside later commands, unless it ended without a verdict.

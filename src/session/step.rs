@@ -61,15 +61,14 @@ impl Sessions {
         let past = match self.repeated(live, &step).await? {
             Some(past) => past,
             None => {
-                let room = self.0.recorder.reserve().await?;
                 let action = Arc::new(step.action);
                 let wants_hash = hash_wanted(live, step.observe.as_ref().and_then(|observe| observe.state_hash));
                 let request = Request { action, meta, wants_hash, queue_ms };
                 if live.needs_task() {
                     let sessions = self.clone();
-                    self.to_end(async move { sessions.act(turn, request, room).await }).await?
+                    self.to_end(async move { sessions.act(turn, request).await }).await?
                 } else {
-                    self.act(turn, request, room).await?
+                    self.act(turn, request).await?
                 }
             }
         };
@@ -88,7 +87,11 @@ impl Sessions {
             && episode != live.episode.id
         {
             let stored = match step.seq {
-                Some(seq) => self.stored_step(&live.row.tenant, live.row.id, episode, seq, &step.action).await?,
+                Some(seq) => {
+                    // The last steps of the episode before may still be on their way to the store.
+                    live.ledger.latest().committed().await?;
+                    self.stored_step(&live.row.tenant, live.row.id, episode, seq, &step.action).await?
+                }
                 None => None,
             };
             return match stored {
@@ -171,9 +174,11 @@ impl Sessions {
 
     /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes
     /// away cannot separate the two.
-    async fn act(&self, mut turn: LiveTurn, request: Request, room: Room) -> Result<Past, SessionError> {
+    async fn act(&self, mut turn: LiveTurn, request: Request) -> Result<Past, SessionError> {
         let live = turn.live()?;
+        // Before the room for the result: whoever held one place in the recorder while waiting for another could wait for ever.
         self.announce(live, &request).await?;
+        let room = self.0.recorder.reserve().await?;
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
         let Acted { mut turned, stop, reached, failure, env_us } = acted;
