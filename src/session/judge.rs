@@ -50,7 +50,14 @@ pub(super) struct Reached {
 
 impl Sessions {
     pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
-        let turn = self.turn(tenant, id).await?;
+        let turn = match self.turn(tenant, id).await {
+            Ok(turn) => turn,
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                let finished = self.finished_before(tenant, id, &finish).await?;
+                return finished.map(|finished| Answer::Finished(Box::new(finished))).ok_or(over);
+            }
+            Err(error) => return Err(error),
+        };
         let room = self.0.recorder.reserve().await?;
         let sessions = self.clone();
         let work = async move { sessions.finish_in(turn, &finish, room).await };
@@ -67,7 +74,11 @@ impl Sessions {
     ) -> Result<(Finished, super::recorder::Ticket), SessionError> {
         let live = turn.live()?;
         if finish.episode.is_some_and(|episode| episode != live.episode.id) {
-            return Err(SessionError::WrongEpisode { current: live.episode.id });
+            let recorded = live.ledger.latest();
+            recorded.clone().committed().await?;
+            let finished = self.finished_before(&live.row.tenant, live.row.id, finish).await?;
+            let finished = finished.ok_or(SessionError::WrongEpisode { current: live.episode.id })?;
+            return Ok((finished, recorded));
         }
         let reason = StopReason::from(finish.reason);
         if !live.running() {
@@ -92,13 +103,39 @@ impl Sessions {
         Ok((finished(live, reason), ticket))
     }
 
+    /// The answer to a request that ended an episode before, also after the session went on or was closed.
+    async fn finished_before(
+        &self,
+        tenant: &str,
+        id: SessionId,
+        finish: &Finish,
+    ) -> Result<Option<Finished>, SessionError> {
+        let episode = match finish.episode {
+            Some(episode) => Some(episode),
+            None => self.0.store.session(tenant, id).await?.map(|row| row.episode),
+        };
+        let Some(episode) = episode else { return Ok(None) };
+        let stop_reason = StopReason::from(finish.reason);
+        let row = self.0.store.episode(tenant, episode).await?;
+        let row = row.filter(|row| row.session == id && row.stop_reason == Some(stop_reason));
+        Ok(row.map(|row| Finished {
+            episode,
+            seq: row.seq.unwrap_or_default(),
+            terminated: row.terminated,
+            truncated: row.truncated,
+            stop_reason,
+            verdict: row.verdict,
+        }))
+    }
+
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
         let turn = match self.turn(tenant, id).await {
             Ok(turn) => turn,
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
                 let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
-                let stored = self.0.store.verdicts(row.episode).await?.pop();
-                return stored.map(|row| Answer::Verdict(Box::new(row.verdict))).ok_or(over);
+                let episode = self.0.store.episode(tenant, row.episode).await?;
+                let stored = episode.and_then(|episode| episode.verdict);
+                return stored.map(|verdict| Answer::Verdict(Box::new(verdict))).ok_or(over);
             }
             Err(error) => return Err(error),
         };

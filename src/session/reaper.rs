@@ -153,7 +153,7 @@ impl Sessions {
     }
 
     /// What closing a session that is not in memory records; nothing where it is closed already.
-    async fn closing_unloaded(
+    pub(super) async fn closing_unloaded(
         &self,
         tenant: &str,
         id: SessionId,

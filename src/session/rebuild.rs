@@ -141,9 +141,12 @@ impl Sessions {
 
     /// Closes a session whose only copy died with the server.
     async fn lose(&self, row: &SessionRow) -> Result<(), SessionError> {
+        let now = self.0.clock.now();
+        let Some(records) = self.closing_unloaded(&row.tenant, row.id, CloseReason::Lost, now).await? else {
+            return Ok(());
+        };
         let room = self.0.recorder.reserve().await?;
-        let record = Record::SessionClosed { session: row.id, reason: CloseReason::Lost, at: self.0.clock.now() };
-        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, vec![record]).committed().await
+        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, records).committed().await
     }
 
     async fn replayed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
