@@ -212,8 +212,13 @@ impl Sessions {
 
     /// Judges beside later commands, and records the verdict.
     async fn judge_beside(&self, docket: Docket, beside: Beside, sender: watch::Sender<Option<Verdict>>) {
+        let version = docket.entry.kind.verifier().version().to_owned();
+        let _alone = self.judge_alone(docket.episode, &version).await;
         let mut records = docket.state_record();
-        let verdict = self.judge(docket).await;
+        let verdict = match self.judged_before(docket.episode, &version).await {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) | Err(_) => self.judge(docket).await,
+        };
         records.push(verdict_record(&beside.tenant, beside.session, &verdict, self.0.clock.now()));
         let id = beside.session;
         match self.hand_over(beside, &verdict, records).await {
@@ -221,6 +226,16 @@ impl Sessions {
             Ok(()) => sender.send_modify(|slot| *slot = Some(verdict)),
             Err(error) => tracing::warn!(session = %id, %error, "a verdict could not be recorded"),
         }
+    }
+
+    /// The verdict that this verifier version reached on the episode.
+    pub(super) async fn judged_before(
+        &self,
+        episode: EpisodeId,
+        version: &str,
+    ) -> Result<Option<Verdict>, SessionError> {
+        let stored = self.0.store.verdicts(episode).await?.into_iter().map(|row| row.verdict);
+        Ok(stored.into_iter().find(|verdict| verdict.verifier.version == version))
     }
 
     /// Records a verdict and hands it to its session. That may be in another episode by now, out of memory or closed: the
