@@ -172,7 +172,7 @@ impl Sessions {
         self.0.draining.store(true, Ordering::Relaxed);
         let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
         for cell in cells {
-            let Ok(turn) = cell.turn(cell.touched()).await else { continue };
+            let turn = cell.own_turn().await;
             if let Slot::Live(live) = &*turn {
                 // A failed commit was reported to whoever waited for it.
                 let _reported = live.ledger.latest().committed().await;
