@@ -167,7 +167,11 @@ impl Sessions {
             return Err(SessionError::Conflict(format!("run {id} is being ended")));
         }
         if let Some(expires_at) = self.0.runs.renew(tenant, id, self.0.clock.now()) {
-            self.0.store.renew_run(tenant, id, expires_at).await?;
+            let alive = self.0.store.renew_run(tenant, id, expires_at).await?;
+            if !alive {
+                self.0.runs.0.remove(&(tenant.to_owned(), id));
+                return Err(SessionError::Conflict(format!("run {id} has ended")));
+            }
         }
         Ok(())
     }

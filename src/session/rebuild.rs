@@ -221,8 +221,7 @@ impl Sessions {
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
         let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
-        let kept: imbl::Vector<Past> =
-            live.past.iter().take_while(|past| past.answer.seq <= upto).cloned().collect();
+        let kept: imbl::Vector<Past> = live.past.iter().take_while(|past| past.answer.seq <= upto).cloned().collect();
         let past = kept.iter().cloned().collect();
         Ok(Point { past: kept, ..self.replay_all(point, past, live.row.limits.calls).await? })
     }
@@ -252,18 +251,23 @@ impl Sessions {
     async fn resumed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
         let entry = self.entry_of(&row).await?;
         let task = self.0.catalog.task_of_id(&entry, &episode.task).await?;
-        let last = self.0.store.last_step(episode.id).await?.as_ref().map(read_step).transpose()?;
+        let past = self.recorded_past(&episode).await?;
         let running = episode.state == EpisodeState::Running;
-        let survives = running && entry.spec().capabilities.recovery == Recovery::Files;
+        // An episode that ended without a verdict can still be judged by what is left of it.
+        let failed = episode.stop_reason == Some(StopReason::InfraError);
+        let wanted = running || (episode.verdict.is_none() && !failed);
+        let survives = wanted && entry.spec().capabilities.recovery == Recovery::Files;
         let beginning = self.begin(&entry, &task, episode.seed, &row.config, episode.id, survives).await?;
         let verdict = episode.verdict.clone();
         let mut live = Live::new(row, entry, task, episode, beginning);
-        live.seq = last.as_ref().map_or(0, |past| past.answer.seq);
-        live.last = last;
+        live.seq = past.last().map_or(0, |past| past.answer.seq);
+        live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
+        live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
+        live.last = past.into_iter().next_back();
         live.verdict = verdict;
         if !survives {
             live.place = None;
-        } else {
+        } else if running {
             live.notice = Some(live.first.text.clone());
         }
         if running {

@@ -326,7 +326,7 @@ impl Sessions {
     /// Waits for a place on the blocking pool.
     pub(super) async fn heavy_place(&self) -> Result<HeavyPlace, String> {
         let place = Arc::clone(&self.0.heavy).acquire_owned().await;
-        place.map(HeavyPlace).map_err(|error| error.to_string())
+        place.map(|permit| HeavyPlace { _permit: permit }).map_err(|error| error.to_string())
     }
 
     async fn state_hash(&self, live: &mut Live) -> Option<String> {
@@ -336,7 +336,9 @@ impl Sessions {
 }
 
 /// A place on the blocking pool. Whoever stops waiting for the work does not free it: it is free once the work has ended.
-pub(super) struct HeavyPlace(tokio::sync::OwnedSemaphorePermit);
+pub(super) struct HeavyPlace {
+    _permit: tokio::sync::OwnedSemaphorePermit,
+}
 
 impl HeavyPlace {
     pub(super) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {

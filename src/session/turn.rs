@@ -38,6 +38,14 @@ pub(super) struct Turned {
     pub out_of_calls: bool,
 }
 
+/// How many tool calls an action asks for.
+pub(super) fn calls_of(action: &Action) -> u64 {
+    match read(action) {
+        Requests::Text(_) => 0,
+        Requests::Calls(requests) => u64::try_from(requests.len()).unwrap_or(u64::MAX),
+    }
+}
+
 /// Runs one action. `calls_left` bounds the tool calls.
 pub(super) async fn take(
     place: &mut Place,
@@ -256,6 +264,9 @@ mod tests {
 
     #[test]
     fn a_panic_is_caught_with_its_words() {
-        assert_eq!(guard("environment", || panic!("boom")).map(|()| 0), Err(InfraError("the environment panicked: boom".to_owned())));
+        assert_eq!(
+            guard("environment", || panic!("boom")).map(|()| 0),
+            Err(InfraError("the environment panicked: boom".to_owned()))
+        );
     }
 }

@@ -18,9 +18,10 @@ use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::episode::Rescore;
-use palestra_protocol::id::SessionId;
+use palestra_protocol::id::{RunId, SessionId};
 use palestra_protocol::list::List;
 use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::run::{CreateRun, RunState};
 use palestra_protocol::session::{
     CloseReason, CreateSession, Created, Opened, RecordMode, Reset, SessionState, Verify, VerifyMode,
 };
@@ -230,7 +231,8 @@ impl Stage {
     }
 
     async fn create(&self, environment: &str, verify: VerifyMode) -> Opened {
-        let mut request: CreateSession = serde_json::from_value(json!({"environment": environment})).expect("a creation");
+        let mut request: CreateSession =
+            serde_json::from_value(json!({"environment": environment})).expect("a creation");
         request.verify = Some(verify);
         self.create_as(request).await
     }
@@ -423,12 +425,56 @@ async fn a_verdict_outlives_the_close_of_its_session() {
 }
 
 #[tokio::test]
+async fn a_full_queue_does_not_keep_a_session_from_ending_with_its_run() {
+    let stage = Stage::open().await;
+    let run = RunId::new();
+    let lease = CreateRun { id: Some(run), lease_ms: 1_000 };
+    stage.world.sessions.create_run(&stage.world.tenant, lease).await.expect("a run");
+    let mut request: CreateSession = serde_json::from_value(json!({"environment": "test/slow"})).expect("a creation");
+    request.run = Some(run);
+    let opened = stage.create_as(request).await;
+    let mut commands: Vec<_> = Vec::new();
+    for text in std::iter::once("block").chain(std::iter::repeat_n("a", 64)) {
+        let mut command = Box::pin(stage.send(say(opened.id, text)));
+        assert!(command.as_mut().now_or_never().is_none());
+        commands.push(command);
+    }
+    stage.world.clock.advance_ms(1_001);
+    let open = async {
+        stage.watch.step.someone().await;
+        stage.watch.step.open();
+    };
+    let (_, swept, ()) = tokio::join!(futures::future::join_all(commands), stage.world.sessions.sweep(), open);
+    swept.expect("a sweep");
+    assert_eq!(stage.world.sessions.run_info(&stage.world.tenant, run).await.expect("a run").state, RunState::Expired);
+}
+
+#[tokio::test]
+async fn a_run_ends_also_where_its_environment_is_gone() {
+    let mut stage = Stage::open().await;
+    let run = RunId::new();
+    let lease = CreateRun { id: Some(run), lease_ms: 1_000 };
+    stage.world.sessions.create_run(&stage.world.tenant, lease).await.expect("a run");
+    let mut request: CreateSession = serde_json::from_value(json!({"environment": "test/slow"})).expect("a creation");
+    request.run = Some(run);
+    let opened = stage.create_as(request).await;
+    stage.world.kinds.clear();
+    stage.world.crash().await;
+    stage.world.clock.advance_ms(1_001);
+    stage.world.sessions.sweep().await.expect("a sweep");
+    assert_eq!(stage.world.sessions.run_info(&stage.world.tenant, run).await.expect("a run").state, RunState::Expired);
+    let episode = stage.world.sessions.episode(&stage.world.tenant, opened.episode).await.expect("an episode");
+    assert_eq!(episode.verdict.map(|verdict| verdict.status), Some(Status::Invalid));
+}
+
+#[tokio::test]
 async fn a_panic_of_the_judge_is_an_error_of_the_verifier() {
     let stage = Stage::open().await;
     let opened = stage.create("test/slow", VerifyMode::OnEnd).await;
     stage.send(say(opened.id, "panic")).await.expect("a step");
     let finish = Finish { reason: FinishReason::GaveUp, episode: None };
-    let Ok(Answer::Finished(finished)) = stage.send(Command::Finish { session: opened.id, request: finish }).await else {
+    let Ok(Answer::Finished(finished)) = stage.send(Command::Finish { session: opened.id, request: finish }).await
+    else {
         panic!("finished")
     };
     let verdict = finished.verdict.expect("a verdict");
@@ -466,7 +512,8 @@ async fn a_judging_that_the_server_did_not_outlive_is_done_again() {
 async fn a_live_episode_is_judged_once_however_it_is_asked() {
     let stage = Stage::open().await;
     for record in [RecordMode::Group, RecordMode::None] {
-        let mut request: CreateSession = serde_json::from_value(json!({"environment": "test/slow"})).expect("a creation");
+        let mut request: CreateSession =
+            serde_json::from_value(json!({"environment": "test/slow"})).expect("a creation");
         request.verify = Some(VerifyMode::Manual);
         request.record = Some(record);
         let opened = stage.create_as(request).await;

@@ -37,7 +37,8 @@ pub struct World {
     pub clock: Clock,
     pub data: TempDir,
     target: Target,
-    kinds: Vec<Arc<dyn EnvironmentKind>>,
+    /// Beside the built-in ones, from the next start on.
+    pub kinds: Vec<Arc<dyn EnvironmentKind>>,
     settings: SessionSettings,
     cancel: CancellationToken,
     incarnation: u32,
