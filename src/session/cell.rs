@@ -68,6 +68,11 @@ impl Cell {
         Ok(turn)
     }
 
+    /// The session's turn for work of the engine itself, which a full queue must not refuse. It does not count as a touch.
+    pub(super) async fn own_turn(&self) -> Turn {
+        tokio::task::coop::unconstrained(Arc::clone(&self.live).lock_owned()).await
+    }
+
     /// The session's turn, if no command is running or waiting.
     pub(super) fn try_turn(&self) -> Option<Turn> {
         Arc::clone(&self.live).try_lock_owned().ok()
@@ -153,13 +158,22 @@ impl Live {
     pub(super) fn parkable(&self) -> bool {
         self.recorded()
             && self.entry.spec().capabilities.recovery == Recovery::Replay
-            && self.judging.is_none()
+            && self.judging().is_none()
             && self.ledger.settled()
     }
 
-    /// Whether a command must run to its end on a task of its own, because acting takes time or awaits.
+    /// Whether a command must run to its end on a task of its own, because acting or judging takes time or awaits.
     pub(super) fn needs_task(&self) -> bool {
-        self.entry.kind.heavy() || matches!(self.place, Some(Place::Live(_)))
+        let kind = &self.entry.kind;
+        kind.heavy()
+            || kind.verifier().needs_trajectory()
+            || kind.spec().capabilities.recovery != Recovery::Replay
+            || matches!(self.place, Some(Place::Live(_)))
+    }
+
+    /// The judging that runs beside later commands, unless it ended without a verdict.
+    pub(super) fn judging(&self) -> Option<&watch::Receiver<Option<Verdict>>> {
+        self.judging.as_ref().filter(|verdict| verdict.has_changed().is_ok())
     }
 
     /// The last step whose record is committed.

@@ -87,8 +87,11 @@ impl Sessions {
             };
             fresh.push(self.child(live, &point, place, id, salt));
         }
+        let parent = live.ledger.latest();
         // From here on the copies are independent: the parent may go on.
         drop(turn);
+        // A copy goes on from recorded steps: it must not be recorded where the last of them were refused.
+        parent.committed().await?;
         let claims: Vec<Claim> = claim.into_iter().collect();
         self.enter(fresh, room, &claims, true).await
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use palestra_protocol::id::EpisodeId;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::time::Timestamp;
 use serde::Serialize;
@@ -21,7 +22,7 @@ pub(super) const KEY_BYTES_MAX: usize = 255;
 #[derive(Default, Clone)]
 pub(super) struct Gates(Arc<DashMap<Gate, Arc<Mutex<()>>>>);
 
-/// Tenant, operation and key.
+/// Tenant, operation and key; or episode, `judge` and verifier version.
 type Gate = (String, &'static str, String);
 
 /// The way through a gate, until it is dropped. Held until the answer is committed, where the next call finds it.
@@ -33,7 +34,10 @@ pub(super) struct Passage {
 
 impl Gates {
     async fn pass(&self, claim: &Claim) -> Passage {
-        let gate = (claim.tenant.clone(), claim.operation, claim.key.clone());
+        self.pass_gate((claim.tenant.clone(), claim.operation, claim.key.clone())).await
+    }
+
+    async fn pass_gate(&self, gate: Gate) -> Passage {
         let lock = Arc::clone(&self.0.entry(gate.clone()).or_default());
         Passage { gates: self.clone(), gate, guard: Some(lock.lock_owned().await) }
     }
@@ -94,6 +98,11 @@ impl Claim {
 }
 
 impl Sessions {
+    /// Lets one judging of an episode by a verifier version through at a time.
+    pub(super) async fn judge_alone(&self, episode: EpisodeId, version: &str) -> Passage {
+        self.0.answers.pass_gate((episode.to_string(), "judge", version.to_owned())).await
+    }
+
     /// Lets one call with a key through at a time. On sessions this happens within the turn, so that commands keep their
     /// order; whoever holds a passage never waits for a turn.
     pub(super) async fn admit<T: DeserializeOwned>(&self, claim: Option<&Claim>) -> Result<Admission<T>, SessionError> {

@@ -12,7 +12,8 @@ use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
 use tokio::sync::watch;
 
-use super::cell::Live;
+use super::cell::{Live, Slot};
+use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
 use crate::environment::Place;
@@ -49,7 +50,14 @@ pub(super) struct Reached {
 
 impl Sessions {
     pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
-        let turn = self.turn(tenant, id).await?;
+        let turn = match self.turn(tenant, id).await {
+            Ok(turn) => turn,
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                let finished = self.finished_before(tenant, id, &finish).await?;
+                return finished.map(|finished| Answer::Finished(Box::new(finished))).ok_or(over);
+            }
+            Err(error) => return Err(error),
+        };
         let room = self.0.recorder.reserve().await?;
         let sessions = self.clone();
         let work = async move { sessions.finish_in(turn, &finish, room).await };
@@ -66,7 +74,11 @@ impl Sessions {
     ) -> Result<(Finished, super::recorder::Ticket), SessionError> {
         let live = turn.live()?;
         if finish.episode.is_some_and(|episode| episode != live.episode.id) {
-            return Err(SessionError::WrongEpisode { current: live.episode.id });
+            let recorded = live.ledger.latest();
+            recorded.clone().committed().await?;
+            let finished = self.finished_before(&live.row.tenant, live.row.id, finish).await?;
+            let finished = finished.ok_or(SessionError::WrongEpisode { current: live.episode.id })?;
+            return Ok((finished, recorded));
         }
         let reason = StopReason::from(finish.reason);
         if !live.running() {
@@ -91,13 +103,39 @@ impl Sessions {
         Ok((finished(live, reason), ticket))
     }
 
+    /// The answer to a request that ended an episode before, also after the session went on or was closed.
+    async fn finished_before(
+        &self,
+        tenant: &str,
+        id: SessionId,
+        finish: &Finish,
+    ) -> Result<Option<Finished>, SessionError> {
+        let episode = match finish.episode {
+            Some(episode) => Some(episode),
+            None => self.0.store.session(tenant, id).await?.map(|row| row.episode),
+        };
+        let Some(episode) = episode else { return Ok(None) };
+        let stop_reason = StopReason::from(finish.reason);
+        let row = self.0.store.episode(tenant, episode).await?;
+        let row = row.filter(|row| row.session == id && row.stop_reason == Some(stop_reason));
+        Ok(row.map(|row| Finished {
+            episode,
+            seq: row.seq.unwrap_or_default(),
+            terminated: row.terminated,
+            truncated: row.truncated,
+            stop_reason,
+            verdict: row.verdict,
+        }))
+    }
+
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
         let turn = match self.turn(tenant, id).await {
             Ok(turn) => turn,
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
                 let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
-                let stored = self.0.store.verdicts(row.episode).await?.pop();
-                return stored.map(|row| Answer::Verdict(Box::new(row.verdict))).ok_or(over);
+                let episode = self.0.store.episode(tenant, row.episode).await?;
+                let stored = episode.and_then(|episode| episode.verdict);
+                return stored.map(|verdict| Answer::Verdict(Box::new(verdict))).ok_or(over);
             }
             Err(error) => return Err(error),
         };
@@ -143,7 +181,7 @@ impl Sessions {
         if let Some(verdict) = &live.verdict {
             return Ok(Begun::Done(Box::new(verdict.clone()), Some(live.ledger.latest())));
         }
-        if let Some(judging) = &live.judging {
+        if let Some(judging) = live.judging() {
             return Ok(Begun::Running(live.episode.id, judging.clone()));
         }
         let now = self.0.clock.now();
@@ -166,34 +204,63 @@ impl Sessions {
         let (sender, receiver) = watch::channel(None);
         live.judging = Some(receiver.clone());
         let episode = live.episode.id;
-        let (sessions, row) = (self.clone(), (live.row.tenant.clone(), live.row.id));
-        self.0.tracker.spawn(async move { sessions.judge_beside(docket, row, sender).await });
+        let beside = Beside { tenant: live.row.tenant.clone(), session: live.row.id, ended: live.ledger.latest() };
+        let sessions = self.clone();
+        self.0.tracker.spawn(async move { sessions.judge_beside(docket, beside, sender).await });
         Ok(Begun::Running(episode, receiver))
     }
 
-    /// Judges beside later commands, records the verdict, and hands it to the session if it is still in that episode.
-    async fn judge_beside(&self, docket: Docket, owner: (String, SessionId), sender: watch::Sender<Option<Verdict>>) {
-        let (tenant, id) = owner;
-        let tenant: Tenant = tenant.into();
-        let verdict = self.judge(docket).await;
-        let recorded = async {
-            let mut turn = self.turn(&tenant, id).await?;
-            let live = turn.live()?;
-            let room = self.0.recorder.reserve().await?;
-            let records = vec![verdict_record(&tenant, id, &verdict, self.0.clock.now())];
-            let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-            if live.episode.id == verdict.episode {
-                live.verdict = Some(verdict.clone());
-            }
-            live.judging = None;
-            drop(turn);
-            ticket.committed().await
+    /// Judges beside later commands, and records the verdict.
+    async fn judge_beside(&self, docket: Docket, beside: Beside, sender: watch::Sender<Option<Verdict>>) {
+        let version = docket.entry.kind.verifier().version().to_owned();
+        let _alone = self.judge_alone(docket.episode, &version).await;
+        let mut records = docket.state_record();
+        let verdict = match self.judged_before(docket.episode, &version).await {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) | Err(_) => self.judge(docket).await,
         };
-        match recorded.await {
+        records.push(verdict_record(&beside.tenant, beside.session, &verdict, self.0.clock.now()));
+        let id = beside.session;
+        match self.hand_over(beside, &verdict, records).await {
             // Those who wait see a verdict only once it cannot be lost.
             Ok(()) => sender.send_modify(|slot| *slot = Some(verdict)),
             Err(error) => tracing::warn!(session = %id, %error, "a verdict could not be recorded"),
         }
+    }
+
+    /// The verdict that this verifier version reached on the episode.
+    pub(super) async fn judged_before(
+        &self,
+        episode: EpisodeId,
+        version: &str,
+    ) -> Result<Option<Verdict>, SessionError> {
+        let stored = self.0.store.verdicts(episode).await?.into_iter().map(|row| row.verdict);
+        Ok(stored.into_iter().find(|verdict| verdict.verifier.version == version))
+    }
+
+    /// Records a verdict and hands it to its session. That may be in another episode by now, out of memory or closed: the
+    /// verdict is the episode's, and is kept all the same.
+    async fn hand_over(&self, beside: Beside, verdict: &Verdict, records: Vec<Record>) -> Result<(), SessionError> {
+        // An end that was not recorded did not happen, so there is nothing that this verdict could be about.
+        beside.ended.committed().await?;
+        let room = self.0.recorder.reserve().await?;
+        let cell = self.0.table.get(&beside.session).map(|cell| Arc::clone(&cell));
+        let mut turn = match &cell {
+            Some(cell) => Some(cell.own_turn().await),
+            None => None,
+        };
+        let ticket = match turn.as_deref_mut() {
+            Some(Slot::Live(live)) if !live.ledger.failed() => {
+                if live.episode.id == verdict.episode {
+                    live.verdict = Some(verdict.clone());
+                    live.judging = None;
+                }
+                self.0.recorder.submit(&live.ledger, room, Durability::Disk, records)
+            }
+            _ => self.0.recorder.submit(&Ledger::new(beside.session), room, Durability::Disk, records),
+        };
+        drop(turn);
+        ticket.committed().await
     }
 
     /// Judges within the session's turn. `closing` is the turn that is being taken, which is not recorded yet.
@@ -207,13 +274,7 @@ impl Sessions {
         if let (Ok(evidence), Some(closing)) = (&mut docket.evidence, closing) {
             evidence.trajectory.push(closing);
         }
-        let mut records = Vec::new();
-        if let Ok(evidence) = &docket.evidence
-            && live.entry.spec().capabilities.recovery != Recovery::Replay
-        {
-            records
-                .push(Record::State { digest: evidence.state.digest().to_string(), state: evidence.state.to_value() });
-        }
+        let mut records = docket.state_record();
         let verdict = self.judge(docket).await;
         records.push(verdict_record(&live.row.tenant, live.row.id, &verdict, self.0.clock.now()));
         Reached { verdict, records }
@@ -257,18 +318,31 @@ impl Sessions {
             return docket.judge();
         }
         let skeleton = docket.skeleton();
+        let without = |status, detail| Verdict { status, detail: Some(detail), ..skeleton.clone() };
         let limit = Duration::from_millis(self.0.settings.judge_ms_max);
-        let judged = tokio::time::timeout(limit, self.heavy(move || docket.judge())).await;
-        match judged {
+        // Waiting for a place is the server's fault, not the judge's, and is not counted as its time.
+        let place = match tokio::time::timeout(limit, self.heavy_place()).await {
+            Ok(Ok(place)) => place,
+            Ok(Err(detail)) => return without(Status::InfraError, detail),
+            Err(_) => {
+                let detail = format!("no judge was free within {} ms", limit.as_millis());
+                return without(Status::InfraError, detail);
+            }
+        };
+        match tokio::time::timeout(limit, place.run(move || docket.judge())).await {
             Ok(Ok(verdict)) => verdict,
-            Ok(Err(detail)) => Verdict { status: Status::VerifierError, detail: Some(detail), ..skeleton },
-            Err(_) => Verdict {
-                status: Status::Timeout,
-                detail: Some(format!("judging took longer than {} ms", limit.as_millis())),
-                ..skeleton
-            },
+            Ok(Err(detail)) => without(Status::VerifierError, detail),
+            Err(_) => without(Status::Timeout, format!("judging took longer than {} ms", limit.as_millis())),
         }
     }
+}
+
+/// Whose episode is judged beside later commands.
+struct Beside {
+    tenant: String,
+    session: SessionId,
+    /// Everything up to the end of the episode.
+    ended: super::recorder::Ticket,
 }
 
 enum Begun {
@@ -297,6 +371,16 @@ impl Docket {
         }
     }
 
+    /// What keeps the judged state, where it cannot be had again by running the actions.
+    fn state_record(&self) -> Vec<Record> {
+        match &self.evidence {
+            Ok(Evidence { state, .. }) if self.entry.spec().capabilities.recovery != Recovery::Replay => {
+                vec![Record::State { digest: state.digest().to_string(), state: state.to_value() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Judges; a panic or a fault of the verifier is a status.
     pub(super) fn judge(self) -> Verdict {
         let skeleton = self.skeleton();
@@ -307,7 +391,7 @@ impl Docket {
         let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
         let verifier = self.entry.kind.verifier();
         let began = Instant::now();
-        let judged = turn::guard(|| verifier.verify(&case)).map_err(|error| error.0);
+        let judged = turn::guard("verifier", || verifier.verify(&case)).map_err(|error| error.0);
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let usage = Usage { judge_ms, ..skeleton.usage };
         let scored = judged

@@ -28,6 +28,8 @@ struct Lease {
     lease_ms: u64,
     expires_at: Timestamp,
     written: Timestamp,
+    /// The run is being ended: it takes no more sessions, and nothing renews it.
+    ending: bool,
 }
 
 impl Leases {
@@ -36,7 +38,7 @@ impl Leases {
         let leases = DashMap::new();
         for row in store.runs_active().await? {
             let expires_at = row.lease_expires_at.max(now.plus_ms(row.lease_ms));
-            let lease = Lease { lease_ms: row.lease_ms, expires_at, written: row.lease_expires_at };
+            let lease = Lease { lease_ms: row.lease_ms, expires_at, written: row.lease_expires_at, ending: false };
             leases.insert((row.tenant, row.id), lease);
         }
         Ok(Self(leases))
@@ -44,17 +46,37 @@ impl Leases {
 
     /// Whether the run is alive.
     pub(super) fn holds(&self, tenant: &str, run: RunId) -> bool {
-        self.0.contains_key(&(tenant.to_owned(), run))
+        self.0.get(&(tenant.to_owned(), run)).is_some_and(|lease| !lease.ending)
     }
 
+    /// Takes up a lease. One that is held already is never set back to what the store knows of it.
     fn put(&self, row: &RunRow) {
-        let lease = Lease { lease_ms: row.lease_ms, expires_at: row.lease_expires_at, written: row.lease_expires_at };
-        self.0.insert((row.tenant.clone(), row.id), lease);
+        let (expires_at, written) = (row.lease_expires_at, row.lease_expires_at);
+        let lease = Lease { lease_ms: row.lease_ms, expires_at, written, ending: false };
+        let mut kept = self.0.entry((row.tenant.clone(), row.id)).or_insert(lease);
+        kept.expires_at = kept.expires_at.max(expires_at);
+    }
+
+    /// Whether the run is being ended.
+    fn ending(&self, tenant: &str, run: RunId) -> bool {
+        self.0.get(&(tenant.to_owned(), run)).is_some_and(|lease| lease.ending)
+    }
+
+    /// Begins the end of a run, if `due` says so of the time to which it is leased.
+    fn begin_end(&self, row: &RunRow, due: impl Fn(Timestamp) -> bool) -> bool {
+        self.put(row);
+        self.0.get_mut(&(row.tenant.clone(), row.id)).is_some_and(|mut lease| {
+            lease.ending |= due(lease.expires_at);
+            lease.ending
+        })
     }
 
     /// Renews a lease; answers its new end when that has to be written down.
     fn renew(&self, tenant: &str, id: RunId, now: Timestamp) -> Option<Timestamp> {
         let mut lease = self.0.get_mut(&(tenant.to_owned(), id))?;
+        if lease.ending {
+            return None;
+        }
         lease.expires_at = now.plus_ms(lease.lease_ms);
         let lag = lease.expires_at.milliseconds() - lease.written.milliseconds();
         let due = lag >= i64::try_from(lease.lease_ms / WRITE_SHARE).unwrap_or(i64::MAX);
@@ -65,7 +87,7 @@ impl Leases {
     }
 
     fn expired(&self, now: Timestamp) -> Vec<(String, RunId)> {
-        self.0.iter().filter(|lease| lease.expires_at <= now).map(|lease| lease.key().clone()).collect()
+        self.0.iter().filter(|lease| lease.ending || lease.expires_at <= now).map(|lease| lease.key().clone()).collect()
     }
 }
 
@@ -125,8 +147,13 @@ impl Sessions {
     /// # Errors
     /// When there is no such run.
     pub async fn delete_run(&self, tenant: &Tenant, id: RunId) -> Result<Run, SessionError> {
-        self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
-        self.end_run(tenant, id, RunState::Deleted).await?;
+        let row = self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
+        if row.state == RunState::Active {
+            self.0.runs.begin_end(&row, |_| true);
+            let (sessions, owner) = (self.clone(), tenant.clone());
+            // Once begun it ends, whether or not its caller waits.
+            self.to_end(async move { sessions.end_run(&owner, id, RunState::Deleted).await }).await?;
+        }
         let row = self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
         Ok(view(&row))
     }
@@ -136,8 +163,15 @@ impl Sessions {
         if !self.0.runs.holds(tenant, id) {
             self.take_up(tenant, id).await?;
         }
+        if self.0.runs.ending(tenant, id) {
+            return Err(SessionError::Conflict(format!("run {id} is being ended")));
+        }
         if let Some(expires_at) = self.0.runs.renew(tenant, id, self.0.clock.now()) {
-            self.0.store.renew_run(tenant, id, expires_at).await?;
+            let alive = self.0.store.renew_run(tenant, id, expires_at).await?;
+            if !alive {
+                self.0.runs.0.remove(&(tenant.to_owned(), id));
+                return Err(SessionError::Conflict(format!("run {id} has ended")));
+            }
         }
         Ok(())
     }
@@ -153,33 +187,46 @@ impl Sessions {
     }
 
     /// Ends every run whose lease has expired.
-    pub(super) async fn expire_runs(&self) -> Result<(), SessionError> {
+    pub(super) async fn expire_runs(&self) {
         let now = self.0.clock.now();
         for (tenant, id) in self.0.runs.expired(now) {
-            // Another node may have renewed it.
-            match self.0.store.run(&tenant, id).await? {
-                Some(row) if row.state == RunState::Active && row.lease_expires_at > now => self.0.runs.put(&row),
-                _ => self.end_run(&tenant, id, RunState::Expired).await?,
+            let ended = self.expire_run(&tenant, id, now).await;
+            if let Err(error) = ended {
+                tracing::warn!(run = %id, %error, "an expired run could not be ended; the next sweep tries again");
             }
+        }
+    }
+
+    async fn expire_run(&self, tenant: &str, id: RunId, now: Timestamp) -> Result<(), SessionError> {
+        // Another node may have renewed it, and so may a call since it was found.
+        let row = self.0.store.run(tenant, id).await?.filter(|row| row.state == RunState::Active);
+        let Some(row) = row else {
+            self.0.runs.0.remove(&(tenant.to_owned(), id));
+            return Ok(());
+        };
+        if self.0.runs.begin_end(&row, |expires_at| expires_at <= now) {
+            self.end_run(tenant, id, RunState::Expired).await?;
         }
         Ok(())
     }
 
-    /// Closes a run's sessions, then the run: if the server dies in between, the run is still there to be ended again.
+    /// Closes the sessions of a run whose end has begun, then the run: if the server dies in between, the run is still there to be ended again.
     async fn end_run(&self, tenant: &str, id: RunId, state: RunState) -> Result<(), SessionError> {
-        // No session can be added from here on.
-        self.0.runs.0.remove(&(tenant.to_owned(), id));
         let mut after = None;
+        let mut failed = None;
         loop {
             let page = self.0.store.sessions_of_run(tenant, id, after, SESSIONS_PER_PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.id);
             let closing = page.iter().map(|row| self.shut(tenant, row.id, CloseReason::RunEnded));
-            for closed in futures::future::join_all(closing).await {
-                closed?;
-            }
+            // One that cannot be closed now must not keep the others open.
+            failed = futures::future::join_all(closing).await.into_iter().filter_map(Result::err).next().or(failed);
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         self.0.store.end_run(tenant, id, state, None).await?;
+        self.0.runs.0.remove(&(tenant.to_owned(), id));
         Ok(())
     }
 }

@@ -41,6 +41,9 @@ pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
 
+/// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
+const HEAVY_PLACES_MIN: usize = 4;
+
 /// What sessions are made of.
 pub struct Parts {
     /// Where everything is recorded.
@@ -100,7 +103,7 @@ struct Inner {
     answers: idempotency::Gates,
     draining: AtomicBool,
     /// Places on the blocking pool.
-    heavy: Semaphore,
+    heavy: Arc<Semaphore>,
 }
 
 impl Sessions {
@@ -126,7 +129,9 @@ impl Sessions {
             runs,
             answers: idempotency::Gates::default(),
             draining: AtomicBool::new(false),
-            heavy: Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)),
+            heavy: Arc::new(Semaphore::new(
+                std::thread::available_parallelism().map_or(HEAVY_PLACES_MIN, usize::from).max(HEAVY_PLACES_MIN),
+            )),
         }));
         tracker.spawn(reaper::run(sessions.clone()));
         Ok(sessions)
@@ -167,7 +172,7 @@ impl Sessions {
         self.0.draining.store(true, Ordering::Relaxed);
         let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
         for cell in cells {
-            let Ok(turn) = cell.turn(cell.touched()).await else { continue };
+            let turn = cell.own_turn().await;
             if let Slot::Live(live) = &*turn {
                 // A failed commit was reported to whoever waited for it.
                 let _reported = live.ledger.latest().committed().await;
@@ -196,16 +201,35 @@ impl Sessions {
                 Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
                 Slot::Live(live) if *live.row.tenant != **tenant => return Err(SessionError::NotFound("session")),
                 Slot::Live(_) => return Ok(LiveTurn(turn)),
-                Slot::Empty => match self.load(tenant, id).await {
-                    Ok(live) => {
-                        *turn = Slot::Live(live);
-                        return Ok(LiveTurn(turn));
+                Slot::Empty => {
+                    let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+                    // On a task of its own: a replay that takes longer than any caller waits has to end all the same.
+                    let work = async move { sessions.fill(&tenant, &cell, turn).await };
+                    if let Some(turn) = self.to_end(work).await? {
+                        return Ok(turn);
                     }
-                    Err(error) => {
-                        self.retire(&cell, &mut turn);
-                        return Err(error);
-                    }
-                },
+                }
+            }
+        }
+    }
+
+    /// Brings a session into its cell; none where another cell has taken its place meanwhile.
+    async fn fill(&self, tenant: &Tenant, cell: &Arc<Cell>, mut turn: Turn) -> Result<Option<LiveTurn>, SessionError> {
+        let loaded = self.load(tenant, cell.id).await;
+        // A creation with this id may have been going on: its session is the one that counts.
+        let current = self.0.table.get(&cell.id).is_some_and(|kept| Arc::ptr_eq(&kept, cell));
+        match loaded {
+            Ok(live) if current => {
+                *turn = Slot::Live(live);
+                Ok(Some(LiveTurn(turn)))
+            }
+            Ok(_) => {
+                self.retire(cell, &mut turn);
+                Ok(None)
+            }
+            Err(error) => {
+                self.retire(cell, &mut turn);
+                Err(error)
             }
         }
     }

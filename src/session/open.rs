@@ -41,9 +41,10 @@ impl Sessions {
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
         check(&request)?;
-        let by_id = request.id.map(|id| format!("id:{id}"));
+        let by_id = request.id.map(|id| id.to_string());
+        // An operation of its own: a key that reads like an id must not wait for itself, nor two such for each other.
         let claims: Vec<Claim> =
-            [Claim::new(tenant, "create", key, &request)?, Claim::new(tenant, "create", by_id, &request)?]
+            [Claim::new(tenant, "create", key, &request)?, Claim::new(tenant, "create_with_id", by_id, &request)?]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -67,7 +68,7 @@ impl Sessions {
             }
         }
         if let Some(id) = request.id
-            && (self.0.table.contains_key(&id) || self.0.store.session(tenant, id).await?.is_some())
+            && (self.occupied(id).await || self.0.store.session(tenant, id).await?.is_some())
         {
             return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
         }
@@ -87,6 +88,17 @@ impl Sessions {
             fresh.push(self.prepare(tenant, &entry, &task, &request).await?);
         }
         self.enter(fresh, room, claims, request.count.is_some()).await
+    }
+
+    /// Whether a session of this id is in memory. What a refused creation or an early command left there is taken out.
+    async fn occupied(&self, id: SessionId) -> bool {
+        let Some(cell) = self.0.table.get(&id).map(|cell| Arc::clone(&cell)) else { return false };
+        let mut turn = cell.own_turn().await;
+        let occupied = matches!(&*turn, Slot::Live(live) if !live.ledger.failed());
+        if !occupied {
+            self.retire(&cell, &mut turn);
+        }
+        occupied
     }
 
     /// A session that nobody knows of yet.
@@ -278,7 +290,7 @@ impl Sessions {
                 (Arc::clone(entry), Arc::clone(task), config.clone(), self.0.folder.clone());
             move || {
                 let opening = Opening { task: &task, seed, config: &config, episode, resumed, folder: Some(&folder) };
-                turn::guard(|| entry.kind.open(opening))
+                turn::guard("environment", || entry.kind.open(opening))
             }
         };
         let opened = if entry.kind.heavy() { self.heavy(make).await.map_err(SessionError::Internal)? } else { make() };

@@ -2,7 +2,7 @@
 
 use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
-use palestra_protocol::session::{Diff, Session, SessionState, Snapshot, StateView};
+use palestra_protocol::session::{Diff, Session, SessionState, Snapshot, StateView, Verify};
 use palestra_protocol::step::Stepped;
 use palestra_protocol::verdict::{Status, Usage, Verdict};
 
@@ -11,7 +11,7 @@ use super::judge::{Docket, Evidence, verdict_record};
 use super::rebuild::{judged_turn, missing};
 use super::recorder::Ledger;
 use super::step::read_step;
-use super::{SessionError, Sessions, Tenant, turn};
+use super::{Answer, SessionError, Sessions, Tenant, turn};
 use crate::environment::state::State;
 use crate::store::Durability;
 use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, SessionFilter, SessionRow, SnapshotRow};
@@ -210,6 +210,11 @@ impl Sessions {
     /// # Errors
     /// When there is no such episode, it goes on, or its final state cannot be had.
     pub async fn rescore(&self, tenant: &Tenant, id: EpisodeId, request: Rescore) -> Result<Verdict, SessionError> {
+        let (sessions, tenant) = (self.clone(), tenant.clone());
+        self.to_end(async move { sessions.rescore_once(&tenant, id, request).await }).await
+    }
+
+    async fn rescore_once(&self, tenant: &Tenant, id: EpisodeId, request: Rescore) -> Result<Verdict, SessionError> {
         let episode = self.episode_row(tenant, id).await?;
         let Some(seq) = episode.seq else {
             return Err(SessionError::NotSupported("the episode goes on: finish it first".to_owned()));
@@ -220,12 +225,19 @@ impl Sessions {
         };
         let entry = self.0.catalog.resolve(tenant, &name).await?;
         let version = entry.kind.verifier().version();
-        let stored = self.0.store.verdicts(id).await?;
-        if let Some(row) = stored.iter().find(|row| row.verdict.verifier.version == version) {
-            return Ok(row.verdict.clone());
-        }
         // The task as it was played, and the verifier as it is now.
         let then = self.0.catalog.resolve(tenant, &format!("{}@{}", episode.environment, episode.version)).await?;
+        if episode.verdict.is_none()
+            && then.kind.verifier().version() == version
+            && let Some(verdict) = self.verified_in_place(tenant, &episode).await?
+        {
+            return Ok(verdict);
+        }
+        let _alone = self.judge_alone(id, version).await;
+        if let Some(verdict) = self.judged_before(id, version).await? {
+            return Ok(verdict);
+        }
+        let stored = self.0.store.verdicts(id).await?;
         let task = self.0.catalog.task_of_id(&then, &episode.task).await?;
         let evidence = self.stored_evidence(tenant, &episode, &stored.first().map(|row| row.verdict.clone())).await?;
         let usage = stored.first().map_or(Usage { steps: seq, ..Usage::default() }, |row| row.verdict.usage);
@@ -235,6 +247,22 @@ impl Sessions {
         let ledger = Ledger::new(episode.session);
         self.0.recorder.submit(&ledger, room, Durability::Disk, vec![record]).committed().await?;
         Ok(verdict)
+    }
+
+    /// The verdict of an episode that its open session still stands in: the session knows more than its record, and one that
+    /// is not recorded knows all there is.
+    async fn verified_in_place(&self, tenant: &Tenant, episode: &EpisodeRow) -> Result<Option<Verdict>, SessionError> {
+        let session = self.0.store.session(tenant, episode.session).await?;
+        if session.is_none_or(|row| row.state == SessionState::Closed || row.episode != episode.id) {
+            return Ok(None);
+        }
+        // Judging is bounded by itself.
+        let verify = Verify { wait_ms: Some(u64::MAX), probe: None };
+        match self.verify(tenant, episode.session, verify).await {
+            Ok(Answer::Verdict(verdict)) => Ok(Some(*verdict).filter(|verdict| verdict.episode == episode.id)),
+            Ok(_) | Err(SessionError::Over(_) | SessionError::Lost) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The final state of an ended episode: stored, or rebuilt by running its actions again.

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
+use palestra_protocol::list::List;
 use palestra_protocol::session::{CloseReason, SessionState};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
-use palestra_protocol::verdict::{Status, Usage};
+use palestra_protocol::verdict::{Judge, Status, Usage, Verdict, VerifierName};
 use tracing::warn;
 
 use super::cell::{Cell, Live, Slot};
 use super::judge::{Docket, end_record, verdict_record};
 use super::recorder::Ledger;
 use super::{Answer, SessionError, Sessions, Tenant};
+use crate::catalog::CatalogError;
 use crate::store::row::{EpisodeRow, Record, SessionRow};
 use crate::store::{Durability, StoreError};
 
@@ -22,6 +25,8 @@ use crate::store::{Durability, StoreError};
 const SWEEP_MS: u64 = 1_000;
 /// Sessions that one sweep closes for their age, besides those in memory.
 const EXPIRED_PER_SWEEP_MAX: u32 = 1_000;
+/// Sessions that are closed at the same time.
+const CLOSINGS_AT_ONCE: usize = 256;
 /// Sweeps between two looks for old stored answers.
 const SWEEPS_PER_FORGETTING: u32 = 600;
 /// How long answers of creating calls are kept.
@@ -63,17 +68,26 @@ impl Sessions {
             }
             beat => beat?,
         }
-        self.expire_runs().await?;
+        self.expire_runs().await;
         let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
-        for cell in cells {
-            if let Some((tenant, reason)) = self.sweep_cell(&cell, now) {
-                self.shut(&tenant, cell.id, reason).await?;
-            }
-        }
-        for row in self.0.store.sessions_expired(&self.0.node.id, now, EXPIRED_PER_SWEEP_MAX).await? {
-            self.shut(&row.tenant, row.id, CloseReason::Expired).await?;
-        }
+        let due = cells.iter().filter_map(|cell| {
+            let (tenant, reason) = self.sweep_cell(cell, now)?;
+            Some((tenant, cell.id, reason))
+        });
+        self.shut_all(due).await;
+        let expired = self.0.store.sessions_expired(&self.0.node.id, now, EXPIRED_PER_SWEEP_MAX).await?;
+        self.shut_all(expired.into_iter().map(|row| (row.tenant, row.id, CloseReason::Expired))).await;
         Ok(())
+    }
+
+    /// Closes many sessions, so many at once that they share commits. One that cannot be closed does not keep the others open.
+    async fn shut_all(&self, due: impl Iterator<Item = (String, SessionId, CloseReason)>) {
+        let closing = |(tenant, id, reason): (String, SessionId, CloseReason)| async move {
+            if let Err(error) = self.shut(&tenant, id, reason).await {
+                warn!(session = %id, %error, "a session could not be closed; the next sweep tries again");
+            }
+        };
+        futures::stream::iter(due).for_each_concurrent(CLOSINGS_AT_ONCE, closing).await;
     }
 
     /// Parks an idle session; answers why one has to be closed.
@@ -98,7 +112,7 @@ impl Sessions {
             return because(CloseReason::RunEnded);
         }
         let idle_ms = live.row.limits.idle_ms?;
-        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging.is_some() {
+        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging().is_some() {
             return None;
         }
         if live.parkable() {
@@ -122,8 +136,14 @@ impl Sessions {
         loop {
             let cell =
                 Arc::clone(&self.0.table.entry(id).or_insert_with(|| Cell::new(id, Slot::Empty, self.0.clock.now())));
-            let mut turn = cell.turn(self.0.clock.now()).await?;
+            // The engine's own closings are not refused because callers have filled the queue.
+            let mut turn = match reason {
+                CloseReason::Deleted => cell.turn(self.0.clock.now()).await?,
+                _ => cell.own_turn().await,
+            };
             let now = self.0.clock.now();
+            // Before anything is changed in memory: from there on nothing may fail.
+            let room = self.0.recorder.reserve().await?;
             let (ledger, records) = match &mut *turn {
                 Slot::Retired => continue,
                 Slot::Live(live) if live.ledger.failed() => {
@@ -143,7 +163,6 @@ impl Sessions {
                     }
                 },
             };
-            let room = self.0.recorder.reserve().await?;
             let ticket = self.0.recorder.submit(&ledger, room, Durability::Disk, records);
             // The turn is held until the store knows, so that nobody reads the session back as open.
             let closed = ticket.committed().await;
@@ -153,7 +172,7 @@ impl Sessions {
     }
 
     /// What closing a session that is not in memory records; nothing where it is closed already.
-    async fn closing_unloaded(
+    pub(super) async fn closing_unloaded(
         &self,
         tenant: &str,
         id: SessionId,
@@ -194,11 +213,35 @@ impl Sessions {
         now: Timestamp,
     ) -> Result<Record, SessionError> {
         let name = format!("{}@{}", row.environment, row.version);
-        let entry = self.0.catalog.resolve(&row.tenant, &name).await?;
-        let task = self.0.catalog.task_of_id(&entry, &episode.task).await?;
-        let usage = Usage { steps: seq, ..Usage::default() };
-        let docket = Docket { entry, task, episode: episode.id, seq, usage, evidence: Err(run_ended()) };
-        Ok(verdict_record(&row.tenant, row.id, &docket.judge(), now))
+        let (judge, verifier) = match self.0.catalog.resolve(&row.tenant, &name).await {
+            Ok(entry) => {
+                let verifier = entry.kind.verifier();
+                let (name, version) = (verifier.name().to_owned(), verifier.version().to_owned());
+                (verifier.judge(), VerifierName { name, version })
+            }
+            // A session is closed also where a newer server does not have its environment any more.
+            Err(CatalogError::UnknownEnvironment(_)) => {
+                (Judge::State, VerifierName { name: "none".to_owned(), version: row.digest.clone() })
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (status, detail) = run_ended();
+        let verdict = Verdict {
+            episode: episode.id,
+            status,
+            score: None,
+            strict: None,
+            passed: false,
+            trainable: false,
+            checks: List::default(),
+            judge,
+            verifier,
+            state: None,
+            seq,
+            usage: Usage { steps: seq, ..Usage::default() },
+            detail: Some(detail),
+        };
+        Ok(verdict_record(&row.tenant, row.id, &verdict, now))
     }
 }
 

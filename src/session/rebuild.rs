@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
@@ -140,9 +141,12 @@ impl Sessions {
 
     /// Closes a session whose only copy died with the server.
     async fn lose(&self, row: &SessionRow) -> Result<(), SessionError> {
+        let now = self.0.clock.now();
+        let Some(records) = self.closing_unloaded(&row.tenant, row.id, CloseReason::Lost, now).await? else {
+            return Ok(());
+        };
         let room = self.0.recorder.reserve().await?;
-        let record = Record::SessionClosed { session: row.id, reason: CloseReason::Lost, at: self.0.clock.now() };
-        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, vec![record]).committed().await
+        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, records).committed().await
     }
 
     async fn replayed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
@@ -181,9 +185,8 @@ impl Sessions {
                 if rows.is_empty() {
                     break;
                 }
-                for row in &rows {
-                    point.replay(read_step(row)?, session.limits.calls).await;
-                }
+                let past = rows.iter().map(read_step).collect::<Result<_, _>>()?;
+                point = self.replay_all(point, past, session.limits.calls).await?;
                 tokio::task::yield_now().await;
             }
         }
@@ -217,30 +220,54 @@ impl Sessions {
         let (config, id) = (&live.row.config, live.episode.id);
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
-        let mut point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
-        for past in live.past.iter().take_while(|past| past.answer.seq <= upto) {
-            point.replay(past.clone(), live.row.limits.calls).await;
-            point.past.push_back(past.clone());
+        let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
+        let kept: imbl::Vector<Past> = live.past.iter().take_while(|past| past.answer.seq <= upto).cloned().collect();
+        let past = kept.iter().cloned().collect();
+        Ok(Point { past: kept, ..self.replay_all(point, past, live.row.limits.calls).await? })
+    }
+
+    /// Runs recorded steps again, on the blocking pool where the environment is heavy.
+    async fn replay_all(
+        &self,
+        mut point: Point,
+        past: Vec<Past>,
+        calls_max: Option<u64>,
+    ) -> Result<Point, SessionError> {
+        if !(point.entry.kind.heavy() && matches!(point.place, Some(Place::Pure(_)))) {
+            for past in past {
+                point.replay(past, calls_max).await;
+            }
+            return Ok(point);
         }
-        Ok(point)
+        let work = move || {
+            let whole = past.into_iter().all(|past| point.replay(past, calls_max).now_or_never().is_some());
+            whole.then_some(point)
+        };
+        let replayed = self.heavy(work).await.map_err(SessionError::Internal)?;
+        replayed.ok_or_else(|| SessionError::Internal("a pure environment waited".to_owned()))
     }
 
     /// Picks up an episode whose actions cannot be run again.
     async fn resumed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
         let entry = self.entry_of(&row).await?;
         let task = self.0.catalog.task_of_id(&entry, &episode.task).await?;
-        let last = self.0.store.last_step(episode.id).await?.as_ref().map(read_step).transpose()?;
+        let past = self.recorded_past(&episode).await?;
         let running = episode.state == EpisodeState::Running;
-        let survives = running && entry.spec().capabilities.recovery == Recovery::Files;
+        // An episode that ended without a verdict can still be judged by what is left of it.
+        let failed = episode.stop_reason == Some(StopReason::InfraError);
+        let wanted = running || (episode.verdict.is_none() && !failed);
+        let survives = wanted && entry.spec().capabilities.recovery == Recovery::Files;
         let beginning = self.begin(&entry, &task, episode.seed, &row.config, episode.id, survives).await?;
         let verdict = episode.verdict.clone();
         let mut live = Live::new(row, entry, task, episode, beginning);
-        live.seq = last.as_ref().map_or(0, |past| past.answer.seq);
-        live.last = last;
+        live.seq = past.last().map_or(0, |past| past.answer.seq);
+        live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
+        live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
+        live.last = past.into_iter().next_back();
         live.verdict = verdict;
         if !survives {
             live.place = None;
-        } else {
+        } else if running {
             live.notice = Some(live.first.text.clone());
         }
         if running {

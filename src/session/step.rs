@@ -61,15 +61,14 @@ impl Sessions {
         let past = match self.repeated(live, &step).await? {
             Some(past) => past,
             None => {
-                let room = self.0.recorder.reserve().await?;
                 let action = Arc::new(step.action);
                 let wants_hash = hash_wanted(live, step.observe.as_ref().and_then(|observe| observe.state_hash));
                 let request = Request { action, meta, wants_hash, queue_ms };
                 if live.needs_task() {
                     let sessions = self.clone();
-                    self.to_end(async move { sessions.act(turn, request, room).await }).await?
+                    self.to_end(async move { sessions.act(turn, request).await }).await?
                 } else {
-                    self.act(turn, request, room).await?
+                    self.act(turn, request).await?
                 }
             }
         };
@@ -88,7 +87,11 @@ impl Sessions {
             && episode != live.episode.id
         {
             let stored = match step.seq {
-                Some(seq) => self.stored_step(&live.row.tenant, live.row.id, episode, seq, &step.action).await?,
+                Some(seq) => {
+                    // The last steps of the episode before may still be on their way to the store.
+                    live.ledger.latest().committed().await?;
+                    self.stored_step(&live.row.tenant, live.row.id, episode, seq, &step.action).await?
+                }
                 None => None,
             };
             return match stored {
@@ -171,9 +174,11 @@ impl Sessions {
 
     /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes
     /// away cannot separate the two.
-    async fn act(&self, mut turn: LiveTurn, request: Request, room: Room) -> Result<Past, SessionError> {
+    async fn act(&self, mut turn: LiveTurn, request: Request) -> Result<Past, SessionError> {
         let live = turn.live()?;
+        // Before the room for the result: whoever held one place in the recorder while waiting for another could wait for ever.
         self.announce(live, &request).await?;
+        let room = self.0.recorder.reserve().await?;
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
         let Acted { mut turned, stop, reached, failure, env_us } = acted;
@@ -315,13 +320,33 @@ impl Sessions {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, String> {
-        let _place = self.0.heavy.acquire().await.map_err(|error| error.to_string())?;
-        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
+        self.heavy_place().await?.run(work).await
+    }
+
+    /// Waits for a place on the blocking pool.
+    pub(super) async fn heavy_place(&self) -> Result<HeavyPlace, String> {
+        let place = Arc::clone(&self.0.heavy).acquire_owned().await;
+        place.map(|permit| HeavyPlace { _permit: permit }).map_err(|error| error.to_string())
     }
 
     async fn state_hash(&self, live: &mut Live) -> Option<String> {
         let place = live.place.as_mut()?;
         turn::state(place).await.ok().map(|state| state.digest().to_string())
+    }
+}
+
+/// A place on the blocking pool. Whoever stops waiting for the work does not free it: it is free once the work has ended.
+pub(super) struct HeavyPlace {
+    _permit: tokio::sync::OwnedSemaphorePermit,
+}
+
+impl HeavyPlace {
+    pub(super) async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+        let work = move || {
+            let _place = self;
+            work()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
     }
 }
 

@@ -38,6 +38,14 @@ pub(super) struct Turned {
     pub out_of_calls: bool,
 }
 
+/// How many tool calls an action asks for.
+pub(super) fn calls_of(action: &Action) -> u64 {
+    match read(action) {
+        Requests::Text(_) => 0,
+        Requests::Calls(requests) => u64::try_from(requests.len()).unwrap_or(u64::MAX),
+    }
+}
+
 /// Runs one action. `calls_left` bounds the tool calls.
 pub(super) async fn take(
     place: &mut Place,
@@ -84,27 +92,27 @@ pub(super) async fn take(
 /// One input, with a panic of a pure environment turned into an infrastructure failure.
 async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError> {
     match place {
-        Place::Pure(environment) => guard(|| environment.act(input, context)),
+        Place::Pure(environment) => guard("environment", || environment.act(input, context)),
         Place::Live(environment) => environment.act(input, context).await,
     }
 }
 
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
-pub(super) fn guard<T>(code: impl FnOnce() -> T) -> Result<T, InfraError> {
+pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
         let said = panic
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "no message".to_owned());
-        InfraError(format!("the environment panicked: {said}"))
+        InfraError(format!("the {whose} panicked: {said}"))
     })
 }
 
 /// What is seen now.
 pub(super) async fn observe(place: &mut Place) -> Result<Observation, InfraError> {
     match place {
-        Place::Pure(environment) => guard(|| environment.observe()),
+        Place::Pure(environment) => guard("environment", || environment.observe()),
         Place::Live(environment) => environment.observe().await,
     }
 }
@@ -112,7 +120,7 @@ pub(super) async fn observe(place: &mut Place) -> Result<Observation, InfraError
 /// Privileged state.
 pub(super) async fn state(place: &mut Place) -> Result<State, InfraError> {
     match place {
-        Place::Pure(environment) => guard(|| environment.state()),
+        Place::Pure(environment) => guard("environment", || environment.state()),
         Place::Live(environment) => environment.state().await,
     }
 }
@@ -120,7 +128,7 @@ pub(super) async fn state(place: &mut Place) -> Result<State, InfraError> {
 /// An independent copy; `None` where the environment cannot fork.
 pub(super) async fn fork(place: &mut Place, episode: EpisodeId) -> Result<Option<Place>, InfraError> {
     match place {
-        Place::Pure(environment) => guard(|| environment.fork()).map(|copy| Some(Place::Pure(copy))),
+        Place::Pure(environment) => guard("environment", || environment.fork()).map(|copy| Some(Place::Pure(copy))),
         Place::Live(environment) => environment.fork(episode).await.map(|copy| copy.map(Place::Live)),
     }
 }
@@ -256,6 +264,9 @@ mod tests {
 
     #[test]
     fn a_panic_is_caught_with_its_words() {
-        assert_eq!(guard(|| panic!("boom")).map(|()| 0), Err(InfraError("the environment panicked: boom".to_owned())));
+        assert_eq!(
+            guard("environment", || panic!("boom")).map(|()| 0),
+            Err(InfraError("the environment panicked: boom".to_owned()))
+        );
     }
 }

@@ -354,6 +354,142 @@ async fn another_tenant_finds_nothing() {
 }
 
 #[tokio::test]
+async fn a_refused_creation_can_be_sent_again() {
+    let world = World::open(None).await;
+    let request = || CreateSession { id: Some(SessionId::new()), ..counter(&json!({})) };
+    let refused = request();
+    let again = || Command::Create { request: Box::new(refused.clone()), key: Some("k".to_owned()) };
+    sql(&world, "CREATE TRIGGER full BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
+    assert!(matches!(send(&world, again()).await, Err(SessionError::NotRecorded)));
+    sql(&world, "DROP TRIGGER full").await;
+    let created = send(&world, again()).await;
+    assert!(matches!(created, Ok(Answer::Created(Created::One(_)))), "{created:?}");
+    step(&world, refused.id.expect("an id"), 1, "1").await.expect("it steps");
+}
+
+#[tokio::test]
+async fn a_key_that_reads_like_the_id_waits_for_nobody() {
+    let world = World::open(None).await;
+    let id = SessionId::new();
+    for key in [format!("id:{id}"), id.to_string()] {
+        let request = CreateSession { id: Some(id), ..counter(&json!({})) };
+        let created = send(&world, Command::Create { request: Box::new(request), key: Some(key) });
+        let created = tokio::time::timeout(std::time::Duration::from_secs(10), created).await;
+        assert!(matches!(created, Ok(Ok(Answer::Created(_)))), "{created:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_fork_of_steps_that_were_refused_is_refused() {
+    let world = World::open(None).await;
+    let id = create(&world, counter(&json!({}))).await.id;
+    sql(&world, "CREATE TRIGGER full BEFORE INSERT ON steps BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
+    let fork = Command::Fork { session: id, request: Fork::default(), key: None };
+    let (stepped, forked) = tokio::join!(step(&world, id, 1, "1"), send(&world, fork));
+    assert!(matches!(stepped, Err(SessionError::NotRecorded)), "{stepped:?}");
+    assert!(matches!(forked, Err(SessionError::NotRecorded)), "{forked:?}");
+}
+
+#[tokio::test]
+async fn ending_a_run_does_not_depend_on_its_caller() {
+    let world = World::open(None).await;
+    for polls in 1..40 {
+        let run = RunId::new();
+        let lease = CreateRun { id: Some(run), lease_ms: 10_000 };
+        world.sessions.create_run(&world.tenant, lease).await.expect("a run");
+        let id = create(&world, CreateSession { run: Some(run), ..counter(&json!({})) }).await.id;
+        {
+            let mut leaving = Box::pin(world.sessions.delete_run(&world.tenant, run));
+            for _ in 0..polls {
+                let _ended = leaving.as_mut().now_or_never();
+                if _ended.is_some() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        world.sessions.delete_run(&world.tenant, run).await.expect("ended");
+        let refused = step(&world, id, 1, "1").await;
+        assert!(matches!(refused, Err(SessionError::Over(CloseReason::RunEnded))), "after {polls} polls: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_be_ended_is_ended_by_a_later_sweep() {
+    let world = World::open(None).await;
+    let run = RunId::new();
+    let lease = CreateRun { id: Some(run), lease_ms: 10_000 };
+    world.sessions.create_run(&world.tenant, lease).await.expect("a run");
+    let parked = create(&world, CreateSession { run: Some(run), ..counter(&json!({})) }).await.id;
+    let other = create(&world, counter(&json!({}))).await.id;
+    world.clock.advance_ms(i64::try_from(IDLE_MS).expect("small") + 1);
+    sql(&world, "CREATE TRIGGER full BEFORE UPDATE ON episodes BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
+    world.sessions.sweep().await.expect("a sweep");
+    // The failure kept nothing else from being reaped.
+    assert_eq!(world.sessions.live(), 0, "{other} is idle");
+    sql(&world, "DROP TRIGGER full").await;
+    let refused = world.sessions.heartbeat(&world.tenant, run).await;
+    assert!(matches!(refused, Err(SessionError::Conflict(_))), "{refused:?}");
+    world.sessions.sweep().await.expect("a sweep");
+    assert_eq!(world.sessions.run_info(&world.tenant, run).await.expect("a run").state, RunState::Expired);
+    let session = world.sessions.get(&world.tenant, parked).await.expect("a session");
+    assert_eq!(session.closed_reason, Some(CloseReason::RunEnded));
+}
+
+#[tokio::test]
+async fn a_finish_that_is_sent_again_later_gets_its_answer() {
+    let world = World::open(None).await;
+    let opened = create(&world, counter(&json!({}))).await;
+    let request = Finish { reason: FinishReason::MaxTokens, episode: Some(opened.episode) };
+    let finish = || Command::Finish { session: opened.id, request: request.clone() };
+    let first = send(&world, finish()).await.expect("finished");
+    let reset = Command::Reset { session: opened.id, request: Reset::default(), key: None };
+    send(&world, reset).await.expect("a new episode");
+    assert_eq!(send(&world, finish()).await.expect("the same"), first);
+    send(&world, Command::Close { session: opened.id }).await.expect("closed");
+    assert_eq!(send(&world, finish()).await.expect("the same"), first);
+    let other = Finish { reason: FinishReason::GaveUp, episode: Some(opened.episode) };
+    let refused = send(&world, Command::Finish { session: opened.id, request: other }).await;
+    assert!(matches!(refused, Err(SessionError::Over(CloseReason::Deleted))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_episode_of_a_lost_session_is_over() {
+    let mut world = World::open(None).await;
+    let opened = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(&json!({})) }).await;
+    world.crash().await;
+    assert!(matches!(step(&world, opened.id, 1, "1").await, Err(SessionError::Lost)));
+    let episode = world.sessions.episode(&world.tenant, opened.episode).await.expect("an episode");
+    assert_eq!((episode.truncated, episode.stop_reason), (true, Some(StopReason::InfraError)));
+}
+
+#[tokio::test]
+async fn what_is_left_of_an_ended_episode_can_be_judged_after_a_restart() {
+    let mut world = World::open(None).await;
+    let mut request: CreateSession = serde_json::from_value(json!({
+        "environment": "bench/effect", "verify": "manual", "limits": {"calls": 5}
+    }))
+    .expect("a creation");
+    request.task = Some(TaskChoice { index: Some(0), ..TaskChoice::default() });
+    let id = create(&world, request).await.id;
+    let action = serde_json::from_value(json!({"tool": "write", "arguments": {"line": "a"}})).expect("an action");
+    let call = Step { seq: Some(1), action, episode: None, observe: None, meta: None };
+    send(&world, Command::Step { session: id, step: Box::new(call) }).await.expect("a step");
+    world.crash().await;
+    step(&world, id, 2, "b").await.expect("a step");
+    let session = world.sessions.get(&world.tenant, id).await.expect("a session");
+    assert_eq!(session.limits_left.and_then(|left| left.calls), Some(4));
+    let request = Finish { reason: FinishReason::GaveUp, episode: None };
+    send(&world, Command::Finish { session: id, request }).await.expect("finished");
+    world.crash().await;
+    let Ok(Answer::Verdict(verdict)) = send(&world, Command::Verify { session: id, request: Verify::default() }).await
+    else {
+        panic!("a verdict")
+    };
+    assert_eq!((verdict.status, verdict.usage.calls), (Status::Scored, 1));
+}
+
+#[tokio::test]
 async fn a_drained_engine_refuses_new_commands() {
     let world = World::open(None).await;
     let id = create(&world, counter(&json!({}))).await.id;

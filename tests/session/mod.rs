@@ -1,5 +1,6 @@
 //! The session engine without HTTP.
 
 mod faults;
+mod heavy;
 mod model;
 mod world;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use palestra::catalog::Catalog;
 use palestra::clock::Clock;
+use palestra::environment::EnvironmentKind;
 use palestra::environment::registry::{self, BuiltinSettings};
 use palestra::session::{Parts, SessionSettings, Sessions, Tenant};
 use palestra::store::row::NodeRow;
@@ -15,24 +16,48 @@ use tokio_util::task::TaskTracker;
 /// Idle time after which sessions of these tests are parked.
 pub const IDLE_MS: u64 = 60_000;
 
+/// What a world is made of besides the built-in kinds.
+pub struct Setup {
+    /// A file in the world's own folder where left out.
+    pub target: Option<Target>,
+    pub kinds: Vec<Arc<dyn EnvironmentKind>>,
+    pub settings: SessionSettings,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let settings = SessionSettings { idle_ms: IDLE_MS, ..SessionSettings::default() };
+        Self { target: None, kinds: Vec::new(), settings }
+    }
+}
+
 pub struct World {
     pub sessions: Sessions,
     pub tenant: Tenant,
     pub clock: Clock,
     pub data: TempDir,
     target: Target,
+    /// Beside the built-in ones, from the next start on.
+    pub kinds: Vec<Arc<dyn EnvironmentKind>>,
+    settings: SessionSettings,
     cancel: CancellationToken,
     incarnation: u32,
 }
 
 impl World {
     pub async fn open(target: Option<Target>) -> Self {
+        Self::open_with(Setup { target, ..Setup::default() }).await
+    }
+
+    pub async fn open_with(setup: Setup) -> Self {
+        let Setup { target, kinds, settings } = setup;
         let data = tempfile::tempdir().expect("a temporary folder");
         let target = target.unwrap_or_else(|| Target::Sqlite(data.path().join("palestra.db")));
         let clock = Clock::manual();
         let cancel = CancellationToken::new();
-        let sessions = start(&target, &data, &clock, &cancel, 0).await;
-        Self { sessions, tenant: "default".into(), clock, data, target, cancel, incarnation: 0 }
+        let start = Start { target: &target, kinds: &kinds, settings: &settings, data: &data, clock: &clock };
+        let sessions = start.run(&cancel, 0).await;
+        Self { sessions, tenant: "default".into(), clock, data, target, kinds, settings, cancel, incarnation: 0 }
     }
 
     /// Forgets everything in memory without a word, as the death of the process does, and starts again from the store.
@@ -40,7 +65,8 @@ impl World {
         self.cancel.cancel();
         self.cancel = CancellationToken::new();
         self.incarnation += 1;
-        self.sessions = start(&self.target, &self.data, &self.clock, &self.cancel, self.incarnation).await;
+        let Self { target, kinds, settings, data, clock, .. } = &*self;
+        self.sessions = Start { target, kinds, settings, data, clock }.run(&self.cancel, self.incarnation).await;
     }
 
     /// Lets every session fall idle, so that it is parked.
@@ -50,29 +76,34 @@ impl World {
     }
 }
 
-async fn start(
-    target: &Target,
-    data: &TempDir,
-    clock: &Clock,
-    cancel: &CancellationToken,
-    incarnation: u32,
-) -> Sessions {
-    let store: Arc<dyn Store> = store::open(target).await.expect("a store");
-    let node = NodeRow { id: "node".to_owned(), incarnation: incarnation.to_string() };
-    store.claim_node(&node).await.expect("the node");
-    let effects_folder = Some(data.path().join("effects"));
-    let kinds = registry::builtin(&BuiltinSettings { effects_folder });
-    let catalog = Catalog::new(Arc::clone(&store), kinds).expect("a catalog");
-    Sessions::start(Parts {
-        store,
-        catalog,
-        node,
-        settings: SessionSettings { idle_ms: IDLE_MS, ..SessionSettings::default() },
-        data: data.path().to_owned(),
-        cancel: cancel.clone(),
-        tracker: TaskTracker::new(),
-        clock: clock.clone(),
-    })
-    .await
-    .expect("sessions")
+struct Start<'a> {
+    target: &'a Target,
+    kinds: &'a [Arc<dyn EnvironmentKind>],
+    settings: &'a SessionSettings,
+    data: &'a TempDir,
+    clock: &'a Clock,
+}
+
+impl Start<'_> {
+    async fn run(&self, cancel: &CancellationToken, incarnation: u32) -> Sessions {
+        let store: Arc<dyn Store> = store::open(self.target).await.expect("a store");
+        let node = NodeRow { id: "node".to_owned(), incarnation: incarnation.to_string() };
+        store.claim_node(&node).await.expect("the node");
+        let effects_folder = Some(self.data.path().join("effects"));
+        let mut kinds = registry::builtin(&BuiltinSettings { effects_folder });
+        kinds.extend(self.kinds.iter().cloned());
+        let catalog = Catalog::new(Arc::clone(&store), kinds).expect("a catalog");
+        Sessions::start(Parts {
+            store,
+            catalog,
+            node,
+            settings: self.settings.clone(),
+            data: self.data.path().to_owned(),
+            cancel: cancel.clone(),
+            tracker: TaskTracker::new(),
+            clock: self.clock.clone(),
+        })
+        .await
+        .expect("sessions")
+    }
 }
