@@ -54,6 +54,7 @@ impl From<SessionError> for Failure {
             SessionError::UnknownTask(error) => return error.into(),
             SessionError::Invalid(errors) => return faults(errors),
             SessionError::Conflict(_) => problem(Code::Conflict),
+            SessionError::RunOver(_) => problem(Code::RunOver),
             SessionError::KeyReused => problem(Code::KeyReused),
             SessionError::StepConflict { seq } => problem(Code::StepConflict).with("seq", seq),
             SessionError::StepAhead { expected, durable_seq } => {

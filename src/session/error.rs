@@ -1,6 +1,6 @@
 //! Why a command on a session was refused. Nothing here knows of HTTP.
 
-use palestra_protocol::id::EpisodeId;
+use palestra_protocol::id::{EpisodeId, RunId};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::CloseReason;
 
@@ -25,6 +25,9 @@ pub enum SessionError {
     /// The id or name is taken by something else.
     #[error("{0}")]
     Conflict(String),
+    /// The run has ended.
+    #[error("run {0} has ended: its lease expired, or it was deleted")]
+    RunOver(RunId),
     /// The idempotency key was used with another request.
     #[error("this idempotency key was used with another request")]
     KeyReused,

@@ -12,7 +12,7 @@ use palestra_protocol::session::{
 use serde::Serialize;
 
 use super::cell::Live;
-use super::idempotency::{Admission, Claim};
+use super::idempotency::Claim;
 use super::open::{fault, first_episode};
 use super::rebuild::{Point, missing, salted};
 use super::recorder::Ledger;
@@ -34,19 +34,11 @@ impl Sessions {
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
         let claim = Claim::new(tenant, "fork", key, &(id, &request))?;
-        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
-            return self.answered(claim.as_ref()).await?.map(forked).ok_or(SessionError::NotRecorded);
-        };
-        let sessions = self.clone();
-        let work = async move { sessions.fork_in(turn, request, claim).await };
-        self.to_end(work).await.map(forked)
+        let work = |sessions: Self, turn, claim| async move { sessions.fork_in(turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(forked)
     }
 
     async fn fork_in(&self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
-        let _passage = match self.admit(claim.as_ref()).await? {
-            Admission::Answered(answer) => return Ok(answer),
-            Admission::Fresh(passage) => passage,
-        };
         let live = turn.live()?;
         let count = request.count.unwrap_or(1);
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
@@ -185,12 +177,8 @@ impl Sessions {
             return Err(fault("name", &format!("a name has at most {NAME_BYTES_MAX} bytes and no NUL")));
         }
         let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
-        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
-            return self.answered(claim.as_ref()).await?.map(Answer::Snapshot).ok_or(SessionError::NotRecorded);
-        };
-        let sessions = self.clone();
-        let work = async move { sessions.take_snapshot_in(turn, request, claim).await };
-        self.to_end(work).await.map(Answer::Snapshot)
+        let work = |sessions: Self, turn, claim| async move { sessions.take_snapshot_in(turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Snapshot)
     }
 
     async fn take_snapshot_in(
@@ -199,10 +187,6 @@ impl Sessions {
         request: TakeSnapshot,
         claim: Option<Claim>,
     ) -> Result<Box<Snapshot>, SessionError> {
-        let _passage = match self.admit(claim.as_ref()).await? {
-            Admission::Answered(answer) => return Ok(answer),
-            Admission::Fresh(passage) => passage,
-        };
         let live = turn.live()?;
         replayable(live)?;
         if !live.running() {
@@ -244,12 +228,9 @@ impl Sessions {
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
         let claim = Claim::new(tenant, "restore", key, &(id, &request))?;
-        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
-            return self.answered(claim.as_ref()).await?.map(Answer::Opened).ok_or(SessionError::NotRecorded);
-        };
-        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
-        let work = async move { sessions.restore_in(&tenant, turn, request, claim).await };
-        self.to_end(work).await.map(Answer::Opened)
+        let owner = Arc::clone(tenant);
+        let work = |sessions: Self, turn, claim| async move { sessions.restore_in(&owner, turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Opened)
     }
 
     async fn restore_in(
@@ -259,10 +240,6 @@ impl Sessions {
         request: Restore,
         claim: Option<Claim>,
     ) -> Result<Box<Opened>, SessionError> {
-        let _passage = match self.admit(claim.as_ref()).await? {
-            Admission::Answered(answer) => return Ok(answer),
-            Admission::Fresh(passage) => passage,
-        };
         let live = turn.live()?;
         live.ledger.latest().committed().await?;
         let snapshot = self.0.store.snapshot(tenant, request.snapshot).await?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use palestra_protocol::id::EpisodeId;
+use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::time::Timestamp;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::step::to_json;
-use super::{SessionError, Sessions};
+use super::{LiveTurn, SessionError, Sessions, Tenant};
 use crate::environment::state::Digest;
 use crate::store::row::{IdempotencyRow, Record};
 
@@ -112,6 +113,38 @@ impl Sessions {
             Some(answer) => Admission::Answered(answer),
             None => Admission::Fresh(Some(passage)),
         })
+    }
+
+    /// Runs a creating call on a session: in its turn, once per key, to its end whether or not its caller waits. Asked again
+    /// it answers alike, also after the close.
+    pub(super) async fn once_in_turn<T, W, F>(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        claim: Option<Claim>,
+        work: W,
+    ) -> Result<T, SessionError>
+    where
+        T: DeserializeOwned + Send + 'static,
+        W: FnOnce(Self, LiveTurn, Option<Claim>) -> F + Send + 'static,
+        F: Future<Output = Result<T, SessionError>> + Send + 'static,
+    {
+        let turn = match self.turn(tenant, id).await {
+            Ok(turn) => turn,
+            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+                return self.answered(claim.as_ref()).await?.ok_or(over);
+            }
+            Err(error) => return Err(error),
+        };
+        let sessions = self.clone();
+        self.to_end(async move {
+            let _passage = match sessions.admit(claim.as_ref()).await? {
+                Admission::Answered(answer) => return Ok(answer),
+                Admission::Fresh(passage) => passage,
+            };
+            work(sessions, turn, claim).await
+        })
+        .await
     }
 
     /// The answer that was given under this key.

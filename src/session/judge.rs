@@ -13,6 +13,7 @@ use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
 use tokio::sync::watch;
 
 use super::cell::{Live, Slot};
+use super::open::fault;
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
@@ -25,6 +26,8 @@ use crate::verifier::{Case, Turn};
 
 /// How long `verify` waits for a verdict where the caller does not say.
 const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
+/// How long `verify` waits at most.
+pub(super) const VERDICT_WAIT_MS_MAX: u64 = 600_000;
 
 /// Everything that a judge needs, captured at one step.
 pub(super) struct Docket {
@@ -129,6 +132,9 @@ impl Sessions {
     }
 
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
+        if verify.wait_ms.is_some_and(|wait_ms| wait_ms > VERDICT_WAIT_MS_MAX) {
+            return Err(fault("wait_ms", &format!("a wait is at most {VERDICT_WAIT_MS_MAX} ms")));
+        }
         let turn = match self.turn(tenant, id).await {
             Ok(turn) => turn,
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {

@@ -164,13 +164,13 @@ impl Sessions {
             self.take_up(tenant, id).await?;
         }
         if self.0.runs.ending(tenant, id) {
-            return Err(SessionError::Conflict(format!("run {id} is being ended")));
+            return Err(SessionError::RunOver(id));
         }
         if let Some(expires_at) = self.0.runs.renew(tenant, id, self.0.clock.now()) {
             let alive = self.0.store.renew_run(tenant, id, expires_at).await?;
             if !alive {
                 self.0.runs.0.remove(&(tenant.to_owned(), id));
-                return Err(SessionError::Conflict(format!("run {id} has ended")));
+                return Err(SessionError::RunOver(id));
             }
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Sessions {
     async fn take_up(&self, tenant: &str, id: RunId) -> Result<(), SessionError> {
         let row = self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
         if row.state != RunState::Active {
-            return Err(SessionError::Conflict(format!("run {id} is {}", row.state.as_str())));
+            return Err(SessionError::RunOver(id));
         }
         self.0.runs.put(&row);
         Ok(())

@@ -1,18 +1,34 @@
 //! Cuts observations to the size and the blocks that a caller asked for. The record keeps the whole.
 
 use palestra_protocol::observation::{Keep, Observation, Observe};
+use palestra_protocol::step::Stepped;
+
+/// A step's answer as its caller wants it: the observation is cut, and so are the messages that repeat it.
+pub(super) fn cut_step(answer: &Stepped, session: &Observe, step: Option<&Observe>) -> Box<Stepped> {
+    let mut answer = Box::new(answer.clone());
+    answer.observation = cut(answer.observation, session, step);
+    if let Some((limit, keep)) = text_limit(session, step) {
+        for message in &mut answer.messages {
+            message.content = cut_text(&message.content, limit, keep).0;
+        }
+    }
+    answer
+}
+
+fn text_limit(session: &Observe, step: Option<&Observe>) -> Option<(usize, Keep)> {
+    let text_bytes = step.and_then(|observe| observe.text_bytes).or(session.text_bytes)?;
+    let keep = step.and_then(|observe| observe.keep).or(session.keep).unwrap_or_default();
+    Some((usize::try_from(text_bytes).unwrap_or(usize::MAX), keep))
+}
 
 /// Cuts `observation` as `step` says where it says something, else as `session` does.
 pub(super) fn cut(mut observation: Observation, session: &Observe, step: Option<&Observe>) -> Observation {
-    let text_bytes = step.and_then(|observe| observe.text_bytes).or(session.text_bytes);
-    let keep = step.and_then(|observe| observe.keep).or(session.keep).unwrap_or_default();
     if let Some(blocks) = step.and_then(|observe| observe.blocks.as_ref()).or(session.blocks.as_ref()) {
         observation
             .content
             .retain(|block| block["type"].as_str().is_some_and(|kind| blocks.iter().any(|wanted| wanted == kind)));
     }
-    if let Some(limit) = text_bytes {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if let Some((limit, keep)) = text_limit(session, step) {
         let (text, omitted) = cut_text(&observation.text, limit, keep);
         if omitted > 0 {
             observation.text = text;

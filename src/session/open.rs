@@ -185,12 +185,9 @@ impl Sessions {
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
         let claim = Claim::new(tenant, "reset", key, &(id, &request))?;
-        let Some(turn) = self.turn_or_answer(tenant, id, claim.as_ref()).await? else {
-            return self.answered(claim.as_ref()).await?.map(Answer::Opened).ok_or(SessionError::NotRecorded);
-        };
-        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
-        let work = async move { sessions.reset_in(&tenant, turn, request, claim).await };
-        self.to_end(work).await.map(Answer::Opened)
+        let owner = Arc::clone(tenant);
+        let work = |sessions: Self, turn, claim| async move { sessions.reset_in(&owner, turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Opened)
     }
 
     async fn reset_in(
@@ -200,10 +197,6 @@ impl Sessions {
         request: Reset,
         claim: Option<Claim>,
     ) -> Result<Box<Opened>, SessionError> {
-        let _passage = match self.admit(claim.as_ref()).await? {
-            Admission::Answered(answer) => return Ok(answer),
-            Admission::Fresh(passage) => passage,
-        };
         let live = turn.live()?;
         if request.seed.is_some_and(|seed| seed > SEED_MAX) {
             return Err(fault("seed", "a seed is at most 2^53 - 1"));
@@ -256,23 +249,6 @@ impl Sessions {
             EpisodeFilter { session: Some(live.row.id), task: Some(task.to_owned()), ..EpisodeFilter::default() };
         let newest = self.0.store.episodes(tenant, &filter, &PageRequest { before: None, limit: 1 }).await?;
         Ok(newest.first().map_or(1, |episode| episode.attempt + 1))
-    }
-
-    /// The turn of a session; none where it is closed but the claim was answered before.
-    pub(super) async fn turn_or_answer(
-        &self,
-        tenant: &Tenant,
-        id: SessionId,
-        claim: Option<&Claim>,
-    ) -> Result<Option<LiveTurn>, SessionError> {
-        match self.turn(tenant, id).await {
-            Ok(turn) => Ok(Some(turn)),
-            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                let answer: Option<Value> = self.answered(claim).await?;
-                if answer.is_some() { Ok(None) } else { Err(over) }
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Opens a place and takes the first look.

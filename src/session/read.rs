@@ -173,10 +173,8 @@ impl Sessions {
     /// # Errors
     /// When there is no such episode or step.
     pub async fn step_record(&self, tenant: &Tenant, id: EpisodeId, seq: u64) -> Result<StepRecord, SessionError> {
-        let mut episode = self.episode_row(tenant, id).await?;
-        while let Some(origin) = episode.origin.filter(|origin| seq <= origin.seq) {
-            episode = self.episode_row(tenant, origin.episode).await?;
-        }
+        let episode = self.episode_row(tenant, id).await?;
+        let episode = self.episode_of_step(episode, seq).await?;
         let seq = i64::try_from(seq).ok().and_then(|seq| u64::try_from(seq).ok());
         let seq = seq.ok_or(SessionError::NotFound("step"))?;
         let row = self.0.store.steps(episode.id, seq, seq, 1).await?.pop();
@@ -257,7 +255,7 @@ impl Sessions {
             return Ok(None);
         }
         // Judging is bounded by itself.
-        let verify = Verify { wait_ms: Some(u64::MAX), probe: None };
+        let verify = Verify { wait_ms: Some(super::judge::VERDICT_WAIT_MS_MAX), probe: None };
         match self.verify(tenant, episode.session, verify).await {
             Ok(Answer::Verdict(verdict)) => Ok(Some(*verdict).filter(|verdict| verdict.episode == episode.id)),
             Ok(_) | Err(SessionError::Over(_) | SessionError::Lost) => Ok(None),

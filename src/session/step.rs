@@ -8,19 +8,19 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::observation::Observation;
-use palestra_protocol::problem::Fault;
 use palestra_protocol::session::{RecordMode, VerifyMode};
 use palestra_protocol::step::{Info, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
 
 use super::cell::{Live, Past, UNRECORDED_STEPS_MAX};
-use super::rebuild::judged_turn;
+use super::open::fault;
+use super::rebuild::{judged_turn, missing};
 use super::recorder::{Room, Ticket};
 use super::turn::{self, Turned};
 use super::{LiveTurn, SessionError, Sessions, Tenant, observe};
 use crate::environment::{InfraError, Place};
 use crate::store::Durability;
-use crate::store::row::{Record, StepRow};
+use crate::store::row::{EpisodeRow, Record, StepRow};
 
 /// Size of a step's `meta` as JSON.
 pub(super) const META_BYTES_MAX: usize = 64 * 1024;
@@ -42,8 +42,10 @@ impl Sessions {
     pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Step) -> Result<Box<Stepped>, SessionError> {
         let meta = step.meta.as_ref().map(ToString::to_string);
         if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
-            let detail = format!("meta is larger than {META_BYTES_MAX} bytes");
-            return Err(SessionError::Invalid(vec![Fault { field: Some("meta".to_owned()), line: None, detail }]));
+            return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
+        }
+        if step.seq == Some(0) {
+            return Err(fault("seq", "steps are numbered from 1"));
         }
         let queued = Instant::now();
         let mut turn = match self.turn(tenant, id).await {
@@ -75,9 +77,7 @@ impl Sessions {
         if let Some(ticket) = past.ticket {
             ticket.committed().await?;
         }
-        let mut answer = Box::new(Stepped::clone(&past.answer));
-        answer.observation = observe::cut(answer.observation, &observe_session, step.observe.as_ref());
-        Ok(answer)
+        Ok(observe::cut_step(&past.answer, &observe_session, step.observe.as_ref()))
     }
 
     /// The answer of a step that was taken before, in the order in which the contract checks: a stored answer, the
@@ -121,20 +121,40 @@ impl Sessions {
         }
     }
 
-    /// A step of the current episode itself, not of what it was forked from.
+    /// A step of the current episode. Those before a fork or a restore answer as they did there, under this episode's id.
     async fn past(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
+        let past = self.past_anywhere(live, seq).await?;
+        Ok(past.map(|past| match past.answer.episode == live.episode.id {
+            true => past,
+            false => {
+                let answer = Stepped { episode: live.episode.id, ..Stepped::clone(&past.answer) };
+                Past { answer: Arc::new(answer), ..past }
+            }
+        }))
+    }
+
+    async fn past_anywhere(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
         if let Some(last) = live.last.as_ref().filter(|last| last.answer.seq == seq) {
-            return Ok((last.answer.episode == live.episode.id).then(|| last.clone()));
+            return Ok(Some(last.clone()));
         }
         if !live.recorded() {
             let place = seq.checked_sub(live.forgotten + 1).and_then(|place| usize::try_from(place).ok());
-            let past = place.and_then(|place| live.past.get(place)).cloned();
-            return Ok(past.filter(|past| past.answer.episode == live.episode.id));
+            return Ok(place.and_then(|place| live.past.get(place)).cloned());
         }
         // Earlier steps may still be on their way to the store.
         live.ledger.latest().committed().await?;
-        let row = self.0.store.steps(live.episode.id, seq, seq, 1).await?.pop();
+        let episode = self.episode_of_step(live.episode.clone(), seq).await?;
+        let row = self.0.store.steps(episode.id, seq, seq, 1).await?.pop();
         row.as_ref().map(read_step).transpose()
+    }
+
+    /// The episode in which a step was taken: the given one, or one that it goes on from.
+    pub(super) async fn episode_of_step(&self, mut episode: EpisodeRow, seq: u64) -> Result<EpisodeRow, SessionError> {
+        while let Some(origin) = episode.origin.filter(|origin| seq <= origin.seq) {
+            let before = self.0.store.episode(&episode.tenant, origin.episode).await?;
+            episode = before.ok_or_else(|| missing("episode"))?;
+        }
+        Ok(episode)
     }
 
     /// A recorded step of an episode of this session with the same action.
@@ -165,11 +185,7 @@ impl Sessions {
         let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
         let episode = step.episode.unwrap_or(row.episode);
         let past = self.stored_step(tenant, id, episode, seq, &step.action).await?;
-        Ok(past.map(|past| {
-            let mut answer = Box::new(Stepped::clone(&past.answer));
-            answer.observation = observe::cut(answer.observation, &row.observe, step.observe.as_ref());
-            answer
-        }))
+        Ok(past.map(|past| observe::cut_step(&past.answer, &row.observe, step.observe.as_ref())))
     }
 
     /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes

@@ -1,6 +1,7 @@
 //! One turn: from an action to inputs, through the environment, to what is seen. Live steps and replays share this path, so
 //! that a replay cannot differ from the first run.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use palestra_protocol::action::{Action, Call};
@@ -66,7 +67,9 @@ pub(super) async fn take(
     }
     let mut results: Vec<(Option<String>, Reaction)> = Vec::with_capacity(requests.len());
     let (mut calls, mut over, mut out_of_calls) = (0, false, false);
+    let mut ids = HashSet::new();
     for request in requests {
+        let repeated = request.id.as_ref().is_some_and(|id| !ids.insert(id.clone()));
         let reaction = if over {
             Reaction::text("Error: the episode is over, so this call was not made.")
         } else if calls >= calls_left {
@@ -75,6 +78,8 @@ pub(super) async fn take(
         } else {
             calls += 1;
             match &request.call {
+                // Two results under one id could not be told apart.
+                _ if repeated => Reaction::text("Error: the id of this call is taken by another call of the turn."),
                 Err(complaint) => Reaction::text(complaint),
                 Ok((tool, arguments)) => match toolbox.check(tool, arguments) {
                     Err(complaint) => Reaction::text(complaint),

@@ -247,7 +247,7 @@ async fn an_expired_lease_closes_its_runs_sessions_as_invalid_and_nothing_else()
     }
     assert_eq!(world.sessions.run_info(&world.tenant, run).await.expect("a run").state, RunState::Expired);
     let refused = send(&world, Command::Create { request: Box::new(of(Some(run))), key: None }).await;
-    assert!(matches!(refused, Err(SessionError::Conflict(_))), "{refused:?}");
+    assert!(matches!(refused, Err(SessionError::RunOver(_))), "{refused:?}");
 
     // A server that was down does not count its absence against the run.
     world.clock.advance_ms(3_600_000);
@@ -429,7 +429,7 @@ async fn a_run_that_could_not_be_ended_is_ended_by_a_later_sweep() {
     assert_eq!(world.sessions.live(), 0, "{other} is idle");
     sql(&world, "DROP TRIGGER full").await;
     let refused = world.sessions.heartbeat(&world.tenant, run).await;
-    assert!(matches!(refused, Err(SessionError::Conflict(_))), "{refused:?}");
+    assert!(matches!(refused, Err(SessionError::RunOver(_))), "{refused:?}");
     world.sessions.sweep().await.expect("a sweep");
     assert_eq!(world.sessions.run_info(&world.tenant, run).await.expect("a run").state, RunState::Expired);
     let session = world.sessions.get(&world.tenant, parked).await.expect("a session");
@@ -495,4 +495,50 @@ async fn a_drained_engine_refuses_new_commands() {
     let id = create(&world, counter(&json!({}))).await.id;
     world.sessions.drain().await;
     assert!(matches!(step(&world, id, 1, "1").await, Err(SessionError::Draining)));
+}
+
+#[tokio::test]
+async fn a_fork_answers_the_steps_that_it_inherited() {
+    let mut world = World::open(None).await;
+    for record in [RecordMode::Group, RecordMode::None] {
+        let id = create(&world, CreateSession { record: Some(record), ..counter(&json!({})) }).await.id;
+        let mut taken = Vec::new();
+        for seq in 1..=3 {
+            taken.push(step(&world, id, seq, "2").await.expect("a step"));
+        }
+        let fork = Fork { at_seq: Some(2), ..Fork::default() };
+        let Ok(Answer::Forked(copies)) = send(&world, Command::Fork { session: id, request: fork, key: None }).await
+        else {
+            panic!("a fork")
+        };
+        if record == RecordMode::Group {
+            world.crash().await;
+        }
+        let copy = &copies.data[0];
+        for seq in [1, 2] {
+            let again = step(&world, copy.id, seq, "2").await.expect("the same answer");
+            let taken = &taken[usize::try_from(seq).expect("small") - 1];
+            assert_eq!(again, Stepped { episode: copy.episode, ..taken.clone() });
+        }
+        assert!(matches!(step(&world, copy.id, 1, "3").await, Err(SessionError::StepConflict { seq: 1 })));
+        step(&world, copy.id, 3, "5").await.expect("its own step");
+        assert_eq!(count(&world, copy.id).await, json!(9));
+    }
+}
+
+#[tokio::test]
+async fn a_cut_shortens_messages_too_and_calls_with_one_id_are_told_apart() {
+    let world = World::open(None).await;
+    let id = create(&world, counter(&json!({}))).await.id;
+    let request = json!({"seq": 1, "observe": {"text_bytes": 5}, "action": {"calls": [
+        {"id": "a", "tool": "add", "arguments": {"amount": 1}},
+        {"id": "a", "tool": "add", "arguments": {"amount": 1}},
+    ]}});
+    let step = serde_json::from_value(request).expect("a step");
+    let Ok(Answer::Stepped(answer)) = send(&world, Command::Step { session: id, step: Box::new(step) }).await else {
+        panic!("a step")
+    };
+    assert!(answer.messages.iter().all(|message| message.content.len() <= 5), "{:?}", answer.messages);
+    assert_eq!(answer.observation.text.len(), 5);
+    assert_eq!(count(&world, id).await, json!(1));
 }
