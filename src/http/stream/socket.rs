@@ -282,13 +282,16 @@ impl<E: Engine> Socket<E> {
         self.start(sessions, 1, running.map(move |outcome| answer(id, outcome)).boxed()).await;
     }
 
-    async fn start_steps(&mut self, id: u64, items: Vec<StepItem>) {
-        let sessions = items.iter().map(|item| item.session).collect();
+    async fn start_steps(&mut self, id: u64, items: Vec<Result<StepItem, Failure>>) {
+        let sessions = items.iter().flatten().map(|item| item.session).collect();
         let commands: Vec<_> = items
             .into_iter()
-            .map(|item| {
-                let (session, step) = item.split();
-                self.engine.run(Command::Step { session, step: Box::new(step) })
+            .map(|item| match item {
+                Ok(item) => {
+                    let (session, step) = item.split();
+                    self.engine.run(Command::Step { session, step: Box::new(step) })
+                }
+                Err(failure) => std::future::ready(Err(failure)).boxed(),
             })
             .collect();
         let count = commands.len();
