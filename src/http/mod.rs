@@ -12,6 +12,7 @@ mod events;
 mod extract;
 mod fields;
 mod health;
+mod impatient;
 mod keys;
 mod listen;
 mod measure;

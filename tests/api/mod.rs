@@ -1,6 +1,7 @@
 //! The API over real sockets, one module per part of it.
 
 mod batch;
+mod connections;
 mod environments;
 mod episodes;
 mod events;
