@@ -5,6 +5,7 @@ mod connections;
 mod environments;
 mod episodes;
 mod events;
+mod flood;
 mod keys;
 mod runs;
 mod serve;
