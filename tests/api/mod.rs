@@ -1,5 +1,6 @@
 //! The API over real sockets, one module per part of it.
 
+mod bad_input;
 mod batch;
 mod connections;
 mod environments;
