@@ -9,11 +9,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use palestra_protocol::problem::{Code, Fault, Problem};
 use percent_encoding::percent_decode_str;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::body;
 use super::problem::Failure;
+use super::strict::{self, Strict};
 use super::wording::plain;
 
 /// Names an attempt at a creating call.
@@ -82,17 +83,8 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// Reads JSON: text that is none is malformed, JSON of another shape is invalid, with the path to the fault.
 pub(super) fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
-    // The reader would also take the fields of an object as an array in the right order, which nobody documented.
-    if bytes.trim_ascii_start().starts_with(b"[") {
-        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| malformed(&error))?;
-        return Err(invalid(Fault {
-            field: None,
-            line: None,
-            detail: "this is an array, expected an object".to_owned(),
-        }));
-    }
     // Most requests are right, and tracking the path costs, so only wrong ones are read a second time.
-    serde_json::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
+    strict::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
 }
 
 fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -> Failure {
@@ -100,7 +92,7 @@ fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::
         return malformed(error);
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let fault = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+    let fault = match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
         Err(error) => fault(&error),
         Ok(_) => Fault { field: None, line: None, detail: plain(&error.to_string()).into_owned() },
     };
@@ -113,7 +105,7 @@ fn malformed(error: &serde_json::Error) -> Failure {
 
 /// Reads a JSON value of another shape.
 pub(super) fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Failure> {
-    serde_path_to_error::deserialize(value).map_err(|error| invalid(fault(&error)))
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| invalid(fault(&error)))
 }
 
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {

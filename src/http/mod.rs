@@ -23,6 +23,7 @@ mod problem;
 mod runs;
 mod sessions;
 mod stream;
+mod strict;
 mod wording;
 
 use std::time::Duration;
