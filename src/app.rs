@@ -249,7 +249,7 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
         ends.cancel();
     });
     let router = http::router(app.clone());
-    let connections = http::listen(listener, router, stop.clone());
+    let connections = http::listen(&app, listener, router);
     let patience = Duration::from_millis(app.config().drain_ms);
     let deadline = async {
         stop.cancelled().await;

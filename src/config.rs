@@ -93,6 +93,12 @@ pub struct Config {
     pub publish_timeout_ms: u64,
     /// Open streams (WebSocket and event streams) at once.
     pub streams_max: usize,
+    /// Open connections at once, WebSockets not counted; further ones are closed at once.
+    pub connections_max: usize,
+    /// Milliseconds for a request's head to arrive, and for a connection to stay open without requests.
+    pub head_timeout_ms: u64,
+    /// Milliseconds for the reader of a WebSocket to take a message before it is disconnected.
+    pub send_timeout_ms: u64,
     /// Origins whose pages may call the API; none where empty.
     pub cors_origins: Vec<String>,
     /// Whether `/metrics` is readable without an admin key.
@@ -124,6 +130,9 @@ impl Default for Config {
             request_timeout_ms: 30_000,
             publish_timeout_ms: 600_000,
             streams_max: 10_000,
+            connections_max: 20_000,
+            head_timeout_ms: 60_000,
+            send_timeout_ms: 10_000,
             cors_origins: Vec::new(),
             metrics_public: false,
             log: "info".to_owned(),
@@ -193,6 +202,18 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_STREAMS_MAX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     streams_max: Option<usize>,
+    /// Open connections at once, WebSockets not counted [default: 20000].
+    #[arg(long, env = "PALESTRA_CONNECTIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections_max: Option<usize>,
+    /// Milliseconds for a request's head, and for a connection without requests [default: 60000].
+    #[arg(long, env = "PALESTRA_HEAD_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_timeout_ms: Option<u64>,
+    /// Milliseconds for the reader of a WebSocket to take a message [default: 10000].
+    #[arg(long, env = "PALESTRA_SEND_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_timeout_ms: Option<u64>,
     /// Origins whose pages may call the API, separated by commas [default: none].
     #[arg(long, env = "PALESTRA_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,6 +323,9 @@ impl Config {
             ("request_timeout_ms", self.request_timeout_ms),
             ("publish_timeout_ms", self.publish_timeout_ms),
             ("streams_max", self.streams_max as u64),
+            ("connections_max", self.connections_max as u64),
+            ("head_timeout_ms", self.head_timeout_ms),
+            ("send_timeout_ms", self.send_timeout_ms),
         ] {
             if value == 0 {
                 return Err(invalid(name, "must be at least 1"));

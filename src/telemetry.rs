@@ -14,6 +14,10 @@ use crate::config::{Config, LogFormat};
 pub const HTTP_REQUESTS: &str = "palestra_http_requests_total";
 /// Seconds from a request's head to its answer's head, by `method` and `route`.
 pub const HTTP_SECONDS: &str = "palestra_http_request_seconds";
+/// Open connections, those that became sockets not counted.
+pub const CONNECTIONS: &str = "palestra_connections";
+/// Connections that found no room.
+pub const CONNECTIONS_REFUSED: &str = "palestra_connections_refused_total";
 /// Sessions in memory.
 pub const SESSIONS_LIVE: &str = "palestra_sessions_live";
 /// Open sockets of `/v1/stream`.
@@ -85,6 +89,8 @@ pub fn metrics() -> Result<PrometheusHandle, TelemetryError> {
 fn describe() {
     metrics::describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests that were answered.");
     metrics::describe_histogram!(HTTP_SECONDS, Unit::Seconds, "Time from a request's head to its answer's head.");
+    metrics::describe_gauge!(CONNECTIONS, Unit::Count, "Open connections.");
+    metrics::describe_counter!(CONNECTIONS_REFUSED, Unit::Count, "Connections that found no room.");
     metrics::describe_gauge!(SESSIONS_LIVE, Unit::Count, "Sessions in memory.");
     metrics::describe_gauge!(STREAM_SOCKETS, Unit::Count, "Open sockets of the stream.");
     metrics::describe_counter!(STREAM_FRAMES, Unit::Count, "Frames that came in over sockets.");

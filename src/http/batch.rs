@@ -7,13 +7,16 @@ use palestra_protocol::session::{CreateSession, Created, Verify};
 use palestra_protocol::step::Stepped;
 use palestra_protocol::stream::{BATCH_ITEMS_MAX, Batch, Item, Outcome, StepItem};
 use palestra_protocol::verdict::Verdict;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::answer::Body;
 use super::caller::{Caller, Runner};
-use super::extract::{Json, check_key};
+use super::extract::{JsonText, parse};
+use super::fields::Fields;
 use super::perform::{ToolForm, perform, perform_all};
 use super::problem::Failure;
 use crate::app::App;
@@ -57,6 +60,14 @@ fn batch_of(item: RefOr<Schema>) -> RefOr<Schema> {
 /// What the items of a batch came to, in order.
 type Outcomes = Body<List<Outcome<Answer>>>;
 
+/// A batch whose items are read one by one, so that one that cannot be read fails no other.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBatch<'a> {
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
 /// Open many sessions.
 #[utoipa::path(post, path = "/v1/sessions:create", tag = "batch",
     request_body(content = CreateBatch, example = json!({"items": [
@@ -65,15 +76,14 @@ type Outcomes = Body<List<Outcome<Answer>>>;
 pub(super) async fn create_many(
     State(app): State<App>,
     Runner(principal): Runner,
-    Json(batch): Json<Batch<Item<CreateSession>>>,
+    JsonText(batch): JsonText,
 ) -> Result<Outcomes, Failure> {
-    perform_items(&app, &principal, batch.items, |item| {
-        if item.session.is_some() {
-            return Err(Failure::invalid("session", "a creation is in no session yet; `id` names the new one"));
-        }
-        Ok(Command::Create { request: Box::new(item.body), key: check_key(item.key)? })
-    })
-    .await
+    let commands = commands(&batch, |item| {
+        let mut fields = Fields::read(item.get())?;
+        let key = fields.key()?;
+        Ok(Command::Create { request: Box::new(fields.body::<CreateSession>()?), key })
+    })?;
+    Ok(perform_items(&app, &principal, commands).await)
 }
 
 /// Take many turns. Those of one session run in order, sessions side by side; one that fails fails no other.
@@ -84,13 +94,13 @@ pub(super) async fn create_many(
 pub(super) async fn step_many(
     State(app): State<App>,
     Caller(principal): Caller,
-    Json(batch): Json<Batch<StepItem>>,
+    JsonText(batch): JsonText,
 ) -> Result<Outcomes, Failure> {
-    perform_items(&app, &principal, batch.items, |item| {
-        let (session, step) = item.split();
+    let commands = commands(&batch, |item| {
+        let (session, step) = read_step(item)?.split();
         Ok(Command::Step { session, step: Box::new(step) })
-    })
-    .await
+    })?;
+    Ok(perform_items(&app, &principal, commands).await)
 }
 
 /// Judge many sessions.
@@ -101,35 +111,42 @@ pub(super) async fn step_many(
 pub(super) async fn verify_many(
     State(app): State<App>,
     Runner(principal): Runner,
-    Json(batch): Json<Batch<Item<Verify>>>,
+    JsonText(batch): JsonText,
 ) -> Result<Outcomes, Failure> {
-    perform_items(&app, &principal, batch.items, |item| {
-        if item.key.is_some() {
-            return Err(Failure::invalid("key", "judging is repeatable by itself and takes no key"));
-        }
-        let session = item.session.ok_or_else(|| Failure::invalid("session", "is missing"))?;
-        Ok(Command::Verify { session, request: item.body })
-    })
-    .await
+    let commands = commands(&batch, |item| {
+        let mut fields = Fields::read(item.get())?;
+        let session = fields.session()?;
+        Ok(Command::Verify { session, request: fields.body::<Verify>()? })
+    })?;
+    Ok(perform_items(&app, &principal, commands).await)
 }
 
-async fn perform_items<T>(
-    app: &App,
-    principal: &Principal,
-    items: Vec<T>,
-    command: impl Fn(T) -> Result<Command, Failure>,
-) -> Result<Outcomes, Failure> {
-    check_length(items.len())?;
-    let commands = items
+/// A step of a batch, straight from its text: this is the form in which trainers act.
+pub(super) fn read_step(item: &RawValue) -> Result<StepItem, Failure> {
+    parse(item.get().as_bytes())
+}
+
+/// Reads every item on its own. The call as a whole is refused only where nothing tells one item from the next.
+fn commands(
+    batch: &[u8],
+    read: impl Fn(&RawValue) -> Result<Command, Failure>,
+) -> Result<Vec<Result<Command, Failure>>, Failure> {
+    let batch: RawBatch<'_> = parse(batch)?;
+    check_length(batch.items.len())?;
+    Ok(batch.items.into_iter().map(read).collect())
+}
+
+async fn perform_items(app: &App, principal: &Principal, commands: Vec<Result<Command, Failure>>) -> Outcomes {
+    let running = commands
         .into_iter()
-        .map(|item| -> BoxFuture<'_, Result<Answer, Failure>> {
-            match command(item) {
+        .map(|command| -> BoxFuture<'_, Result<Answer, Failure>> {
+            match command {
                 Ok(command) => Box::pin(perform(app, principal, command, ToolForm::default())),
                 Err(failure) => Box::pin(std::future::ready(Err(failure))),
             }
         })
         .collect();
-    Ok(Body(outcomes(perform_all(commands).await)))
+    Body(outcomes(perform_all(running).await))
 }
 
 pub(super) fn check_length(items: usize) -> Result<(), Failure> {

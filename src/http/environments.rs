@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
+use super::body;
 use super::caller::{Publisher, Runner};
-use super::extract::{EnvironmentName, Query, body, media_type, parse};
+use super::extract::{EnvironmentName, Query, media_type, parse};
 use super::page;
 use super::perform::ToolForm;
 use super::problem::Failure;
@@ -268,14 +269,14 @@ enum Document {
 impl FromRequest<App> for Upload {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
         let media_type = media_type(request.headers());
         match media_type.as_deref() {
             Some("application/jsonl" | "application/x-ndjson" | "application/x-jsonlines" | "text/plain") => {
-                Ok(Self(Document::Lines(body(request, app).await?.into())))
+                Ok(Self(Document::Lines(body::read(request).await?.into())))
             }
             Some("application/json") => {
-                let body = body(request, app).await?;
+                let body = body::read(request).await?;
                 let document: PublishJson = parse(&body)?;
                 Ok(Self(Document::Json(document.environment, lines(&document.rows))))
             }

@@ -3,16 +3,19 @@
 use std::str::FromStr;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName};
 use palestra_protocol::problem::{Code, Fault, Problem};
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use super::body;
 use super::problem::Failure;
+use super::strict::{self, Strict};
+use super::wording::plain;
 
 /// Names an attempt at a creating call.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -27,9 +30,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        require_json(request.headers())?;
-        let body = body(request, state).await?;
+        let JsonText(body) = JsonText::from_request(request, state).await?;
         parse(&body).map(Self)
+    }
+}
+
+/// A body that claims to be JSON and is read by its handler, piece by piece.
+#[derive(Debug, Clone)]
+pub(super) struct JsonText(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for JsonText {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        require_json(request.headers())?;
+        body::read(request).await.map(Self)
     }
 }
 
@@ -40,28 +55,15 @@ pub(super) struct OptionalJson<T>(pub(super) T);
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
         let headers = request.headers().clone();
-        let body = body(request, state).await?;
+        let body = body::read(request).await?;
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
         require_json(&headers)?;
         parse(&body).map(Self)
     }
-}
-
-/// The whole body, within the limit of its route.
-pub(super) async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, state).await.map_err(|rejection| {
-        let too_large = matches!(&rejection, BytesRejection::FailedToBufferBody(_))
-            && rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
-        if too_large {
-            Failure::new(Code::TooLarge, "the body is larger than this server reads")
-        } else {
-            Failure::new(Code::Malformed, "the body broke off")
-        }
-    })
 }
 
 /// The media type of a request, without its parameters, in lower case.
@@ -82,29 +84,37 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 /// Reads JSON: text that is none is malformed, JSON of another shape is invalid, with the path to the fault.
 pub(super) fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
     // Most requests are right, and tracking the path costs, so only wrong ones are read a second time.
-    serde_json::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
+    strict::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
 }
 
 fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -> Failure {
     if error.classify() != Category::Data {
-        return Failure::new(Code::Malformed, format!("the JSON cannot be read: {error}"));
+        return malformed(error);
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let fault = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+    let fault = match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
         Err(error) => fault(&error),
-        Ok(_) => Fault { field: None, line: None, detail: error.to_string() },
+        Ok(_) => Fault { field: None, line: None, detail: plain(&error.to_string()).into_owned() },
     };
     invalid(fault)
 }
 
+fn malformed(error: &serde_json::Error) -> Failure {
+    Failure::new(Code::Malformed, format!("the JSON cannot be read: {error}"))
+}
+
 /// Reads a JSON value of another shape.
 pub(super) fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Failure> {
-    serde_path_to_error::deserialize(value).map_err(|error| invalid(fault(&error)))
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| invalid(fault(&error)))
 }
 
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let path = error.path().to_string();
-    Fault { field: Some(path).filter(|path| path != "."), line: None, detail: error.inner().to_string() }
+    Fault {
+        field: Some(path).filter(|path| path != "."),
+        line: None,
+        detail: plain(&error.inner().to_string()).into_owned(),
+    }
 }
 
 fn invalid(fault: Fault) -> Failure {
@@ -123,14 +133,23 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        // No store can hold a NUL, so nothing can be found by one.
-        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
-            return Err(Failure::new(Code::Malformed, "the query contains a NUL"));
+        if !parts.uri.query().is_none_or(is_text) {
+            return Err(Failure::new(Code::Malformed, "the query is no UTF-8 text, or contains a NUL"));
         }
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
-            .map_err(|rejection| Failure::new(Code::Malformed, rejection.body_text()))
+            .map_err(|rejection| Failure::new(Code::Malformed, query_fault(&rejection.body_text())))
     }
+}
+
+/// Whether a query is text once its escapes are undone. No store can hold a NUL, so nothing can be found by one.
+fn is_text(query: &str) -> bool {
+    percent_decode_str(query).decode_utf8().is_ok_and(|text| !text.contains('\0'))
+}
+
+fn query_fault(words: &str) -> String {
+    let fault = words.rsplit_once("query string: ").map_or(words, |(_, fault)| fault);
+    format!("the query does not fit: {}", plain(fault))
 }
 
 /// The path parameter `id`. One that cannot be an id names nothing.

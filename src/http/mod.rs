@@ -2,6 +2,7 @@
 
 mod answer;
 mod batch;
+mod body;
 mod caller;
 mod docs;
 mod envelope;
@@ -9,7 +10,9 @@ mod environments;
 mod episodes;
 mod events;
 mod extract;
+mod fields;
 mod health;
+mod impatient;
 mod keys;
 mod listen;
 mod measure;
@@ -20,16 +23,17 @@ mod problem;
 mod runs;
 mod sessions;
 mod stream;
+mod strict;
+mod wording;
 
 use std::time::Duration;
 
-use axum::extract::DefaultBodyLimit;
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, LOCATION, RETRY_AFTER, SEC_WEBSOCKET_PROTOCOL,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -43,6 +47,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::config::Config;
+use body::BodyBounds;
 pub(crate) use listen::listen;
 
 /// Seconds that browsers may remember a CORS answer.
@@ -117,11 +122,13 @@ pub fn router(app: App) -> Router {
     let (public, prompt, patient, uploads) = (split(public), split(prompt), split(patient), split(uploads));
     let guard = middleware::from_fn_with_state(app.clone(), caller::guard);
 
-    let prompt =
-        prompt.route_layer(timeout(config.request_timeout_ms)).layer(DefaultBodyLimit::max(config.body_bytes_max));
-    let patient = patient.layer(DefaultBodyLimit::max(config.body_bytes_max));
-    let uploads =
-        uploads.route_layer(timeout(config.publish_timeout_ms)).layer(DefaultBodyLimit::max(config.publish_bytes_max));
+    let bounds = Extension(BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms });
+    let upload_bounds =
+        Extension(BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms });
+    let prompt = prompt.route_layer(timeout(config.request_timeout_ms)).layer(bounds);
+    // Their answers may take long, their bodies may not.
+    let patient = patient.layer(bounds);
+    let uploads = uploads.route_layer(timeout(config.publish_timeout_ms)).layer(upload_bounds);
     let guarded = prompt
         .merge(uploads)
         .layer(CompressionLayer::new())

@@ -45,13 +45,21 @@ pub(super) async fn perform(
     tools: ToolForm,
 ) -> Result<Answer, Failure> {
     let operation = operation(&command);
-    let outcome = match principal.require_command(&command) {
-        Err(error) => Err(error.into()),
+    let outcome = match principal.require_command(&command).map_err(Failure::from).and_then(|()| check(&command)) {
+        Err(failure) => Err(failure),
         Ok(()) => app.sessions().run(&principal.tenant, command).await.map_err(Failure::from),
     };
     let code = outcome.as_ref().map_or_else(|failure| failure.code().as_str(), |_| "ok");
     metrics::counter!(COMMANDS, "operation" => operation, "code" => code).increment(1);
     outcome.map(|answer| dress(app, principal, answer, tools))
+}
+
+/// What the form of a step says and its types do not.
+fn check(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Step { step, .. } if step.seq == Some(0) => Err(Failure::invalid("seq", "steps are counted from 1")),
+        _ => Ok(()),
+    }
 }
 
 /// Runs commands side by side. All take their places in order before the first one is waited for, so those of one session

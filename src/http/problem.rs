@@ -1,10 +1,13 @@
 //! The one error of the HTTP surface: every refusal from below becomes a problem document here and nowhere else.
 
+use std::borrow::Cow;
+
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::problem::{Code, Fault, Problem};
 
+use super::wording::plain;
 use crate::auth::AuthError;
 use crate::catalog::CatalogError;
 use crate::environment::task::TaskError;
@@ -128,7 +131,12 @@ impl From<AuthError> for Failure {
 }
 
 /// What was sent has faults: one detail where there is one, a count where there are more.
-fn faults(errors: Vec<Fault>) -> Failure {
+fn faults(mut errors: Vec<Fault>) -> Failure {
+    for fault in &mut errors {
+        if let Cow::Owned(plainly) = plain(&fault.detail) {
+            fault.detail = plainly;
+        }
+    }
     let detail = match errors.as_slice() {
         [one] => match (&one.field, one.line) {
             (Some(field), _) => format!("{field}: {}", one.detail),

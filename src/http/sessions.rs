@@ -9,7 +9,9 @@ use palestra_protocol::step::{Finish, Finished, Step, Stepped};
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::schema::{AnyOfBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use super::answer::{Answered, Body};
 use super::caller::{Onlooker, Runner};
@@ -119,11 +121,33 @@ pub(super) struct ActingView {
 }
 
 /// A session: all of it for keys; for its own token without task, seed and owner, which could give the answer away.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum SessionView {
     Whole(Box<Session>),
     Acting(Box<ActingView>),
+}
+
+impl PartialSchema for SessionView {
+    /// Both forms fit where the whole is shown, so this is not one of the two.
+    fn schema() -> RefOr<Schema> {
+        AnyOfBuilder::new()
+            .item(Ref::from_schema_name(Session::name()))
+            .item(Ref::from_schema_name(ActingView::name()))
+            .description(Some(
+                "A session: all of it for keys; for its own token without task, seed and owner, which could give the answer away.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for SessionView {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Session::name().into_owned(), Session::schema()));
+        schemas.push((ActingView::name().into_owned(), ActingView::schema()));
+        Session::schemas(schemas);
+        ActingView::schemas(schemas);
+    }
 }
 
 impl SessionView {

@@ -1,8 +1,10 @@
 //! `/v1/sessions:create`, `:step` and `:verify`.
 
+use reqwest::Method;
 use serde_json::json;
 
-use crate::support::server::TestServer;
+use super::sessions::counter;
+use crate::support::server::{TestServer, read};
 
 #[tokio::test]
 async fn items_have_outcomes_of_their_own_in_order() {
@@ -34,5 +36,52 @@ async fn a_batch_has_a_bound() {
     assert_eq!(server.post("/v1/sessions:create", &json!({"items": items})).await.code(), "invalid");
     assert_eq!(server.app.sessions().live(), 0);
     assert_eq!(server.post("/v1/sessions:create", &json!({"items": []})).await.ok(), json!({"data": []}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_item_that_cannot_be_read_fails_no_other() {
+    let server = TestServer::start().await;
+    let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
+    let post = |path: &str, items: &[String]| {
+        let request = server.request(Method::POST, path).header("content-type", "application/json");
+        read(request.body(format!("{{\"items\":[{}]}}", items.join(","))))
+    };
+    let good = json!({"environment": "bench/counter"}).to_string();
+    let created = [
+        good.clone(),
+        "7".to_owned(),
+        json!({"environment": 7}).to_string(),
+        json!({"environment": "bench/counter", "colour": "red"}).to_string(),
+        format!("{{\"environment\":\"bench/counter\",\"metadata\":{deep}}}"),
+        json!({"environment": "bench/counter", "session": "ses_0197a3c2f2a87c53b0a1d5e6f7089abc"}).to_string(),
+        json!(["bench/counter"]).to_string(),
+        good,
+    ];
+    let created = post("/v1/sessions:create", &created).await.ok();
+    let codes: Vec<_> = created["data"].as_array().unwrap().iter().map(|item| item["error"]["code"].as_str()).collect();
+    let (no, bad) = (Some("invalid"), Some("malformed"));
+    assert_eq!(codes, [None, no, no, no, bad, no, no, None], "{created}");
+    assert_eq!(created["data"][2]["error"]["errors"][0]["field"], "environment");
+    assert_eq!(server.app.sessions().live(), 2);
+
+    let id = &counter(&server).await["id"];
+    let steps = [
+        json!({"session": id, "seq": 1, "action": {"text": "1"}}).to_string(),
+        json!({"session": id, "seq": -1, "action": {"text": "1"}}).to_string(),
+        json!({"session": "ses_1", "action": {"text": "1"}}).to_string(),
+        json!({"session": id, "action": {}}).to_string(),
+        format!("{{\"session\":{id},\"action\":{{\"text\":\"1\"}},\"meta\":{deep}}}"),
+        json!({"session": id, "seq": 2, "action": {"text": "1"}}).to_string(),
+    ];
+    let stepped = post("/v1/sessions:step", &steps).await.ok();
+    let codes: Vec<_> = stepped["data"].as_array().unwrap().iter().map(|item| item["error"]["code"].as_str()).collect();
+    assert_eq!(codes, [None, no, no, no, bad, None], "{stepped}");
+    assert_eq!(stepped["data"][5]["ok"]["seq"], 2);
+
+    let verified = post("/v1/sessions:verify", &["[]".to_owned(), json!({"session": id}).to_string()]).await.ok();
+    assert_eq!(verified["data"][0]["error"]["code"], "invalid");
+    assert_eq!(verified["data"][1]["ok"]["status"], "scored");
+    assert_eq!(post("/v1/sessions:step", &["{".to_owned()]).await.code(), "malformed");
     server.stop().await;
 }

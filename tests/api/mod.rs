@@ -1,9 +1,12 @@
 //! The API over real sockets, one module per part of it.
 
+mod bad_input;
 mod batch;
+mod connections;
 mod environments;
 mod episodes;
 mod events;
+mod flood;
 mod keys;
 mod runs;
 mod serve;

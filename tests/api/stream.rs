@@ -10,9 +10,9 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use super::sessions::counter;
 use crate::support::server::{ADMIN_KEY, TestServer};
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-async fn connect(server: &TestServer, protocols: &str) -> (Socket, Option<String>) {
+pub async fn connect(server: &TestServer, protocols: &str) -> (Socket, Option<String>) {
     let mut request = server.url().replace("http", "ws").into_client_request().unwrap();
     *request.uri_mut() = format!("{}/v1/stream", server.url().replace("http", "ws")).parse().unwrap();
     request.headers_mut().insert("sec-websocket-protocol", protocols.parse().unwrap());
@@ -21,15 +21,15 @@ async fn connect(server: &TestServer, protocols: &str) -> (Socket, Option<String
     (socket, echoed)
 }
 
-async fn open(server: &TestServer) -> Socket {
+pub async fn open(server: &TestServer) -> Socket {
     connect(server, &format!("palestra.json, bearer.{ADMIN_KEY}")).await.0
 }
 
-async fn send(socket: &mut Socket, frame: &Value) {
+pub async fn send(socket: &mut Socket, frame: &Value) {
     socket.send(Message::text(frame.to_string())).await.unwrap();
 }
 
-async fn receive(socket: &mut Socket) -> Value {
+pub async fn receive(socket: &mut Socket) -> Value {
     loop {
         match socket.next().await.unwrap().unwrap() {
             Message::Text(text) => return serde_json::from_str(&text).unwrap(),
@@ -39,7 +39,7 @@ async fn receive(socket: &mut Socket) -> Value {
     }
 }
 
-async fn ask(socket: &mut Socket, frame: Value) -> Value {
+pub async fn ask(socket: &mut Socket, frame: Value) -> Value {
     send(socket, &frame).await;
     loop {
         let answer = receive(socket).await;
@@ -143,5 +143,19 @@ async fn a_frame_that_is_too_large_ends_the_socket_with_its_reason() {
         Some(Err(_)) | None => {}
         other => panic!("{other:?}"),
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_batch_answers_for_every_item_also_for_those_that_cannot_be_read() {
+    let server = TestServer::start().await;
+    let session = counter(&server).await["id"].clone();
+    let mut socket = open(&server).await;
+    let step = |seq: u64| json!({"session": session, "seq": seq, "action": {"text": "1"}});
+    let broken = json!({"session": session, "seq": 1.5, "action": {"text": "1"}});
+    let answer = ask(&mut socket, json!({"id": 1, "op": "steps", "items": [broken, step(1), 7, step(2)]})).await;
+    let data = answer["ok"]["data"].as_array().unwrap();
+    assert_eq!((&data[0]["error"]["code"], &data[2]["error"]["code"]), (&json!("invalid"), &json!("invalid")));
+    assert_eq!((&data[1]["ok"]["seq"], &data[3]["ok"]["seq"]), (&json!(1), &json!(2)));
     server.stop().await;
 }

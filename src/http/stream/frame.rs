@@ -9,11 +9,13 @@ use palestra_protocol::problem::Code;
 use palestra_protocol::step::Step;
 use palestra_protocol::stream::StepItem;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::super::batch::check_length;
-use super::super::extract::{check_key, parse, parse_value};
+use super::super::batch::{check_length, read_step};
+use super::super::extract::parse;
+use super::super::fields::Fields;
 use super::super::problem::Failure;
 use crate::session::Command;
 
@@ -34,8 +36,8 @@ pub(super) struct Frame {
 pub(super) enum Request {
     /// One command.
     Command(Command),
-    /// Many steps.
-    Steps(Vec<StepItem>),
+    /// Many steps; one that could not be read fails no other.
+    Steps(Vec<Result<StepItem, Failure>>),
     /// The events of a session, after a cursor.
     Subscribe { session: SessionId, after: Option<String> },
     /// No more events of a session.
@@ -79,12 +81,13 @@ struct StepFrame {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StepsFrame {
+struct StepsFrame<'a> {
     #[expect(dead_code, reason = "read with the head")]
     id: IgnoredAny,
     #[expect(dead_code, reason = "read with the head")]
     op: IgnoredAny,
-    items: Vec<StepItem>,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
 }
 
 /// Reads a frame.
@@ -117,13 +120,13 @@ fn request(op: &str, text: &str) -> Result<Request, Failure> {
             return Ok(Request::Command(Command::Step { session, step }));
         }
         "steps" => {
-            let frame: StepsFrame = parse(text.as_bytes())?;
+            let frame: StepsFrame<'_> = parse(text.as_bytes())?;
             check_length(frame.items.len())?;
-            return Ok(Request::Steps(frame.items));
+            return Ok(Request::Steps(frame.items.into_iter().map(read_step).collect()));
         }
         _ => {}
     }
-    let mut fields = Fields::read(text)?;
+    let mut fields = Fields::read(text)?.without(&["id", "op"]);
     let command = match op {
         "create" => {
             let key = fields.key()?;
@@ -140,7 +143,7 @@ fn request(op: &str, text: &str) -> Result<Request, Failure> {
             fields.body::<Nothing>()?;
             Command::Close { session }
         }
-        "subscribe" => return fields.subscribe(),
+        "subscribe" => return subscribe(fields),
         "unsubscribe" => {
             let session = fields.session()?;
             fields.body::<Nothing>()?;
@@ -163,42 +166,13 @@ struct Subscribe {
     after: Option<String>,
 }
 
-/// The fields of a frame whose operation is not on the hot path.
-struct Fields(Map<String, Value>);
-
-impl Fields {
-    fn read(text: &str) -> Result<Self, Failure> {
-        let mut fields: Map<String, Value> = parse(text.as_bytes())?;
-        fields.remove("id");
-        fields.remove("op");
-        Ok(Self(fields))
+fn subscribe(mut fields: Fields) -> Result<Request, Failure> {
+    let session = fields.session()?;
+    let Subscribe { after } = fields.body()?;
+    if after.as_ref().is_some_and(|after| after.len() > CURSOR_BYTES_MAX) {
+        return Err(Failure::new(Code::Malformed, "`after` is none that this stream sent"));
     }
-
-    fn session(&mut self) -> Result<SessionId, Failure> {
-        let session = self.0.remove("session").ok_or_else(|| Failure::invalid("session", "is missing"))?;
-        parse_value(session).map_err(|failure| Failure::invalid("session", failure.0.detail))
-    }
-
-    fn key(&mut self) -> Result<Option<String>, Failure> {
-        match self.0.remove("key") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(key)) => check_key(Some(key)),
-            Some(_) => Err(Failure::invalid("key", "a key is text")),
-        }
-    }
-
-    fn body<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
-        parse_value(Value::Object(std::mem::take(&mut self.0)))
-    }
-
-    fn subscribe(&mut self) -> Result<Request, Failure> {
-        let session = self.session()?;
-        let Subscribe { after } = self.body()?;
-        if after.as_ref().is_some_and(|after| after.len() > CURSOR_BYTES_MAX) {
-            return Err(Failure::new(Code::Malformed, "`after` is none that this stream sent"));
-        }
-        Ok(Request::Subscribe { session, after })
-    }
+    Ok(Request::Subscribe { session, after })
 }
 
 #[cfg(test)]

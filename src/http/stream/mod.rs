@@ -5,6 +5,7 @@ mod order;
 mod socket;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
@@ -66,7 +67,10 @@ pub(super) async fn open_stream(
                 let (sink, stream) = socket.split();
                 metrics::gauge!(STREAM_SOCKETS).increment(1.0);
                 let shutdown = app.shutdown().clone();
-                Socket::new(Speaker { app, principal: Arc::new(principal) }, shutdown).run(sink, stream).await;
+                let patience = Duration::from_millis(app.config().send_timeout_ms);
+                Socket::new(Speaker { app, principal: Arc::new(principal) }, shutdown, patience)
+                    .run(sink, stream)
+                    .await;
                 metrics::gauge!(STREAM_SOCKETS).decrement(1.0);
             })
         })

@@ -38,15 +38,13 @@ pub(super) const SUBSCRIPTIONS_MAX: usize = 1_024;
 const FRAMES_PER_TURN_MAX: usize = 64;
 /// Events that are taken before they are written.
 const EVENTS_PER_TURN_MAX: usize = 64;
-/// Milliseconds for the peer to take one message.
-const SEND_TIMEOUT_MS: u64 = 10_000;
 /// Milliseconds between pings, at each of which the credential is checked again.
 const PING_INTERVAL_MS: u64 = 20_000;
 /// Pings without any sign of life after which the peer is given up.
 const PINGS_UNANSWERED_MAX: u32 = 3;
 /// Milliseconds in which running commands are answered while the server stops.
 const WIND_DOWN_MS: u64 = 5_000;
-/// Milliseconds for the peer to take the close frame.
+/// Milliseconds for the peer to take the close frame and to hang up.
 const CLOSE_TIMEOUT_MS: u64 = 1_000;
 
 /// What a socket speaks to.
@@ -69,6 +67,8 @@ pub(super) trait Engine: Clone + Send + Sync + 'static {
 pub(super) struct Socket<E> {
     engine: E,
     shutdown: CancellationToken,
+    /// For the peer to take one message.
+    patience: Duration,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
     /// How many commands are in `running`.
     commands: usize,
@@ -160,10 +160,11 @@ impl End {
 }
 
 impl<E: Engine> Socket<E> {
-    pub(super) fn new(engine: E, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(engine: E, shutdown: CancellationToken, patience: Duration) -> Self {
         Self {
             engine,
             shutdown,
+            patience,
             running: FuturesUnordered::new(),
             commands: 0,
             order: Order::default(),
@@ -190,7 +191,10 @@ impl<E: Engine> Socket<E> {
         let Some((code, reason)) = end.farewell() else { return };
         let farewell = async {
             sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
-            sink.close().await
+            sink.close().await?;
+            // Closing with unread frames would reset the connection, and the reason would be lost on its way.
+            while let Some(Ok(_)) = stream.next().await {}
+            Ok::<(), K::Error>(())
         };
         if !matches!(timeout(Duration::from_millis(CLOSE_TIMEOUT_MS), farewell).await, Ok(Ok(()))) {
             tracing::debug!("the close frame was not taken");
@@ -282,13 +286,16 @@ impl<E: Engine> Socket<E> {
         self.start(sessions, 1, running.map(move |outcome| answer(id, outcome)).boxed()).await;
     }
 
-    async fn start_steps(&mut self, id: u64, items: Vec<StepItem>) {
-        let sessions = items.iter().map(|item| item.session).collect();
+    async fn start_steps(&mut self, id: u64, items: Vec<Result<StepItem, Failure>>) {
+        let sessions = items.iter().flatten().map(|item| item.session).collect();
         let commands: Vec<_> = items
             .into_iter()
-            .map(|item| {
-                let (session, step) = item.split();
-                self.engine.run(Command::Step { session, step: Box::new(step) })
+            .map(|item| match item {
+                Ok(item) => {
+                    let (session, step) = item.split();
+                    self.engine.run(Command::Step { session, step: Box::new(step) })
+                }
+                Err(failure) => std::future::ready(Err(failure)).boxed(),
             })
             .collect();
         let count = commands.len();
@@ -412,7 +419,7 @@ impl<E: Engine> Socket<E> {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.outgoing);
-        let mut sending = pin!(send(sink, batch));
+        let mut sending = pin!(send(sink, batch, self.patience));
         loop {
             tokio::select! {
                 biased;
@@ -445,9 +452,8 @@ impl<E: Engine> Socket<E> {
     }
 }
 
-/// Sends messages in order; the peer has [`SEND_TIMEOUT_MS`] to take each.
-async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>) -> Result<(), End> {
-    let patience = Duration::from_millis(SEND_TIMEOUT_MS);
+/// Sends messages in order; the peer has `patience` to take each.
+async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, patience: Duration) -> Result<(), End> {
     for message in batch {
         match timeout(patience, sink.feed(message)).await {
             Ok(Ok(())) => {}

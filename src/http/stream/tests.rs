@@ -95,7 +95,7 @@ fn open(engine: &Scripted) -> Peer {
     let (frames, incoming) = mpsc::unbounded();
     let (outgoing, answers) = mpsc::channel(1);
     let shutdown = CancellationToken::new();
-    let socket = Socket::new(engine.clone(), shutdown.clone());
+    let socket = Socket::new(engine.clone(), shutdown.clone(), Duration::from_secs(10));
     #[expect(clippy::disallowed_methods, reason = "the test awaits it")]
     let socket = tokio::spawn(socket.run(outgoing, incoming));
     Peer { frames, answers, socket, shutdown }

@@ -1,0 +1,247 @@
+//! A reader that takes objects for objects alone. The one underneath would also take the fields of a structure as an array in
+//! the right order, and calls JSON unreadable that has something else in the place of a name from a list.
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+
+/// Around a deserializer or a part of one; everything that comes out of it is wrapped again.
+pub(super) struct Strict<T>(pub(super) T);
+
+macro_rules! forward {
+    ($($method:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $kind,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.0.$method($($argument,)* Strict(visitor))
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
+    type Error = D::Error;
+
+    forward! {
+        deserialize_any(); deserialize_bool();
+        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
+        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
+        deserialize_f32(); deserialize_f64(); deserialize_char(); deserialize_str(); deserialize_string();
+        deserialize_bytes(); deserialize_byte_buf(); deserialize_option(); deserialize_unit();
+        deserialize_seq(); deserialize_map(); deserialize_identifier(); deserialize_ignored_any();
+        deserialize_unit_struct(name: &'static str);
+        deserialize_newtype_struct(name: &'static str);
+        deserialize_tuple(length: usize);
+        deserialize_tuple_struct(name: &'static str, length: usize);
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Strict(visitor))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(Choice(visitor))
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.0.is_human_readable()
+    }
+}
+
+/// Reads one of several forms: a name, or an object with one field.
+struct Choice<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<V::Value, E> {
+        self.0.visit_enum(StrDeserializer::new(name))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
+        self.0.visit_enum(MapAccessDeserializer::new(Strict(fields)))
+    }
+}
+
+macro_rules! visit {
+    ($($method:ident($kind:ty);)*) => {$(
+        fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
+            self.0.$method(value)
+        }
+    )*};
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    visit! {
+        visit_bool(bool);
+        visit_i8(i8); visit_i16(i16); visit_i32(i32); visit_i64(i64); visit_i128(i128);
+        visit_u8(u8); visit_u16(u16); visit_u32(u32); visit_u64(u64); visit_u128(u128);
+        visit_f32(f32); visit_f64(f64); visit_char(char);
+        visit_str(&str); visit_borrowed_str(&'de str); visit_string(String);
+        visit_bytes(&[u8]); visit_borrowed_bytes(&'de [u8]); visit_byte_buf(Vec<u8>);
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.0.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.0.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        self.0.visit_some(Strict(value))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+        self.0.visit_newtype_struct(Strict(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<V::Value, A::Error> {
+        self.0.visit_seq(Strict(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(Strict(fields))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
+        self.0.visit_enum(Strict(choice))
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        self.0.deserialize(Strict(deserializer))
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Strict<A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_element_seed(Strict(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_key_seed(Strict(seed))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.next_value_seed(Strict(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Strict<A> {
+    type Error = A::Error;
+    type Variant = Strict<A::Variant>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
+        self.0.variant_seed(Strict(seed)).map(|(name, content)| (name, Strict(content)))
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Strict<A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        self.0.unit_variant()
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.newtype_variant_seed(Strict(seed))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.0.tuple_variant(length, Strict(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        self.0.struct_variant(fields, Strict(visitor))
+    }
+}
+
+/// Reads the whole text.
+pub(super) fn from_slice<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = T::deserialize(Strict(&mut deserializer))?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::session::CreateSession;
+    use palestra_protocol::step::Step;
+    use serde_json::error::Category;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    #[test]
+    fn an_array_is_no_object_at_any_depth() {
+        for text in [
+            r#"["a/b"]"#,
+            r#"{"environment":"a/b","limits":[]}"#,
+            r#"{"environment":"a/b","limits":[1,2,3,4]}"#,
+            r#"{"environment":"a/b","task":["id",null,null,null,null]}"#,
+            r#"{"environment":"a/b","record":{}}"#,
+            r#"{"environment":"a/b","record":7}"#,
+            r#"{"environment":"a/b","record":["sync"]}"#,
+        ] {
+            let error = from_slice::<CreateSession>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.classify(), Category::Data, "{text}: {error}");
+        }
+        for action in [r#"["a",null,null,null,null]"#, r#"{"calls":[["id","tool",{}]]}"#] {
+            assert!(from_slice::<Step>(format!("{{\"action\":{action}}}").as_bytes()).is_err(), "{action}");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_read_as_ever() {
+        let text = r#"{"environment":"a/b","limits":{"steps":3},"record":"sync","task":{"index":1,"difficulty":0.5},
+            "metadata":[1,-2,0.5,null,{"a":[true]}],"config":{"x":{"y":[]}}}"#;
+        let strict: CreateSession = from_slice(text.as_bytes()).unwrap();
+        assert_eq!(strict, serde_json::from_str(text).unwrap());
+        let pieces: Vec<&RawValue> = from_slice(b"[1, {\"a\": [2]}]").unwrap();
+        assert_eq!(pieces[1].get(), "{\"a\": [2]}");
+    }
+}
