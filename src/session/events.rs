@@ -116,14 +116,14 @@ impl Sessions {
     /// Verdicts of episodes that the reader has gone past already, because they were judged beside later ones.
     async fn late_verdicts(&self, awaited: &mut Awaited) -> Vec<Box<Verdict>> {
         let mut late = Vec::new();
-        let current = awaited.0.back().copied();
-        for episode in awaited.0.iter().copied().filter(|episode| Some(*episode) != current) {
+        // That of the current episode comes in its place.
+        for episode in awaited.episodes.iter().copied().filter(|episode| Some(*episode) != awaited.current) {
             match self.0.store.verdicts(episode).await {
                 Ok(verdicts) => late.extend(verdicts.into_iter().next().map(|row| Box::new(row.verdict))),
                 Err(error) => tracing::warn!(%episode, %error, "a late verdict could not be read"),
             }
         }
-        awaited.0.retain(|episode| !late.iter().any(|verdict| verdict.episode == *episode));
+        awaited.episodes.retain(|episode| !late.iter().any(|verdict| verdict.episode == *episode));
         late
     }
 
@@ -186,18 +186,25 @@ impl Sessions {
 
 /// The last episodes of which a reader has seen the beginning but no verdict, oldest first.
 #[derive(Default)]
-struct Awaited(VecDeque<EpisodeId>);
+struct Awaited {
+    episodes: VecDeque<EpisodeId>,
+    /// The episode whose events are being read.
+    current: Option<EpisodeId>,
+}
 
 impl Awaited {
     fn see(&mut self, event: &EventKind) {
         match event {
-            EventKind::Episode { episode } if episode.verdict.is_none() => {
-                self.0.push_back(episode.id);
-                if self.0.len() > VERDICTS_AWAITED_MAX {
-                    self.0.pop_front();
+            EventKind::Episode { episode } => {
+                self.current = Some(episode.id);
+                if episode.verdict.is_none() {
+                    self.episodes.push_back(episode.id);
+                }
+                if self.episodes.len() > VERDICTS_AWAITED_MAX {
+                    self.episodes.pop_front();
                 }
             }
-            EventKind::Verdict { verdict } => self.0.retain(|episode| *episode != verdict.episode),
+            EventKind::Verdict { verdict } => self.episodes.retain(|episode| *episode != verdict.episode),
             _ => {}
         }
     }
