@@ -1,12 +1,14 @@
 //! Events of a session: its record, read in order and followed live. There is no second log, so what is resumed after a
 //! cursor is what was recorded.
 
+use std::collections::VecDeque;
 use std::str::FromStr;
 
 use futures::stream::BoxStream;
 use palestra_protocol::episode::{Event, EventKind};
-use palestra_protocol::id::SessionId;
+use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::session::{CloseReason, SessionState};
+use palestra_protocol::verdict::Verdict;
 
 use super::open::fault;
 use super::read::episode_view;
@@ -16,6 +18,8 @@ use crate::store::row::EpisodeRow;
 
 /// Events that are read from the store at once.
 const EVENTS_PER_PAGE: u32 = 200;
+/// Episodes without a verdict that a reader still gets one of after it has gone on to later ones.
+const VERDICTS_AWAITED_MAX: usize = 4;
 
 /// Where in a session's history an event stands: the episode's ordinal, the step, and what happened after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +77,7 @@ impl Sessions {
             // Dropped after `news`, so that the last listener is gone when it looks.
             let _listening = Listening { sessions: sessions.clone(), id };
             let mut news = sessions.0.recorder.listen(id);
+            let mut awaited = Awaited::default();
             loop {
                 news.mark_unchanged();
                 loop {
@@ -89,11 +94,16 @@ impl Sessions {
                     for (at, event) in page {
                         cursor = at;
                         let closed = matches!(event.kind, EventKind::Closed { .. });
+                        awaited.see(&event.kind);
                         yield event;
                         if closed {
                             return;
                         }
                     }
+                }
+                for verdict in sessions.late_verdicts(&mut awaited).await {
+                    // The reader resumes where it was: what came late has no place of its own in the order.
+                    yield Event { id: cursor.to_string(), session: id, kind: EventKind::Verdict { verdict } };
                 }
                 tokio::select! {
                     () = sessions.0.cancel.cancelled() => return,
@@ -101,6 +111,20 @@ impl Sessions {
                 }
             }
         }))
+    }
+
+    /// Verdicts of episodes that the reader has gone past already, because they were judged beside later ones.
+    async fn late_verdicts(&self, awaited: &mut Awaited) -> Vec<Box<Verdict>> {
+        let mut late = Vec::new();
+        // That of the current episode comes in its place.
+        for episode in awaited.episodes.iter().copied().filter(|episode| Some(*episode) != awaited.current) {
+            match self.0.store.verdicts(episode).await {
+                Ok(verdicts) => late.extend(verdicts.into_iter().next().map(|row| Box::new(row.verdict))),
+                Err(error) => tracing::warn!(%episode, %error, "a late verdict could not be read"),
+            }
+        }
+        awaited.episodes.retain(|episode| !late.iter().any(|verdict| verdict.episode == *episode));
+        late
     }
 
     /// The next events after a cursor, at most a page of them.
@@ -157,6 +181,32 @@ impl Sessions {
             }
         }
         Ok(!full)
+    }
+}
+
+/// The last episodes of which a reader has seen the beginning but no verdict, oldest first.
+#[derive(Default)]
+struct Awaited {
+    episodes: VecDeque<EpisodeId>,
+    /// The episode whose events are being read.
+    current: Option<EpisodeId>,
+}
+
+impl Awaited {
+    fn see(&mut self, event: &EventKind) {
+        match event {
+            EventKind::Episode { episode } => {
+                self.current = Some(episode.id);
+                if episode.verdict.is_none() {
+                    self.episodes.push_back(episode.id);
+                }
+                if self.episodes.len() > VERDICTS_AWAITED_MAX {
+                    self.episodes.pop_front();
+                }
+            }
+            EventKind::Verdict { verdict } => self.episodes.retain(|episode| *episode != verdict.episode),
+            _ => {}
+        }
     }
 }
 

@@ -157,7 +157,8 @@ impl Sessions {
                 }
                 Ok(Answer::Verdict(verdict))
             }
-            Begun::Running(episode, mut verdict) => {
+            Begun::Running(episode, mut verdict, ended) => {
+                ended.committed().await?;
                 let wait = Duration::from_millis(verify.wait_ms.unwrap_or(VERDICT_WAIT_MS_DEFAULT));
                 match tokio::time::timeout(wait, verdict.wait_for(Option::is_some)).await {
                     Err(_) => Ok(Answer::Pending { episode }),
@@ -188,7 +189,7 @@ impl Sessions {
             return Ok(Begun::Done(Box::new(verdict.clone()), Some(live.ledger.latest())));
         }
         if let Some(judging) = live.judging() {
-            return Ok(Begun::Running(live.episode.id, judging.clone()));
+            return Ok(Begun::Running(live.episode.id, judging.clone(), live.ledger.latest()));
         }
         let now = self.0.clock.now();
         let mut records = Vec::new();
@@ -210,10 +211,11 @@ impl Sessions {
         let (sender, receiver) = watch::channel(None);
         live.judging = Some(receiver.clone());
         let episode = live.episode.id;
-        let beside = Beside { tenant: live.row.tenant.clone(), session: live.row.id, ended: live.ledger.latest() };
+        let ended = live.ledger.latest();
+        let beside = Beside { tenant: live.row.tenant.clone(), session: live.row.id, ended: ended.clone() };
         let sessions = self.clone();
         self.0.tracker.spawn(async move { sessions.judge_beside(docket, beside, sender).await });
-        Ok(Begun::Running(episode, receiver))
+        Ok(Begun::Running(episode, receiver, ended))
     }
 
     /// Judges beside later commands, and records the verdict.
@@ -353,7 +355,8 @@ struct Beside {
 
 enum Begun {
     Done(Box<Verdict>, Option<super::recorder::Ticket>),
-    Running(EpisodeId, watch::Receiver<Option<Verdict>>),
+    /// With the record of the episode's end, before which nobody is told of it.
+    Running(EpisodeId, watch::Receiver<Option<Verdict>>, super::recorder::Ticket),
 }
 
 impl Docket {
