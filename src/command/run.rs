@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use comfy_table::{Table, presets};
@@ -11,8 +11,9 @@ use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use palestra_client::stream::{Options, Stream};
 use palestra_client::{Client, ClientError, TaskQuery};
-use palestra_protocol::environment::{Environment, Task as PublicTask};
-use palestra_protocol::id::SessionId;
+use palestra_protocol::environment::{Environment, Limits, Task as PublicTask};
+use palestra_protocol::id::{RunId, SessionId};
+use palestra_protocol::run::CreateRun;
 use palestra_protocol::session::{CreateSession, Created, TaskChoice};
 use palestra_protocol::step::{FinishReason, Step};
 use palestra_protocol::verdict::{Status, Verdict};
@@ -29,8 +30,13 @@ use crate::stats::wilson;
 const EPISODES_MAX: u64 = 10_000_000;
 /// Most episodes at once.
 const CONCURRENCY_MAX: u64 = 1_024;
-/// Most turns of one episode: a policy that never stops in an environment that never ends has to.
-const TURNS_MAX: u64 = 10_000;
+/// Most turns of one episode where the environment names no smaller limit: a policy that never stops in an environment that
+/// never ends has to.
+const STEPS_DEFAULT: u64 = 1_000;
+/// How long the sessions of a command that died stay, in milliseconds.
+const LEASE_MS: u64 = 60_000;
+/// Time between two renewals of the lease, in milliseconds.
+const HEARTBEAT_MS: u64 = 15_000;
 /// Tasks asked for in one request.
 const TASKS_PER_PAGE: u64 = 100;
 
@@ -48,6 +54,9 @@ pub struct RunArguments {
     /// Episodes at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX))]
     pub concurrency: u64,
+    /// Most turns of one episode [default: the environment's limit, at most 1000].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub max_steps: Option<u64>,
     /// Which split the tasks are from [default: test, or train where there is no test].
     #[arg(long)]
     pub split: Option<String>,
@@ -153,16 +162,58 @@ async fn play_all(arguments: &RunArguments, client: &Client) -> Result<(String, 
     let stream = client.stream(Options::default()).await?;
     let bar = progress(arguments);
     let began = Instant::now();
+    let steps = arguments.max_steps.unwrap_or_else(|| environment.limits.steps.unwrap_or(u64::MAX).min(STEPS_DEFAULT));
+    // The run owns every session: when this command dies, its lease ends and they are closed.
+    let run = client.create_run(&CreateRun { id: None, lease_ms: LEASE_MS }).await?.id;
+    let episodes = Episodes { stream, player, name: name.clone(), steps, run };
+    let tally = tokio::select! {
+        tally = play_episodes(arguments, client, &environment, &split, episodes, &bar) => tally,
+        lost = keep(client, run) => Err(lost.into()),
+        stopped = tokio::signal::ctrl_c() => Err(stopped.map_or_else(Failure::from, |()| Failure::Other("stopped".to_owned()))),
+    };
+    bar.finish_and_clear();
+    // Were it to fail, the end of the lease would do the same.
+    let _ = client.delete_run(run).await;
+    Ok((name, tally?, began.elapsed().as_secs_f64()))
+}
+
+/// Renews the lease for ever; answers why that is not possible any more.
+async fn keep(client: &Client, run: RunId) -> ClientError {
+    loop {
+        tokio::time::sleep(Duration::from_millis(HEARTBEAT_MS)).await;
+        if let Err(error) = client.heartbeat(run).await {
+            return error;
+        }
+    }
+}
+
+/// What every episode of a run has in common.
+struct Episodes {
+    stream: Stream,
+    player: Player,
+    name: String,
+    steps: u64,
+    run: RunId,
+}
+
+async fn play_episodes(
+    arguments: &RunArguments,
+    client: &Client,
+    environment: &Environment,
+    split: &str,
+    episodes: Episodes,
+    bar: &ProgressBar,
+) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
-    let (player, name) = (Arc::new(player), Arc::new(name));
-    let tasks = tasks(client, &name, &split, arguments, environment.splits.get(&split).copied());
+    let (episodes, name) = (Arc::new(episodes), format!("{}@{}", environment.name, environment.version));
+    let tasks = tasks(client, &name, split, arguments, environment.splits.get(split).copied());
     let concurrency = usize::try_from(arguments.concurrency).unwrap_or(1);
     let outcomes = tasks
         .map(|found| {
-            let (stream, player, name) = (stream.clone(), Arc::clone(&player), Arc::clone(&name));
+            let episodes = Arc::clone(&episodes);
             async move {
                 let (number, task) = found?;
-                Ok::<_, Failure>(play(&stream, &player, &name, number, &task).await)
+                Ok::<_, Failure>(episodes.play(number, &task).await)
             }
         })
         .buffer_unordered(concurrency);
@@ -171,8 +222,7 @@ async fn play_all(arguments: &RunArguments, client: &Client) -> Result<(String, 
         tally.add(&outcome?);
         bar.inc(1);
     }
-    bar.finish_and_clear();
-    Ok((name.to_string(), tally, began.elapsed().as_secs_f64()))
+    Ok(tally)
 }
 
 fn choose_split(asked: Option<&str>, environment: &Environment) -> Result<String, Failure> {
@@ -216,52 +266,44 @@ fn tasks<'a>(
     }
 }
 
-/// Plays one episode to its verdict and closes the session.
-async fn play(
-    stream: &Stream,
-    player: &Player,
-    environment: &str,
-    number: u64,
-    task: &PublicTask,
-) -> Result<Verdict, ClientError> {
-    let request = CreateSession {
-        environment: environment.to_owned(),
-        task: Some(TaskChoice { id: Some(task.id.clone()), ..TaskChoice::default() }),
-        seed: Some(number),
-        ..open_defaults()
-    };
-    let Created::One(opened) = stream.create(&request).await? else {
-        return Err(ClientError::Unexpected { status: 200, excerpt: "one session was asked for".to_owned() });
-    };
-    let session = opened.id;
-    let verdict = act(stream, player, number, task, session).await;
-    // The verdict counts even when closing fails; the session then ends by its own time limit.
-    let _ = stream.close(session).await;
-    verdict
-}
-
-async fn act(
-    stream: &Stream,
-    player: &Player,
-    number: u64,
-    task: &PublicTask,
-    session: SessionId,
-) -> Result<Verdict, ClientError> {
-    let mut policy = player.begin(task, number).map_err(ClientError::Unsendable)?;
-    for seq in 1..=TURNS_MAX {
-        let Some(action) = policy.next_action() else { break };
-        let step = Step { seq: Some(seq), action, episode: None, observe: None, meta: None };
-        let stepped = stream.step(session, &step).await?;
-        if let Some(verdict) = stepped.verdict {
-            return Ok(verdict);
-        }
-        if stepped.terminated || stepped.truncated {
-            return stream.verify(session).await;
-        }
+impl Episodes {
+    /// Plays one episode to its verdict and closes the session.
+    async fn play(&self, number: u64, task: &PublicTask) -> Result<Verdict, ClientError> {
+        let request = CreateSession {
+            environment: self.name.clone(),
+            task: Some(TaskChoice { id: Some(task.id.clone()), ..TaskChoice::default() }),
+            seed: Some(number),
+            run: Some(self.run),
+            limits: Some(Limits { steps: Some(self.steps), ..Limits::default() }),
+            ..open_defaults()
+        };
+        let Created::One(opened) = self.stream.create(&request).await? else {
+            return Err(ClientError::Unexpected { status: 200, excerpt: "one session was asked for".to_owned() });
+        };
+        let verdict = self.act(number, task, opened.id).await;
+        // The verdict counts even when closing fails; the session then ends with the run.
+        let _ = self.stream.close(opened.id).await;
+        verdict
     }
-    match stream.finish(session, FinishReason::GaveUp).await?.verdict {
-        Some(verdict) => Ok(verdict),
-        None => stream.verify(session).await,
+
+    async fn act(&self, number: u64, task: &PublicTask, session: SessionId) -> Result<Verdict, ClientError> {
+        let mut policy = self.player.begin(task, number).map_err(ClientError::Unsendable)?;
+        let mut seq = 0;
+        while let Some(action) = policy.next_action() {
+            seq += 1;
+            let step = Step { seq: Some(seq), action, episode: None, observe: None, meta: None };
+            let stepped = self.stream.step(session, &step).await?;
+            if let Some(verdict) = stepped.verdict {
+                return Ok(verdict);
+            }
+            if stepped.terminated || stepped.truncated {
+                return self.stream.verify(session).await;
+            }
+        }
+        match self.stream.finish(session, FinishReason::GaveUp).await?.verdict {
+            Some(verdict) => Ok(verdict),
+            None => self.stream.verify(session).await,
+        }
     }
 }
 
