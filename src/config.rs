@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::SessionSettings;
 
+mod error;
+
+pub use error::{ConfigError, Origin};
+
 /// The file that is read from the working folder where no other is named.
 const FILE: &str = "palestra.toml";
 /// Fewest bytes of a root secret that is given rather than made.
@@ -240,27 +244,8 @@ pub struct ConfigArguments {
     bench_effects: Option<PathBuf>,
 }
 
-/// A configuration that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The named file is not there.
-    #[error("there is no settings file {}", .0.display())]
-    NoFile(PathBuf),
-    /// A value has the wrong type, or a key is unknown.
-    #[error("the settings cannot be read: {0}")]
-    Unreadable(#[from] Box<figment::Error>),
-    /// A value is out of its range.
-    #[error("setting {name}: {detail}")]
-    Invalid {
-        /// Which one, as in the file.
-        name: &'static str,
-        /// What is wrong and what would be right.
-        detail: String,
-    },
-}
-
 fn invalid(name: &'static str, detail: impl Into<String>) -> ConfigError {
-    ConfigError::Invalid { name, detail: detail.into() }
+    ConfigError::Invalid { name, origin: Origin::Unknown, detail: detail.into() }
 }
 
 impl Config {
@@ -278,8 +263,9 @@ impl Config {
         if let Some(file) = file {
             settings = settings.merge(Toml::file_exact(file));
         }
-        let config: Self = settings.merge(Serialized::defaults(arguments)).extract().map_err(Box::new)?;
-        config.check()?;
+        let settings = settings.merge(Serialized::defaults(arguments));
+        let config: Self = settings.extract()?;
+        config.check().map_err(|error| error.located_by(|name| origin(name, arguments, &settings)))?;
         Ok(config)
     }
 
@@ -349,6 +335,15 @@ impl Config {
     }
 }
 
+/// Where a setting comes from.
+fn origin(name: &'static str, arguments: &ConfigArguments, settings: &Figment) -> Origin {
+    if serde_json::to_value(arguments).is_ok_and(|flags| flags.get(name).is_some()) {
+        return Origin::Flag(name);
+    }
+    let file = settings.find_metadata(name).and_then(|metadata| metadata.source.as_ref()?.file_path());
+    file.map_or(Origin::Unknown, |file| Origin::File(file.to_owned()))
+}
+
 /// Whether a key can stand in an `Authorization` header.
 fn is_usable_key(key: &str) -> bool {
     key.len() >= ADMIN_KEY_BYTES_MIN && key.bytes().all(|byte| byte.is_ascii_graphic())
@@ -394,13 +389,13 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_named() {
         let error = load("lisen = \"127.0.0.1:1\"", &[]).unwrap_err().to_string();
-        assert!(error.contains("lisen"), "{error}");
+        assert!(error.contains("no setting lisen (set in ") && error.contains("settings.toml"), "{error}");
     }
 
     #[test]
     fn a_wrong_type_in_the_file_is_named() {
         let error = load("drain_ms = \"soon\"", &[]).unwrap_err().to_string();
-        assert!(error.contains("drain_ms"), "{error}");
+        assert!(error.starts_with("setting drain_ms (set in ") && error.contains("settings.toml"), "{error}");
     }
 
     #[test]
@@ -418,8 +413,25 @@ mod tests {
             ("cors_origins = [\"https://a.org/path\"]", "cors_origins"),
         ] {
             let error = load(file, &[]).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("setting {name}: ")), "{file}: {error}");
+            let place = if file.starts_with(name) { " (set in " } else { ": " };
+            assert!(error.starts_with(&format!("setting {name}{place}")), "{file}: {error}");
         }
+    }
+
+    #[test]
+    fn a_wrong_value_of_a_flag_is_refused_with_the_flag() {
+        let error = load("listen = \"127.0.0.1:1\"", &["--listen", "nowhere"]).unwrap_err().to_string();
+        assert!(error.starts_with("setting listen (set by --listen or PALESTRA_LISTEN): "), "{error}");
+        let error = load("", &["--idle-ms", "0"]).unwrap_err().to_string();
+        assert!(error.starts_with("setting idle_ms (set by --idle-ms or PALESTRA_IDLE_MS): "), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_named_and_secrets_are_never_repeated() {
+        let error = load("listen = ", &[]).unwrap_err().to_string();
+        assert!(error.contains("settings.toml") && !error.contains("default"), "{error}");
+        let error = load("secret = 8675309", &[]).unwrap_err().to_string();
+        assert!(error.starts_with("setting secret (set in ") && !error.contains("8675309"), "{error}");
     }
 
     #[test]

@@ -1,13 +1,18 @@
-//! The commands of the program, one file each.
+//! The commands of the program, one file each, and what they share.
 
 pub mod doctor;
 pub mod environments;
+mod episode;
 pub mod failure;
 pub mod keys;
 pub mod openapi;
+mod ownership;
 mod player;
+mod progress;
 pub mod publish;
 pub mod run;
 pub mod serve;
+mod signal;
+mod tally;
 pub mod target;
 mod terminal;

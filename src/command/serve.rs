@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::Args;
 use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
@@ -10,6 +10,7 @@ use palestra_protocol::key::{CreateKey, Scope};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::signal::asked_to_stop;
 use super::terminal::print_line;
 use crate::app::{self, App};
 use crate::auth::DEFAULT_TENANT;
@@ -35,9 +36,9 @@ pub struct ServeArguments {
 pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let config = Config::load(&arguments.config)?;
     telemetry::start_log(&config)?;
-    let listener = TcpListener::bind(&config.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}: choose another address with --listen", config.listen))?;
+    let listener = TcpListener::bind(&config.listen).await.map_err(|error| {
+        anyhow!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
+    })?;
     let address = listener.local_addr()?;
     let app = App::open(config).await?;
     greet(&app, address).await?;
@@ -52,21 +53,6 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     app::serve(app, listener).await?;
     tracing::info!("stopped");
     Ok(())
-}
-
-#[cfg(unix)]
-async fn asked_to_stop() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = terminate.recv() => Ok("SIGTERM"),
-        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| "SIGINT"),
-    }
-}
-
-#[cfg(not(unix))]
-async fn asked_to_stop() -> std::io::Result<&'static str> {
-    tokio::signal::ctrl_c().await.map(|()| "SIGINT")
 }
 
 /// Prints the first key and how to use it, on the first start alone, and then the line that scripts wait for.

@@ -110,7 +110,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::Exists(_) => Self::new(Code::Conflict, error.to_string()),
             StoreError::Broken(_) | StoreError::Migration(_) => internal(&error),
-            StoreError::Fenced | StoreError::TimedOut(_) | StoreError::Engine(_) => {
+            StoreError::Fenced | StoreError::TimedOut(_) | StoreError::Unreachable { .. } | StoreError::Engine(_) => {
                 tracing::error!(%error, "the store failed");
                 Self::new(Code::StoreUnavailable, "the store does not answer: try again")
             }

@@ -76,6 +76,17 @@ pub enum StoreError {
     /// The engine did not answer in time; what was asked may have happened all the same.
     #[error("the store did not answer within {0} ms")]
     TimedOut(u64),
+    /// No server answers at the address.
+    #[error(
+        "no PostgreSQL answers at {address} ({detail}): check that it runs and listens there, that nothing between blocks \
+         the way, and host and port in the database URL"
+    )]
+    Unreachable {
+        /// Host and port.
+        address: String,
+        /// What was seen.
+        detail: String,
+    },
     /// The stored data does not have the form that it was written in.
     #[error("stored data is broken: {0}")]
     Broken(String),

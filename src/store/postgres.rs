@@ -41,11 +41,24 @@ impl PostgresStore {
                 ("lock_timeout", LOCK_TIMEOUT_MS),
             ])
             .disable_statement_logging();
-        let writers = pool(options.clone(), WRITE_CONNECTIONS).await?;
+        let address = format!("{}:{}", options.get_host(), options.get_port());
+        let first = pool(options.clone(), WRITE_CONNECTIONS).await;
+        let writers = first.map_err(|error| unreachable_at(&address, error))?;
         migration::postgres().run(&writers).await?;
         let readers = pool(options, READ_CONNECTIONS).await?;
         Ok(Self::new(PostgresEngine { writers, readers }))
     }
+}
+
+/// The same error, with the address where it says that nobody answered.
+fn unreachable_at(address: &str, error: sqlx::Error) -> StoreError {
+    let detail = match &error {
+        // Refused connections are tried again until the time is over.
+        sqlx::Error::PoolTimedOut => format!("no connection within {} s", ACQUIRE_TIMEOUT.as_secs()),
+        sqlx::Error::Io(error) => error.to_string(),
+        _ => return error.into(),
+    };
+    StoreError::Unreachable { address: address.to_owned(), detail }
 }
 
 async fn pool(options: PgConnectOptions, connections: u32) -> Result<PgPool, sqlx::Error> {
@@ -181,6 +194,14 @@ mod tests {
         let (first, second) = (first.expect("one of them migrates"), second.expect("the other one waits"));
         tokio::join!(first.close(), second.close());
         database.remove().await;
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_without_its_password() {
+        let error = unreachable_at("db.example:5432", sqlx::Error::PoolTimedOut).to_string();
+        assert!(error.contains("db.example:5432") && error.contains("database URL"), "{error}");
+        let refused = sqlx::Error::Protocol("refused".to_owned());
+        assert!(matches!(unreachable_at("db.example:5432", refused), StoreError::Engine(_)));
     }
 
     #[tokio::test]
