@@ -1,5 +1,6 @@
 //! What the server tells of itself: the log, and every metric by name.
 
+use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
 use metrics::Unit;
@@ -55,7 +56,9 @@ pub fn start_log(config: &Config) -> Result<(), TelemetryError> {
     let registry = tracing_subscriber::registry().with(filter);
     let already_set_up = match config.log_format {
         LogFormat::Text => {
-            registry.with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr)).try_init().is_err()
+            // Colours belong on a terminal, not into a file.
+            let layer = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal());
+            registry.with(layer.with_writer(std::io::stderr)).try_init().is_err()
         }
         LogFormat::Json => {
             registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init().is_err()

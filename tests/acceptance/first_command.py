@@ -16,7 +16,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 def first_command():
     with open(os.path.join(FOLDER, "README.md")) as readme:
         text = readme.read()
-    found = re.search(r"```sh\n(cargo run[^\n]*serve[^\n]*)\n", text)
+    found = re.search(r"```sh[^\n]*\n(cargo run[^\n]*serve[^\n]*)\n", text)
     expect(found, "README.md shows no first command that begins with `cargo run` and serves")
     return shlex.split(found.group(1))
 
