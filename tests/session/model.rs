@@ -104,6 +104,8 @@ struct Modelled {
     over: bool,
     closed: bool,
     judged: bool,
+    /// What ending the episode from outside answered.
+    finished: Option<Seen>,
     snapshots: Vec<(SnapshotId, Vec<i64>)>,
     /// What each own step answered.
     answers: Vec<Seen>,
@@ -120,6 +122,7 @@ impl Modelled {
             over: false,
             closed: false,
             judged: false,
+            finished: None,
             snapshots: Vec::new(),
             answers: Vec::new(),
         }
@@ -132,6 +135,7 @@ impl Modelled {
         self.amounts = amounts;
         self.over = false;
         self.judged = false;
+        self.finished = None;
         self.answers.clear();
     }
 
@@ -334,14 +338,16 @@ impl Run {
         let request = Finish { reason: FinishReason::GaveUp, episode: Some(model.episode) };
         let answer = self.send(Command::Finish { session: model.id, request }).await;
         let seen = seen(&answer);
-        if model.closed {
-            prop_assert_eq!(&seen, &Seen::Refused("over"));
-        } else if !model.over {
+        // The same request again gets the same answer, also after the close.
+        if let Some(finished) = &model.finished {
+            prop_assert_eq!(&seen, finished);
+        } else if let Some(code) = refusal(&model) {
+            prop_assert_eq!(&seen, &Seen::Refused(code));
+        } else {
             prop_assert!(matches!(seen, Seen::Judged { .. }), "{:?}", seen);
-        }
-        if !model.closed {
             model.over = true;
-            model.judged |= matches!(seen, Seen::Judged { .. });
+            model.judged = true;
+            model.finished = Some(seen.clone());
         }
         Ok((seen, model))
     }
