@@ -265,7 +265,7 @@ impl Config {
         }
         let settings = settings.merge(Serialized::defaults(arguments));
         let config: Self = settings.extract()?;
-        config.check().map_err(|error| error.with_place(|name| origin(name, arguments, &settings)))?;
+        config.check().map_err(|error| error.located_by(|name| origin(name, arguments, &settings)))?;
         Ok(config)
     }
 

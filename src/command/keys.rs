@@ -63,7 +63,8 @@ pub async fn keys(arguments: &KeysArguments, output: &mut impl Write) -> Result<
     let target = arguments.target.open(Keep::DefaultFolder).await?;
     let text = act(&target, &arguments.action).await;
     target.close().await;
-    Ok(writeln!(output, "{}", text?)?)
+    // In one piece, so that a reader who wants the first line alone leaves none unwritten.
+    Ok(output.write_all(format!("{}\n", text?).as_bytes())?)
 }
 
 async fn act(target: &Target, action: &KeysAction) -> Result<String, Failure> {

@@ -55,7 +55,7 @@ impl fmt::Display for Origin {
 
 impl ConfigError {
     /// The same with the place that the setting comes from.
-    pub(super) fn with_place(self, find: impl FnOnce(&'static str) -> Origin) -> Self {
+    pub(super) fn located_by(self, find: impl FnOnce(&'static str) -> Origin) -> Self {
         match self {
             Self::Invalid { name, detail, .. } => Self::Invalid { name, origin: find(name), detail },
             other => other,

@@ -76,7 +76,10 @@ fn the_pasted_lines_of_the_first_start_end_in_a_scored_verdict() {
 fn a_flag_wins_over_the_environment_and_a_wrong_value_is_named() {
     let refused = |command: &mut Command| String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
     let from_environment = refused(palestra().arg("serve").env("PALESTRA_LISTEN", "nowhere"));
-    assert!(from_environment.contains("PALESTRA_LISTEN): \"nowhere\""), "{from_environment}");
+    assert!(
+        from_environment.contains("setting listen (set by --listen or PALESTRA_LISTEN): \"nowhere\""),
+        "{from_environment}"
+    );
     let from_flag = refused(palestra().args(["serve", "--listen", "elsewhere"]).env("PALESTRA_LISTEN", "nowhere"));
     assert!(from_flag.contains("setting listen (set by --listen or PALESTRA_LISTEN): \"elsewhere\""), "{from_flag}");
 }
