@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::EnvironmentKind;
 use super::bench::counter::Counter;
+use super::bench::document::Document;
 use super::bench::effect::Effect;
 use super::puzzle::PuzzleKind;
 use super::puzzle::countdown::Countdown;
@@ -23,6 +24,7 @@ pub struct BuiltinSettings {
 pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
     let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![
         Arc::new(Counter::new()),
+        Arc::new(Document::new()),
         Arc::new(PuzzleKind::new(Countdown)),
         Arc::new(PuzzleKind::new(Mastermind)),
         Arc::new(PuzzleKind::new(Sokoban)),
