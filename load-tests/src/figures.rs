@@ -29,8 +29,13 @@ impl Series {
     }
 
     /// Whether there are values, and all of them are positive numbers.
-    pub(crate) fn is_sane(&self) -> bool {
+    pub(crate) fn is_positive(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|value| value.is_finite() && *value > 0.0)
+    }
+
+    /// Whether there are values, and all of them are numbers.
+    pub(crate) fn is_finite(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|value| value.is_finite())
     }
 
     /// `median (least..most)`.
@@ -127,10 +132,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_positive_number_is_not_sane() {
-        assert!(series(&[1.0]).is_sane());
-        for broken in [&[][..], &[f64::NAN], &[1.0, 0.0], &[f64::INFINITY]] {
-            assert!(!series(broken).is_sane(), "{broken:?}");
+    fn what_is_no_number_is_neither_positive_nor_finite() {
+        assert!(series(&[1.0]).is_positive() && series(&[1.0]).is_finite());
+        assert!(!series(&[1.0, 0.0]).is_positive() && series(&[1.0, 0.0]).is_finite());
+        for broken in [&[][..], &[1.0, f64::NAN], &[f64::INFINITY]] {
+            assert!(!series(broken).is_positive() && !series(broken).is_finite(), "{broken:?}");
         }
     }
 

@@ -14,6 +14,8 @@ use crate::figures::{Holds, Series};
 use crate::targets::{ONCE, Once, OnceRow};
 use crate::terminal::tell;
 
+/// Bytes in a gigabyte.
+const GIGABYTE: f64 = 1e9;
 /// Bytes in a megabyte.
 const MEGABYTE: f64 = 1e6;
 /// Bytes in a kilobyte.
@@ -87,8 +89,9 @@ pub(crate) async fn run(
         tell("growth");
         values.extend(growth::measure(program, sizes).await?);
     }
-    let row = |what: Once| ONCE.iter().find(|row| row.what == what && wanted(row));
-    Ok(values.into_iter().filter_map(|(what, values)| Some(Measured { row: row(what)?, values })).collect())
+    let of = |what: Once| values.iter().find(|(measured, _)| *measured == what).map(|(_, values)| values.clone());
+    let rows = ONCE.iter().filter(|row| wanted(row));
+    Ok(rows.filter_map(|row| Some(Measured { row, values: of(row.what)? })).collect())
 }
 
 /// Asks for sessions of `bench/counter` that only wait.

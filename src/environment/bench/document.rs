@@ -131,7 +131,7 @@ fn document(bytes: usize) -> Value {
         }
         let record = record(number);
         written += record.to_string().len();
-        if number % RECORDS_PER_SECTION == 0 {
+        if number.is_multiple_of(RECORDS_PER_SECTION) {
             sections.push(json!({"title": format!("Section {}", sections.len()), "records": []}));
         }
         if let Some(Value::Array(records)) = sections.last_mut().and_then(|section| section.get_mut("records")) {
@@ -150,7 +150,7 @@ fn record(number: usize) -> Value {
         "count": 0,
         "title": format!("Order {number} of {goods} for {place}"),
         "note": format!("To be brought to {place} before noon; weigh the {goods} again on arrival and write the weight down."),
-        "done": number % 3 == 0,
+        "done": number.is_multiple_of(3),
         "tags": [goods, place],
     })
 }
