@@ -4,6 +4,9 @@ import socket
 
 import uvicorn
 
+# Seconds. Between its windows a caller says nothing, and nobody reads its socket.
+SILENCE_MAX_S = 3600
+
 
 class Announcing(uvicorn.Server):
     async def startup(self, sockets=None):
@@ -16,4 +19,5 @@ def serve(application):
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(2048)
-    Announcing(uvicorn.Config(application, log_level="warning", access_log=False)).run(sockets=[listener])
+    settings = {"timeout_keep_alive": SILENCE_MAX_S, "ws_ping_interval": None}
+    Announcing(uvicorn.Config(application, log_level="warning", access_log=False, **settings)).run(sockets=[listener])

@@ -2,15 +2,14 @@
 
 use std::net::SocketAddr;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use palestra_protocol::id::{RunId, SessionId};
-use palestra_protocol::stream::SUBPROTOCOL;
 use serde_json::Value;
 
 use crate::body;
 use crate::http::{Connection, head};
 use crate::load::Caller;
-use crate::socket::Socket;
+use crate::socket::{Place, Socket};
 
 /// Milliseconds that a run of sessions lives without a call that names it.
 const LEASE_MS: u64 = 600_000;
@@ -31,6 +30,10 @@ impl SameRequest {
 }
 
 impl Caller for SameRequest {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.connection.reopen().await
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
         self.connection.call(&self.head, self.body).await?.ok()?;
         Ok(1)
@@ -39,46 +42,61 @@ impl Caller for SameRequest {
 
 /// Sends the same frame over one socket, after a first one that prepares it.
 pub(crate) struct SameFrame {
-    socket: Socket,
+    place: Place,
+    first: Option<&'static str>,
     frame: &'static str,
     /// What has to be in every answer.
     expected: &'static str,
+    socket: Option<Socket>,
 }
 
 impl SameFrame {
-    pub(crate) async fn new(
-        mut socket: Socket,
+    pub(crate) const fn new(
+        place: Place,
         first: Option<&'static str>,
         frame: &'static str,
         expected: &'static str,
-    ) -> anyhow::Result<Self> {
-        if let Some(first) = first {
-            let answer = socket.call(first.to_owned()).await?;
-            ensure!(answer.contains(expected), "{first} was answered by {answer:.500}");
-        }
-        Ok(Self { socket, frame, expected })
+    ) -> Self {
+        Self { place, first, frame, expected, socket: None }
+    }
+
+    async fn ask(&mut self, frame: &str) -> anyhow::Result<()> {
+        let socket = self.socket.as_mut().context("no socket is open")?;
+        let answer = socket.call(frame.to_owned()).await?;
+        ensure!(answer.contains(self.expected), "{frame} was answered by {answer:.500}");
+        Ok(())
     }
 }
 
 impl Caller for SameFrame {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.socket = Some(self.place.open().await?);
+        match self.first {
+            Some(first) => self.ask(first).await,
+            None => Ok(()),
+        }
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
-        let answer = self.socket.call(self.frame.to_owned()).await?;
-        ensure!(answer.contains(self.expected), "{} was answered by {answer:.500}", self.frame);
+        self.ask(self.frame).await?;
         Ok(1)
     }
 }
 
 /// Opens a socket, resets and closes, again and again: how an OpenEnv episode begins.
 pub(crate) struct ConnectAndReset {
-    pub(crate) address: SocketAddr,
-    pub(crate) path: &'static str,
+    pub(crate) place: Place,
     pub(crate) frame: &'static str,
     pub(crate) expected: &'static str,
 }
 
 impl Caller for ConnectAndReset {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
-        let mut socket = Socket::open(self.address, self.path, None, None).await?;
+        let mut socket = self.place.open().await?;
         let answer = socket.call(self.frame.to_owned()).await?;
         ensure!(answer.contains(self.expected), "{} was answered by {answer:.500}", self.frame);
         socket.close().await?;
@@ -116,6 +134,10 @@ impl HttpSteps {
 }
 
 impl Caller for HttpSteps {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.connection.reopen().await
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
         self.next = (self.next + 1) % self.sessions.len();
         let session = &mut self.sessions[self.next];
@@ -141,6 +163,10 @@ impl HttpBatches {
 }
 
 impl Caller for HttpBatches {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.connection.reopen().await
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
         self.seq += 1;
         let items = format!(r#"{{"items":{}}}"#, body::step_items(&self.sessions, self.seq));
@@ -152,6 +178,7 @@ impl Caller for HttpBatches {
 
 /// Steps its sessions over the stream: one session in a frame, or all of them.
 pub(crate) struct StreamSteps {
+    place: Place,
     socket: Socket,
     sessions: Vec<SessionId>,
     seq: u64,
@@ -159,12 +186,17 @@ pub(crate) struct StreamSteps {
 
 impl StreamSteps {
     pub(crate) async fn new(address: SocketAddr, key: &str, sessions: &[SessionId]) -> anyhow::Result<Self> {
-        let socket = Socket::open(address, "/v1/stream", Some(SUBPROTOCOL), Some(key)).await?;
-        Ok(Self { socket, sessions: sessions.to_vec(), seq: 0 })
+        let place = Place::stream(address, key);
+        Ok(Self { socket: place.open().await?, place, sessions: sessions.to_vec(), seq: 0 })
     }
 }
 
 impl Caller for StreamSteps {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.socket = self.place.open().await?;
+        Ok(())
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
         self.seq += 1;
         let frame = match self.sessions.as_slice() {
@@ -203,6 +235,10 @@ impl CreateAndReset {
 }
 
 impl Caller for CreateAndReset {
+    async fn connect(&mut self) -> anyhow::Result<()> {
+        self.connection.reopen().await
+    }
+
     async fn call(&mut self) -> anyhow::Result<u64> {
         let body =
             format!(r#"{{"environment":"bench/counter","task":{{"split":"train","index":0}},"run":"{}"}}"#, self.run);

@@ -60,6 +60,7 @@ pub(crate) async fn run(
     let window = Duration::from_millis(effort.window_ms);
     for case in &mut running {
         // Caches fill and connections settle before anything counts.
+        case.load.connect().await?;
         case.load.run(window / 4).await?;
         case.load.settle().await?;
     }
@@ -84,6 +85,7 @@ fn needed(row: &Row, wanted: &impl Fn(&Row) -> bool) -> bool {
 impl Running {
     async fn measure(&mut self, hosts: &Hosts, window: Duration) -> anyhow::Result<()> {
         let host = self.compared.row.host;
+        self.load.connect().await?;
         let Some(before) = hosts.clock(host)? else { return Ok(()) };
         let done = self.load.run(window).await?;
         let Some(after) = hosts.clock(host)? else { return Ok(()) };

@@ -32,6 +32,8 @@ use crate::body;
 const SESSIONS: usize = 32;
 /// Steps in a frame of the batch form.
 const STEPS_PER_FRAME: usize = 256;
+/// Sessions that are created at once: the store has a time limit, and valgrind none.
+const SESSIONS_PER_CREATION: usize = 16;
 /// Bytes of state of the session that is forked.
 const STATE_BYTES: usize = 1_000_000;
 /// Bytes of the pipe of a stream, in each direction.
@@ -159,15 +161,18 @@ impl Driver {
         let secret = key["secret"].as_str().context("a key without its secret")?;
         driver.bearer = HeaderValue::from_str(&format!("Bearer {secret}"))?;
         let count = usize::try_from(way.operations_per_round())?;
-        let mut request = body::create("bench/counter", way.record(), count);
+        let mut request = body::create("bench/counter", way.record(), SESSIONS_PER_CREATION);
         if way == Way::Fork {
             request = body::create("bench/document", way.record(), 1);
             request["config"] = json!({"bytes": STATE_BYTES});
         }
-        let opened = driver.call("/v1/sessions", request.to_string()).await?;
-        let opened = opened["data"].as_array().context("no list of sessions")?;
-        driver.sessions =
-            opened.iter().map(|one| Ok(serde_json::from_value(one["id"].clone())?)).collect::<anyhow::Result<_>>()?;
+        let wanted = if way == Way::Fork { 1 } else { count };
+        while driver.sessions.len() < wanted {
+            let opened = driver.call("/v1/sessions", request.to_string()).await?;
+            for one in opened["data"].as_array().context("no list of sessions")? {
+                driver.sessions.push(serde_json::from_value(one["id"].clone())?);
+            }
+        }
         driver.line = match way {
             Way::HttpNone | Way::HttpGroup => driver.http(body::step),
             Way::HttpToolNone => driver.http(body::tool_step),

@@ -14,7 +14,7 @@ use crate::load::Load;
 use crate::peers::Peer;
 use crate::postgres::{Postgres, Times};
 use crate::process::Server;
-use crate::socket::Socket;
+use crate::socket::Place;
 use crate::subject::Palestra;
 use crate::targets::{Case, Host};
 
@@ -26,6 +26,7 @@ const BATCH_CALLERS: usize = 4;
 const STEPS_PER_BATCH: usize = 256;
 /// Where OpenEnv's frames are answered.
 const MOUNT: &str = "/openenv/bench/counter";
+const MOUNT_SOCKET: &str = "/openenv/bench/counter/ws";
 
 /// What the bare server parses and answers: a step.
 const ECHO: &str = r#"{"seq":1,"action":{"text":"1"}}"#;
@@ -147,12 +148,12 @@ impl Hosts {
         };
         let load: Box<dyn Load> = match case {
             Case::BareHttp => Box::new(same_requests(address, "/echo", ECHO).await?),
-            Case::BareSocket => Box::new(same_frames(address, "/ws", None, ECHO, "action").await?),
+            Case::BareSocket => Box::new(same_frames(address, "/ws", None, ECHO, "action")),
             Case::FastApiHttp => Box::new(same_requests(address, "/step", FASTAPI_STEP).await?),
-            Case::FastApiSocket => Box::new(same_frames(address, "/ws", None, FASTAPI_STEP, "count").await?),
+            Case::FastApiSocket => Box::new(same_frames(address, "/ws", None, FASTAPI_STEP, "count")),
             Case::OpenEnvHttp => Box::new(same_requests(address, "/step", OPENENV_HTTP_STEP).await?),
             Case::OpenEnvSocket => {
-                Box::new(same_frames(address, "/ws", Some(OPENENV_RESET), OPENENV_STEP, OPENENV_ANSWER).await?)
+                Box::new(same_frames(address, "/ws", Some(OPENENV_RESET), OPENENV_STEP, OPENENV_ANSWER))
             }
             Case::OpenEnvReset => Box::new(connects(address)),
             Case::HttpNone => Box::new(palestra_http(palestra, "none", body::step).await?),
@@ -187,23 +188,19 @@ async fn same_requests(address: SocketAddr, path: &str, body: &'static str) -> a
     Ok(callers)
 }
 
-async fn same_frames(
+fn same_frames(
     address: SocketAddr,
-    path: &str,
+    path: &'static str,
     first: Option<&'static str>,
     frame: &'static str,
     expected: &'static str,
-) -> anyhow::Result<Vec<SameFrame>> {
-    let mut callers = Vec::new();
-    for _ in 0..CALLERS {
-        let socket = Socket::open(address, path, None, None).await?;
-        callers.push(SameFrame::new(socket, first, frame, expected).await?);
-    }
-    Ok(callers)
+) -> Vec<SameFrame> {
+    (0..CALLERS).map(|_| SameFrame::new(Place::bare(address, path), first, frame, expected)).collect()
 }
 
 fn connects(address: SocketAddr) -> Vec<ConnectAndReset> {
-    let connect = || ConnectAndReset { address, path: "/ws", frame: OPENENV_RESET, expected: OPENENV_ANSWER };
+    let connect =
+        || ConnectAndReset { place: Place::bare(address, "/ws"), frame: OPENENV_RESET, expected: OPENENV_ANSWER };
     (0..CALLERS).map(|_| connect()).collect()
 }
 
@@ -251,12 +248,9 @@ async fn mount(palestra: &Palestra) -> anyhow::Result<Option<Vec<SameFrame>>> {
     if palestra.call("GET", &format!("{MOUNT}/health"), "").await.is_err() {
         return Ok(None);
     }
-    let mut callers = Vec::new();
-    for _ in 0..CALLERS {
-        let socket = Socket::open(palestra.address(), &format!("{MOUNT}/ws"), None, Some(palestra.key())).await?;
-        callers.push(SameFrame::new(socket, Some(OPENENV_RESET), MOUNT_STEP, OPENENV_ANSWER).await?);
-    }
-    Ok(Some(callers))
+    let place = Place { bearer: Some(palestra.key().to_owned()), ..Place::bare(palestra.address(), MOUNT_SOCKET) };
+    let caller = || SameFrame::new(place.clone(), Some(OPENENV_RESET), MOUNT_STEP, OPENENV_ANSWER);
+    Ok(Some((0..CALLERS).map(|_| caller()).collect()))
 }
 
 impl Clock {

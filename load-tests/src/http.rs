@@ -13,6 +13,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// One connection.
 pub(crate) struct Connection {
+    address: SocketAddr,
     stream: TcpStream,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -47,9 +48,17 @@ impl Connection {
     /// # Errors
     /// When nobody listens.
     pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, request: Vec::new(), answer: Vec::new() })
+        let stream = connect(address).await?;
+        Ok(Self { address, stream, request: Vec::new(), answer: Vec::new() })
+    }
+
+    /// Connects anew.
+    ///
+    /// # Errors
+    /// When nobody listens any more.
+    pub(crate) async fn reopen(&mut self) -> anyhow::Result<()> {
+        self.stream = connect(self.address).await?;
+        Ok(())
     }
 
     /// Sends a request whose head was prepared by [`head`], and reads the answer.
@@ -74,6 +83,13 @@ impl Connection {
             }
         }
     }
+}
+
+/// A connection that sends what it has at once.
+pub(crate) async fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// The head of a request up to its length, with a credential where there is one.

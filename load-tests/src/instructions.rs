@@ -109,7 +109,7 @@ fn instructions_per_operation(way: Way, folder: &Path) -> anyhow::Result<u64> {
     let profile = folder.join(format!("{}.callgrind", name(way)));
     let done = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet"])
-        .args([format!("--zero-before={COUNTED}"), format!("--dump-after={COUNTED}")])
+        .args([format!("--dump-before={COUNTED}"), format!("--dump-after={COUNTED}")])
         .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(env::current_exe()?)
         .args(["drive", &name(way), &rounds.to_string()])
@@ -118,8 +118,8 @@ fn instructions_per_operation(way: Way, folder: &Path) -> anyhow::Result<u64> {
     if !done.status.success() {
         bail!("a drive under valgrind failed: {}", String::from_utf8_lossy(&done.stderr));
     }
-    // The dump at the end of the function is the first one; the file without a number holds the rest of the process.
-    let dump = folder.join(format!("{}.callgrind.1", name(way)));
+    // The first dump holds what came before the function, the second what happened in it, on all threads.
+    let dump = folder.join(format!("{}.callgrind.2", name(way)));
     let text = fs::read_to_string(&dump).with_context(|| format!("valgrind found no function {COUNTED}"))?;
     let total = total(&text).context("the profile holds no total")?;
     ensure!(total > 0, "nothing was counted in {COUNTED}");

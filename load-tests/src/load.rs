@@ -7,6 +7,12 @@ use futures::future::{LocalBoxFuture, try_join_all};
 
 /// One caller.
 pub(crate) trait Caller {
+    /// Connects anew, since servers end connections that say nothing for long; not measured.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    async fn connect(&mut self) -> anyhow::Result<()>;
+
     /// Sends one request and waits for its answer; answers how many operations that was.
     ///
     /// # Errors
@@ -24,6 +30,9 @@ pub(crate) trait Caller {
 
 /// Something that can be measured again and again.
 pub(crate) trait Load {
+    /// Connects every caller anew; not measured.
+    fn connect(&mut self) -> LocalBoxFuture<'_, anyhow::Result<()>>;
+
     /// Calls for a while; answers how many operations were done, and how long that took until the last answer.
     fn run(&mut self, window: Duration) -> LocalBoxFuture<'_, anyhow::Result<Done>>;
 
@@ -39,6 +48,16 @@ pub(crate) struct Done {
 }
 
 impl<C: Caller> Load for Vec<C> {
+    fn connect(&mut self) -> LocalBoxFuture<'_, anyhow::Result<()>> {
+        async move {
+            for caller in self {
+                caller.connect().await?;
+            }
+            Ok(())
+        }
+        .boxed_local()
+    }
+
     fn run(&mut self, window: Duration) -> LocalBoxFuture<'_, anyhow::Result<Done>> {
         async move {
             let began = Instant::now();
@@ -73,6 +92,10 @@ mod tests {
     struct Counting(u64);
 
     impl Caller for Counting {
+        async fn connect(&mut self) -> anyhow::Result<()> {
+            Ok(())
+        }
+
         async fn call(&mut self) -> anyhow::Result<u64> {
             self.0 += 1;
             anyhow::ensure!(self.0 < 4, "enough");

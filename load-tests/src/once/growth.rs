@@ -68,6 +68,7 @@ pub(super) async fn measure(program: &Path, sizes: Sizes) -> anyhow::Result<Valu
 
 impl Place {
     async fn measure(&mut self, window: Duration, counts: bool) -> anyhow::Result<()> {
+        self.callers.connect().await?;
         let before = self.palestra.server().cpu()?;
         let done = self.callers.run(window).await?;
         let used = self.palestra.server().cpu()?.saturating_sub(before);
@@ -85,6 +86,7 @@ async fn fill(palestra: &Palestra, steps: usize) -> anyhow::Result<()> {
     }
     let sessions = palestra.open(&counters("group"), STEPS_PER_FRAME).await?;
     let mut caller = StreamSteps::new(palestra.address(), palestra.key(), &sessions).await?;
+    caller.connect().await?;
     let mut stored = 0;
     while stored < steps as u64 {
         stored += caller.call().await?;

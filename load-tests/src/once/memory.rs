@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use palestra_protocol::id::SessionId;
-use palestra_protocol::stream::SUBPROTOCOL;
 
 use super::{GIGABYTE, KILOBYTE, MEGABYTE, Series, Sizes, Values, counters, documents};
-use crate::socket::Socket;
+use crate::socket::Place;
 use crate::subject::{Palestra, SESSIONS_PER_REQUEST};
 use crate::targets::Once;
 
@@ -60,8 +59,7 @@ async fn sockets(program: &Path, count: usize) -> anyhow::Result<f64> {
         if number == FIRST_SOCKETS {
             before = palestra.server().resident_bytes()?;
         }
-        let socket = Socket::open(palestra.address(), "/v1/stream", Some(SUBPROTOCOL), Some(palestra.key())).await?;
-        open.push(socket);
+        open.push(Place::stream(palestra.address(), palestra.key()).open().await?);
     }
     Ok(each(palestra.server().resident_bytes()?, before, count))
 }
