@@ -146,10 +146,8 @@ impl<'a> Batch<'a> {
             Record::Intent { episode, seq, action, at } => {
                 self.intents.push(step::encode_intent(*episode, *seq, action, *at)?);
             }
-            Record::Step(row) => {
-                self.steps.push(step::encode(row)?);
-                self.settled.push(vec![id(row.episode), number(row.seq)?]);
-            }
+            Record::Step(row) => self.steps.push(step::encode(row)?),
+            Record::IntentSettled { episode, seq } => self.settled.push(vec![id(episode), number(*seq)?]),
             Record::EpisodeEnd { episode, seq, terminated, truncated, reason, at } => {
                 let row = vec![
                     id(episode),

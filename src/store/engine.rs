@@ -1,5 +1,8 @@
 //! What an engine must offer. Everything else about the store is written once, on top of this.
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 use sqlx::SqlStr;
 
 use super::cell::{Cell, Column, Kind};
@@ -90,6 +93,7 @@ impl Table {
             columns: self.columns,
             after: format!(" WHERE true {conflict}"),
             what,
+            texts: RwLock::default(),
         }
     }
 }
@@ -105,12 +109,18 @@ pub(super) struct Bulk {
     pub(super) after: String,
     /// What exists already when a row's identity is taken.
     pub(super) what: &'static str,
+    /// The whole statement, by engine and by how many rows it takes: writing it costs more than running it.
+    texts: RwLock<Vec<(Form, Arc<str>)>>,
 }
+
+/// In which form a [`Bulk`] is wanted: the engine's name, and how many rows the statement takes.
+pub(super) type Form = (&'static str, usize);
 
 impl Bulk {
     /// A change of rows that exist.
     pub(super) fn change(before: &str, columns: &'static [Column], after: &str) -> Self {
-        Self { before: before.to_owned(), columns, after: after.to_owned(), what: "row" }
+        let texts = RwLock::default();
+        Self { before: before.to_owned(), columns, after: after.to_owned(), what: "row", texts }
     }
 
     /// The names of the passed columns, separated by commas.
@@ -118,9 +128,14 @@ impl Bulk {
         names(self.columns)
     }
 
-    /// The statement, given the rows as the engine writes them.
-    pub(super) fn sql(&self, rows: &str) -> String {
-        format!("{}{rows}{}", self.before, self.after)
+    /// The statement in a form, where `rows` writes the rows as the engine reads them. It is written once.
+    pub(super) fn sql(&self, form: Form, rows: impl FnOnce(&Self) -> String) -> Arc<str> {
+        let known = self.texts.read().iter().find(|(known, _)| *known == form).map(|(_, text)| Arc::clone(text));
+        known.unwrap_or_else(|| {
+            let text: Arc<str> = format!("{}{}{}", self.before, rows(self), self.after).into();
+            self.texts.write().push((form, Arc::clone(&text)));
+            text
+        })
     }
 }
 
@@ -205,7 +220,7 @@ pub(super) fn exists(what: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
 }
 
 /// Implements [`Fields`] and [`Transaction`] for one engine's types, which sqlx keeps apart although they behave alike. The
-/// transaction type has the fields `connection` and `settled`, and methods `bulk_rows` and `take_lock` of its own.
+/// transaction type has the fields `connection` and `settled`, and methods `script`, `bulk_rows` and `take_lock` of its own.
 macro_rules! implement_transaction {
     ($transaction:ident, $database:ty, $row:ty) => {
         impl $crate::store::field::Fields for $row {
@@ -255,10 +270,9 @@ macro_rules! implement_transaction {
         }
 
         impl $transaction {
-            async fn begin(pool: &sqlx::Pool<$database>, begin: &'static str) -> Result<Self, StoreError> {
-                let mut transaction = Self { connection: pool.acquire().await?, settled: false };
-                sqlx::raw_sql(begin).execute(&mut *transaction.connection).await?;
-                Ok(transaction)
+            /// A connection that is closed unless what is begun on it ends.
+            async fn on(pool: &sqlx::Pool<$database>) -> Result<Self, StoreError> {
+                Ok(Self { connection: pool.acquire().await?, settled: false })
             }
         }
 
@@ -291,13 +305,13 @@ macro_rules! implement_transaction {
             }
 
             async fn commit(mut self) -> Result<(), StoreError> {
-                sqlx::raw_sql("COMMIT").execute(&mut *self.connection).await?;
+                self.script("COMMIT").await?;
                 self.settled = true;
                 Ok(())
             }
 
             async fn rollback(mut self) {
-                self.settled = sqlx::raw_sql("ROLLBACK").execute(&mut *self.connection).await.is_ok();
+                self.settled = self.script("ROLLBACK").await.is_ok();
             }
         }
     };

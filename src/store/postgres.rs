@@ -1,6 +1,7 @@
 //! PostgreSQL, the engine for production.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgRow};
@@ -87,7 +88,9 @@ impl Engine for PostgresEngine {
             // The log is written in order, so this makes all earlier commits durable too.
             Durability::Disk => "BEGIN; SET LOCAL synchronous_commit = on",
         };
-        PostgresTransaction::begin(&self.writers, begin).await
+        let mut transaction = PostgresTransaction::on(&self.writers).await?;
+        transaction.script(begin).await?;
+        Ok(transaction)
     }
 
     async fn close(&self) {
@@ -99,10 +102,14 @@ impl Engine for PostgresEngine {
 implement_transaction!(PostgresTransaction, Postgres, PgRow);
 
 impl PostgresTransaction {
+    async fn script(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(sql).execute(&mut *self.connection).await.map(drop)
+    }
+
     async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        let sql = bulk.sql(&arrays(bulk));
+        let sql = bulk.sql((PostgresEngine::NAME, BULK_ROWS), arrays);
         for rows in rows.chunks(BULK_ROWS) {
-            let query = sqlx::query(AssertSqlSafe(sql.clone()));
+            let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
             let query = (0..bulk.columns.len())
                 .fold(query, |query, place| bind_column(query, bulk.columns[place].1, place, rows));
             query.execute(&mut *self.connection).await?;

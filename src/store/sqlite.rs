@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -44,22 +45,34 @@ impl SqliteStore {
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
+            // As [`Waits::INITIAL`] says.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(STATEMENTS_CACHED)
             .pragma("cache_size", format!("-{CACHE_KIB}"))
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
             .pragma("journal_size_limit", LOG_BYTES_KEPT.to_string());
-        let writer = pool(options.clone(), 1).await?;
+        let waits = Waits(Arc::new(AtomicBool::new(true)));
+        let opened = waits.clone();
+        let writers = SqlitePoolOptions::new().after_connect(move |_, _| {
+            opened.swap(Waits::INITIAL);
+            Box::pin(std::future::ready(Ok(())))
+        });
+        let writer = pool(writers, options.clone(), 1).await?;
         migration::sqlite().run(&writer).await?;
-        let readers = pool(options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
-        Ok(Self::new(SqliteEngine { writer, readers }))
+        let readers =
+            pool(SqlitePoolOptions::new(), options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
+        Ok(Self::new(SqliteEngine { writer, readers, waits }))
     }
 }
 
-async fn pool(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, sqlx::Error> {
+async fn pool(
+    pool: SqlitePoolOptions,
+    options: SqliteConnectOptions,
+    connections: u32,
+) -> Result<SqlitePool, sqlx::Error> {
     use sqlx::ConnectOptions as _;
-    SqlitePoolOptions::new()
+    pool
         .max_connections(connections)
         .min_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -71,10 +84,26 @@ async fn pool(options: SqliteConnectOptions, connections: u32) -> Result<SqliteP
         .await
 }
 
+/// What the commits of the one connection that writes wait for as it is set now. Only who holds the connection changes it, and
+/// where setting it fails the connection is closed.
+#[derive(Clone)]
+struct Waits(Arc<AtomicBool>);
+
+impl Waits {
+    /// As connections are opened.
+    const INITIAL: Durability = Durability::Disk;
+
+    fn swap(&self, durability: Durability) -> Durability {
+        let for_disk = self.0.swap(durability == Durability::Disk, Ordering::Relaxed);
+        if for_disk { Durability::Disk } else { Durability::Process }
+    }
+}
+
 /// Connections to one file.
 pub struct SqliteEngine {
     writer: SqlitePool,
     readers: SqlitePool,
+    waits: Waits,
 }
 
 impl Engine for SqliteEngine {
@@ -89,12 +118,18 @@ impl Engine for SqliteEngine {
     }
 
     async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
-        let begin = match durability {
-            Durability::Process => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-            // The whole log is synchronised, so this makes all earlier commits durable too.
-            Durability::Disk => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
-        };
-        SqliteTransaction::begin(&self.writer, begin).await
+        let mut transaction = SqliteTransaction::on(&self.writer).await?;
+        if self.waits.swap(durability) != durability {
+            let level = match durability {
+                Durability::Process => "PRAGMA synchronous = NORMAL",
+                // The whole log is synchronised, so this makes all earlier commits durable too.
+                Durability::Disk => "PRAGMA synchronous = FULL",
+            };
+            // Takes effect when it is prepared, so it is never one that was prepared before.
+            sqlx::raw_sql(level).execute(&mut *transaction.connection).await?;
+        }
+        transaction.script("BEGIN IMMEDIATE").await?;
+        Ok(transaction)
     }
 
     async fn close(&self) {
@@ -106,12 +141,17 @@ impl Engine for SqliteEngine {
 implement_transaction!(SqliteTransaction, Sqlite, SqliteRow);
 
 impl SqliteTransaction {
+    /// Prepared once per connection.
+    async fn script(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::query(sql).execute(&mut *self.connection).await.map(drop)
+    }
+
     async fn bulk_rows(&mut self, bulk: &Bulk, mut rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
         for size in BULK_ROWS {
             if rows.len() < size {
                 continue;
             }
-            let sql: Arc<str> = bulk.sql(&values(bulk, size)).into();
+            let sql = bulk.sql((SqliteEngine::NAME, size), |bulk| values(bulk, size));
             while rows.len() >= size {
                 let (now, later) = rows.split_at(size);
                 let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
@@ -130,18 +170,13 @@ impl SqliteTransaction {
     }
 }
 
-/// `size` rows of values as a table `r`.
+/// `size` rows of values as a table `r`. The parameters have no names: each value is bound by a search through all names
+/// there are, which made binding the better half of a commit's time.
 fn values(bulk: &Bulk, size: usize) -> String {
-    let width = bulk.columns.len();
     let names: Vec<String> =
         bulk.columns.iter().enumerate().map(|(place, (name, _))| format!("column{} AS {name}", place + 1)).collect();
-    let rows: Vec<String> = (0..size)
-        .map(|row| {
-            let values: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
-            format!("({})", values.join(","))
-        })
-        .collect();
-    format!("(SELECT {} FROM (VALUES {})) AS r", names.join(", "), rows.join(","))
+    let row = format!("({})", vec!["?"; bulk.columns.len()].join(","));
+    format!("(SELECT {} FROM (VALUES {})) AS r", names.join(", "), vec![row; size].join(","))
 }
 
 #[cfg(test)]
