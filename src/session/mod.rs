@@ -17,6 +17,7 @@ mod read;
 mod reaper;
 mod rebuild;
 mod recorder;
+mod said;
 mod step;
 mod turn;
 
@@ -40,6 +41,7 @@ pub use command::{Answer, Command, Tenant};
 pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
+pub use said::Said;
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;
