@@ -152,6 +152,14 @@ impl Sessions {
         }
         match command {
             Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
+            // Apart, so that a step's future, of which there are many at once, has no room for what the others need.
+            command => Box::pin(self.run_rare(tenant, command)).await,
+        }
+    }
+
+    async fn run_rare(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
+        match command {
+            Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,
             Command::Reset { session, request, key } => self.reset(tenant, session, request, key).await,
             Command::Finish { session, request } => self.finish(tenant, session, request).await,
@@ -207,7 +215,7 @@ impl Sessions {
                     let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
                     // On a task of its own: a replay that takes longer than any caller waits has to end all the same.
                     let work = async move { sessions.fill(&tenant, &cell, turn).await };
-                    if let Some(turn) = self.to_end(work).await? {
+                    if let Some(turn) = Box::pin(self.to_end(work)).await? {
                         return Ok(turn);
                     }
                 }

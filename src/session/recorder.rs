@@ -236,9 +236,20 @@ impl Writer {
                 () = self.cancel.cancelled(), if !self.entries.is_closed() => self.entries.close(),
                 () = until(deadline) => self.flush().await,
             }
+            self.take_more(&mut batch).await;
             self.write(&mut batch).await;
         }
         self.flush().await;
+    }
+
+    /// Takes in what others are about to submit, for whom the next commit would be a long wait.
+    async fn take_more(&mut self, batch: &mut Vec<Entry>) {
+        tokio::task::yield_now().await;
+        while batch.len() < GROUPS_PER_COMMIT_MAX
+            && let Ok(entry) = self.entries.try_recv()
+        {
+            batch.push(entry);
+        }
     }
 
     async fn flush(&mut self) {

@@ -53,7 +53,7 @@ impl Sessions {
             Ok(turn) => turn,
             // What was answered stays answered, also after the close.
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                let stored = self.answer_after_close(tenant, id, &step).await?;
+                let stored = Box::pin(self.answer_after_close(tenant, id, &step)).await?;
                 return stored.ok_or(over);
             }
             Err(error) => return Err(error),
@@ -61,7 +61,8 @@ impl Sessions {
         let queue_ms = queued.elapsed().as_secs_f64() * 1e3;
         let live = turn.live()?;
         let observe_session = live.row.observe.clone();
-        let past = match self.repeated(live, &step).await? {
+        let repeated = if is_next(live, &step) { None } else { Box::pin(self.repeated(live, &step)).await? };
+        let past = match repeated {
             Some(past) => past,
             None => {
                 let action = Arc::new(step.action);
@@ -69,7 +70,7 @@ impl Sessions {
                 let request = Request { action, meta, wants_hash, queue_ms };
                 if live.needs_task() {
                     let sessions = self.clone();
-                    self.to_end(async move { sessions.act(turn, request).await }).await?
+                    Box::pin(self.to_end(async move { sessions.act(turn, request).await })).await?
                 } else {
                     self.act(turn, request).await?
                 }
@@ -191,7 +192,9 @@ impl Sessions {
     async fn act(&self, mut turn: LiveTurn, request: Request) -> Result<Past, SessionError> {
         let live = turn.live()?;
         // Before the room for the result: whoever held one place in the recorder while waiting for another could wait for ever.
-        self.announce(live, &request).await?;
+        if announced(live) {
+            Box::pin(self.announce(live, &request)).await?;
+        }
         let room = self.0.recorder.reserve().await?;
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
@@ -233,7 +236,7 @@ impl Sessions {
                 let closing = live.entry.kind.verifier().needs_trajectory();
                 let closing =
                     closing.then(|| judged_turn(action.as_deref(), &answer, live.entry.spec().step_rewards));
-                let reached = self.judge_now(live, forced, closing).await;
+                let reached = Box::pin(self.judge_now(live, forced, closing)).await;
                 records.extend(reached.records);
                 if !live.entry.spec().step_rewards && answer.reward.is_none() {
                     answer.reward = reached.verdict.score;
@@ -258,9 +261,6 @@ impl Sessions {
 
     /// Commits the intent to act, where a step cannot be replayed.
     async fn announce(&self, live: &Live, request: &Request) -> Result<(), SessionError> {
-        if !announced(live) {
-            return Ok(());
-        }
         let action = to_json(request.action.as_ref())?;
         let (episode, seq, at) = (live.episode.id, live.seq + 1, self.0.clock.now());
         let room = self.0.recorder.reserve().await?;
@@ -381,6 +381,13 @@ impl Acted {
         };
         Self { turned, stop: Some(stop), reached: false, failure, env_us: 0 }
     }
+}
+
+/// Whether a step is the one that comes next, as most are.
+fn is_next(live: &Live, step: &Step) -> bool {
+    live.running()
+        && step.seq.is_none_or(|seq| seq == live.seq + 1)
+        && step.episode.is_none_or(|episode| episode == live.episode.id)
 }
 
 /// Whether the intent to act is recorded before a step, because the step cannot be replayed.

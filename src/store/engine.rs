@@ -7,6 +7,7 @@ use sqlx::SqlStr;
 
 use super::cell::{Cell, Column, Kind};
 use super::field::Fields;
+use super::row::NodeRow;
 use super::{Durability, StoreError};
 
 /// A statement with its values.
@@ -87,11 +88,13 @@ impl Table {
     /// Inserts rows; `conflict` says what happens to those that exist, and `what` names them where that is an error.
     pub(super) fn insert(&self, conflict: &str, what: &'static str) -> Bulk {
         let names = self.names();
-        // `WHERE true` keeps SQLite from reading ON CONFLICT as the condition of a join.
+        let (key, _) = self.columns[0];
+        // The first column is part of every table's key, so a row without it is one that an engine has left empty. The condition
+        // also keeps SQLite from reading ON CONFLICT as that of a join.
         Bulk {
             before: format!("INSERT INTO {} ({names}) SELECT {names} FROM ", self.name),
             columns: self.columns,
-            after: format!(" WHERE true {conflict}"),
+            after: format!(" WHERE r.{key} IS NOT NULL {conflict}"),
             what,
             texts: RwLock::default(),
         }
@@ -170,8 +173,6 @@ impl Cell<'_> {
 pub(super) trait Engine: Send + Sync + 'static {
     /// For people.
     const NAME: &'static str;
-    /// Ends a SELECT so that the rows cannot change until the transaction ends.
-    const HOLD: &'static str;
     /// Its rows.
     type Row: Fields;
     /// Its write transactions.
@@ -182,6 +183,13 @@ pub(super) trait Engine: Send + Sync + 'static {
 
     /// Begins a write transaction.
     fn begin(&self, durability: Durability) -> impl Future<Output = Result<Self::Transaction, StoreError>> + Send;
+
+    /// Begins a write transaction, and says whether the node is held by its incarnation, until the transaction ends.
+    fn begin_as(
+        &self,
+        node: &NodeRow,
+        durability: Durability,
+    ) -> impl Future<Output = Result<(Self::Transaction, bool), StoreError>> + Send;
 
     /// Closes every connection.
     fn close(&self) -> impl Future<Output = ()> + Send;

@@ -11,7 +11,8 @@ use super::cell::{Cell, Kind};
 use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
 use super::field::broken;
 use super::relational::Relational;
-use super::{Durability, StoreError, migration};
+use super::row::NodeRow;
+use super::{Durability, StoreError, migration, node};
 
 /// A store in a PostgreSQL database.
 pub type PostgresStore = Relational<PostgresEngine>;
@@ -74,7 +75,6 @@ pub struct PostgresEngine {
 
 impl Engine for PostgresEngine {
     const NAME: &'static str = "postgres";
-    const HOLD: &'static str = "FOR SHARE";
     type Row = PgRow;
     type Transaction = PostgresTransaction;
 
@@ -91,6 +91,18 @@ impl Engine for PostgresEngine {
         let mut transaction = PostgresTransaction::on(&self.writers).await?;
         transaction.script(begin).await?;
         Ok(transaction)
+    }
+
+    async fn begin_as(
+        &self,
+        node: &NodeRow,
+        durability: Durability,
+    ) -> Result<(PostgresTransaction, bool), StoreError> {
+        // Shared, so that the row cannot change until the transaction ends.
+        let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2 FOR SHARE";
+        let mut transaction = self.begin(durability).await?;
+        let rows = transaction.fetch(node::held(held, node)).await?;
+        Ok((transaction, !rows.is_empty()))
     }
 
     async fn close(&self) {

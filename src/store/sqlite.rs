@@ -13,7 +13,8 @@ use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
 use super::field::broken;
 use super::relational::Relational;
-use super::{Durability, StoreError, migration};
+use super::row::NodeRow;
+use super::{Durability, StoreError, migration, node};
 
 /// A store in one file.
 pub type SqliteStore = Relational<SqliteEngine>;
@@ -32,8 +33,8 @@ const CACHE_KIB: u32 = 32 * 1024;
 const CHECKPOINT_PAGES: u32 = 4_000;
 /// What is kept of the log's file after a burst, in bytes.
 const LOG_BYTES_KEPT: u64 = 64 * 1024 * 1024;
-/// How many rows one bulk statement takes. Few sizes, so that the prepared statements are used again.
-const BULK_ROWS: [usize; 5] = [256, 64, 16, 4, 1];
+/// How many rows one bulk statement takes at most. It takes a power of two, so that few prepared statements serve all.
+const BULK_ROWS_MAX: usize = 256;
 
 impl SqliteStore {
     /// Opens the file, makes it where there is none, and brings it to the newest form.
@@ -108,8 +109,6 @@ pub struct SqliteEngine {
 
 impl Engine for SqliteEngine {
     const NAME: &'static str = "sqlite";
-    // There is one writer at a time, so nothing can change beside it.
-    const HOLD: &'static str = "";
     type Row = SqliteRow;
     type Transaction = SqliteTransaction;
 
@@ -118,6 +117,33 @@ impl Engine for SqliteEngine {
     }
 
     async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
+        let mut transaction = self.ready(durability).await?;
+        transaction.script("BEGIN IMMEDIATE").await?;
+        Ok(transaction)
+    }
+
+    async fn begin_as(
+        &self,
+        node: &NodeRow,
+        durability: Durability,
+    ) -> Result<(SqliteTransaction, bool), StoreError> {
+        // There is one writer at a time, so nothing can change beside it. Both in one go: each is a way to another thread
+        // and back, which costs more than what is done there.
+        let held = "BEGIN IMMEDIATE; SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2";
+        let mut transaction = self.ready(durability).await?;
+        let rows = transaction.fetch(node::held(held, node)).await?;
+        Ok((transaction, !rows.is_empty()))
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+impl SqliteEngine {
+    /// The connection that writes, with its commits waiting for what is asked.
+    async fn ready(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
         let mut transaction = SqliteTransaction::on(&self.writer).await?;
         if self.waits.swap(durability) != durability {
             let level = match durability {
@@ -128,13 +154,7 @@ impl Engine for SqliteEngine {
             // Takes effect when it is prepared, so it is never one that was prepared before.
             sqlx::raw_sql(level).execute(&mut *transaction.connection).await?;
         }
-        transaction.script("BEGIN IMMEDIATE").await?;
         Ok(transaction)
-    }
-
-    async fn close(&self) {
-        self.readers.close().await;
-        self.writer.close().await;
     }
 }
 
@@ -146,19 +166,14 @@ impl SqliteTransaction {
         sqlx::query(sql).execute(&mut *self.connection).await.map(drop)
     }
 
-    async fn bulk_rows(&mut self, bulk: &Bulk, mut rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        for size in BULK_ROWS {
-            if rows.len() < size {
-                continue;
-            }
+    async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
+        for rows in rows.chunks(BULK_ROWS_MAX) {
+            // Rows without values stay empty, and empty rows change nothing.
+            let size = rows.len().next_power_of_two();
             let sql = bulk.sql((SqliteEngine::NAME, size), |bulk| values(bulk, size));
-            while rows.len() >= size {
-                let (now, later) = rows.split_at(size);
-                let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
-                let query = now.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()));
-                query.execute(&mut *self.connection).await?;
-                rows = later;
-            }
+            let query = sqlx::query(AssertSqlSafe(sql));
+            let query = rows.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()));
+            query.execute(&mut *self.connection).await?;
         }
         Ok(())
     }
