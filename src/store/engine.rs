@@ -131,11 +131,11 @@ impl Bulk {
         names(self.columns)
     }
 
-    /// The statement in a form, where `rows` writes the rows as the engine reads them. It is written once.
-    pub(super) fn sql(&self, form: Form, rows: impl FnOnce(&Self) -> String) -> Arc<str> {
+    /// The statement in a form, which `write` writes once.
+    pub(super) fn sql(&self, form: Form, write: impl FnOnce(&Self) -> String) -> Arc<str> {
         let known = self.texts.read().iter().find(|(known, _)| *known == form).map(|(_, text)| Arc::clone(text));
         known.unwrap_or_else(|| {
-            let text: Arc<str> = format!("{}{}{}", self.before, rows(self), self.after).into();
+            let text: Arc<str> = write(self).into();
             self.texts.write().push((form, Arc::clone(&text)));
             text
         })
@@ -190,6 +190,16 @@ pub(super) trait Engine: Send + Sync + 'static {
         node: &NodeRow,
         durability: Durability,
     ) -> impl Future<Output = Result<(Self::Transaction, bool), StoreError>> + Send;
+
+    /// Inserts new rows as a transaction of its own, and says whether the node is held by its incarnation: where it is not,
+    /// nothing is inserted. None where the engine has no shorter way for these rows than a transaction.
+    fn insert_as(
+        &self,
+        node: &NodeRow,
+        bulk: &Bulk,
+        rows: &[BulkRow<'_>],
+        durability: Durability,
+    ) -> impl Future<Output = Result<Option<bool>, StoreError>> + Send;
 
     /// Closes every connection.
     fn close(&self) -> impl Future<Output = ()> + Send;

@@ -105,6 +105,17 @@ impl Engine for PostgresEngine {
         Ok((transaction, !rows.is_empty()))
     }
 
+    async fn insert_as(
+        &self,
+        _: &NodeRow,
+        _: &Bulk,
+        _: &[BulkRow<'_>],
+        _: Durability,
+    ) -> Result<Option<bool>, StoreError> {
+        // What a commit waits for is set within a transaction alone.
+        Ok(None)
+    }
+
     async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
@@ -119,7 +130,9 @@ impl PostgresTransaction {
     }
 
     async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        let sql = bulk.sql((PostgresEngine::NAME, BULK_ROWS), arrays);
+        let sql = bulk.sql((PostgresEngine::NAME, BULK_ROWS), |bulk| {
+            format!("{}{}{}", bulk.before, arrays(bulk), bulk.after)
+        });
         for rows in rows.chunks(BULK_ROWS) {
             let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
             let query = (0..bulk.columns.len())

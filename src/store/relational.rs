@@ -124,6 +124,12 @@ impl<E: Engine> Store for Relational<E> {
 
     async fn commit(&self, node: &NodeRow, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
         let batch = Batch::sort(groups)?;
+        if let Some((bulk, rows)) = batch.only_steps()
+            && let Some(held) = self.engine.insert_as(node, bulk, rows, durability).await?
+        {
+            self.unflushed.fetch_or(durability == Durability::Process, Ordering::AcqRel);
+            return if held { Ok(()) } else { Err(StoreError::Fenced) };
+        }
         let (mut transaction, held) = self.engine.begin_as(node, durability).await?;
         let done = if held { batch.write(&mut transaction).await } else { Err(StoreError::Fenced) };
         self.settle(transaction, durability, done).await

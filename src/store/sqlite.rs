@@ -10,7 +10,9 @@ use sqlx::sqlite::{
 };
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
-use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
+use super::engine::{
+    Bulk, BulkRow, Engine, Statement, Transaction, check_width, exists, implement_transaction,
+};
 use super::field::broken;
 use super::relational::Relational;
 use super::row::NodeRow;
@@ -50,6 +52,7 @@ impl SqliteStore {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(STATEMENTS_CACHED)
+            .pragma("temp_store", "MEMORY")
             .pragma("cache_size", format!("-{CACHE_KIB}"))
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
             .pragma("journal_size_limit", LOG_BYTES_KEPT.to_string());
@@ -135,6 +138,24 @@ impl Engine for SqliteEngine {
         Ok((transaction, !rows.is_empty()))
     }
 
+    async fn insert_as(
+        &self,
+        node: &NodeRow,
+        bulk: &Bulk,
+        rows: &[BulkRow<'_>],
+        durability: Durability,
+    ) -> Result<Option<bool>, StoreError> {
+        if rows.len() > BULK_ROWS_MAX {
+            return Ok(None);
+        }
+        check_width(bulk, rows)?;
+        // One statement is a transaction by itself, and so takes but one way to the thread of the connection and back.
+        let mut transaction = self.ready(durability).await?;
+        let inserted = transaction.insert_as(node, bulk, rows).await;
+        transaction.settled = inserted.is_ok();
+        inserted.map(|inserted| Some(inserted > 0)).map_err(exists(bulk.what))
+    }
+
     async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
@@ -170,12 +191,18 @@ impl SqliteTransaction {
         for rows in rows.chunks(BULK_ROWS_MAX) {
             // Rows without values stay empty, and empty rows change nothing.
             let size = rows.len().next_power_of_two();
-            let sql = bulk.sql((SqliteEngine::NAME, size), |bulk| values(bulk, size));
-            let query = sqlx::query(AssertSqlSafe(sql));
-            let query = rows.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()));
-            query.execute(&mut *self.connection).await?;
+            let sql = bulk.sql((SqliteEngine::NAME, size), |bulk| text(bulk, size));
+            bind_rows(sqlx::query(AssertSqlSafe(sql)), rows).execute(&mut *self.connection).await?;
         }
         Ok(())
+    }
+
+    /// Inserts rows if the node is held; answers how many.
+    async fn insert_as(&mut self, node: &NodeRow, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<u64, sqlx::Error> {
+        let size = rows.len().next_power_of_two();
+        let sql = bulk.sql((HELD, size), |bulk| format!("{}{HELD}{}{}", bulk.before, values(bulk, size), bulk.after));
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(node.id.clone()).bind(node.incarnation.clone());
+        Ok(bind_rows(query, rows).execute(&mut *self.connection).await?.rows_affected())
     }
 
     // Being the one writer is the only lock there is.
@@ -183,6 +210,20 @@ impl SqliteTransaction {
     async fn take_lock(&mut self, _name: &str) -> Result<(), StoreError> {
         Ok(())
     }
+}
+
+/// Comes before the rows of a statement that does nothing unless a node is held by its incarnation.
+const HELD: &str = "(SELECT 1 FROM nodes WHERE id = ? AND incarnation = ?) AS held CROSS JOIN ";
+
+fn bind_rows(query: BoundQuery, rows: &[BulkRow<'_>]) -> BoundQuery {
+    rows.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()))
+}
+
+/// A statement over `size` rows.
+fn text(bulk: &Bulk, size: usize) -> String {
+    // Where a statement fails the whole transaction is undone, so what it changed need not be kept to undo it alone.
+    let before = bulk.before.replacen("INSERT INTO", "INSERT OR FAIL INTO", 1);
+    format!("{before}{}{}", values(bulk, size), bulk.after)
 }
 
 /// `size` rows of values as a table `r`. The parameters have no names: each value is bound by a search through all names
