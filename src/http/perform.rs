@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use futures::future::{BoxFuture, join_all, poll_immediate};
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
+use palestra_protocol::list::List;
 use palestra_protocol::step::Stepped;
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,9 +31,9 @@ pub(super) enum ToolForm {
 }
 
 impl ToolForm {
-    pub(super) fn convert(self, tools: &mut [Value]) {
+    pub(super) fn convert(self, tools: &mut Arc<List<Value>>) {
         if self == Self::Mcp {
-            for tool in tools {
+            for tool in &mut Arc::make_mut(tools).data {
                 *tool = to_mcp(tool);
             }
         }
@@ -103,8 +104,8 @@ impl<T: Unpin> Future for Started<'_, T> {
 fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Result<Answer, Failure> {
     for opened in answer.opened_mut() {
         opened.token = app.auth().session_token(principal, opened.id, opened.expires_at);
-        tools.convert(&mut opened.tools.data);
-        tools.convert(&mut opened.task.tools.data);
+        tools.convert(&mut opened.tools);
+        tools.convert(&mut opened.task.tools);
     }
     if principal.is_acting_side()
         && let Answer::Stepped(stepped) = &mut answer

@@ -7,7 +7,6 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Limits, Recovery};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::list::List;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{Opened, RecordMode};
 use palestra_protocol::step::StopReason;
@@ -253,7 +252,7 @@ impl Live {
             durable_seq: if self.recorded() { self.seq } else { 0 },
             observation: super::observe::cut(observation, &self.row.observe, None),
             messages,
-            tools: List::from(self.task.public.tools.data.clone()),
+            tools: Arc::clone(&self.task.public.tools),
             limits: if self.seq == 0 { self.row.limits } else { self.limits_left(now) },
             run: self.row.run,
             group: self.row.group,

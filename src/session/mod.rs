@@ -151,7 +151,7 @@ impl Sessions {
             return Err(SessionError::Draining);
         }
         match command {
-            Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
+            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             // Apart, so that a step's future, of which there are many at once, has no room for what the others need.
             command => Box::pin(self.run_rare(tenant, command)).await,
         }
@@ -159,7 +159,7 @@ impl Sessions {
 
     async fn run_rare(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
         match command {
-            Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
+            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,
             Command::Reset { session, request, key } => self.reset(tenant, session, request, key).await,
             Command::Finish { session, request } => self.finish(tenant, session, request).await,

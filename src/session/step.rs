@@ -40,7 +40,7 @@ struct Acted {
 }
 
 impl Sessions {
-    pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Step) -> Result<Said, SessionError> {
+    pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Box<Step>) -> Result<Said, SessionError> {
         let meta = step.meta.as_ref().map(ToString::to_string);
         if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
             return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
