@@ -30,7 +30,8 @@ pub(super) fn record(method: &'static str, route: &str, status: u16, elapsed: Du
     let counted = SERIES.read().get(route).is_some_and(count);
     if !counted {
         let code = status.to_string();
-        let requests = metrics::counter!(HTTP_REQUESTS, "method" => method, "route" => route.to_owned(), "status" => code);
+        let requests =
+            metrics::counter!(HTTP_REQUESTS, "method" => method, "route" => route.to_owned(), "status" => code);
         let seconds = metrics::histogram!(HTTP_SECONDS, "method" => method, "route" => route.to_owned());
         let mut all = SERIES.write();
         let series = all.entry(route.to_owned()).or_default();

@@ -121,17 +121,14 @@ pub fn router(app: App) -> Router {
 
     let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
-    let guard = |bounds, patience_ms| {
-        middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), edge::guard)
-    };
+    let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), edge::guard);
     let in_time = Duration::from_millis(config.request_timeout_ms);
     let acts = acts.route_layer(guard(bounds, Some(config.request_timeout_ms)));
     let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.request_timeout_ms)));
     // Their answers may take long, their bodies may not.
     let patient = patient.route_layer(guard(bounds, None));
-    let uploads = uploads
-        .layer(CompressionLayer::new())
-        .route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
+    let uploads =
+        uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
     let public = public
         .route_layer(middleware::from_fn_with_state(in_time, edge::in_time))
         .merge(docs::pages(docs::finish(api)));

@@ -140,8 +140,7 @@ pub(super) fn visible(principal: &Principal, mut event: Event) -> Option<Event> 
 #[derive(Clone, Copy)]
 struct Operation(usize);
 
-const OPERATIONS: [&str; 9] =
-    ["create", "reset", "step", "finish", "verify", "fork", "snapshot", "restore", "close"];
+const OPERATIONS: [&str; 9] = ["create", "reset", "step", "finish", "verify", "fork", "snapshot", "restore", "close"];
 
 /// Commands that succeeded: looking a counter up by its labels costs as much as a small step.
 static SUCCEEDED: LazyLock<[Counter; OPERATIONS.len()]> =

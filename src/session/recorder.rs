@@ -322,11 +322,11 @@ impl Writer {
             Durability::Disk => None,
             Durability::Process => self.unsynced_since.or_else(|| Some(Instant::now())),
         };
+        // Asked once: it looks into every shard.
+        let heard = !self.listeners.is_empty();
         for (ledger, group) in entries.iter().flat_map(|entry| &entry.ledgers) {
             ledger.commit(*group);
-            if !self.listeners.is_empty()
-                && let Some(listener) = self.listeners.get(&ledger.session)
-            {
+            if heard && let Some(listener) = self.listeners.get(&ledger.session) {
                 listener.send_modify(|count| *count += 1);
             }
         }

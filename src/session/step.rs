@@ -234,8 +234,7 @@ impl Sessions {
             let forced = failure.map(|detail| (Status::InfraError, detail));
             if forced.is_some() || live.row.verify == VerifyMode::OnEnd {
                 let closing = live.entry.kind.verifier().needs_trajectory();
-                let closing =
-                    closing.then(|| judged_turn(action.as_deref(), &answer, live.entry.spec().step_rewards));
+                let closing = closing.then(|| judged_turn(action.as_deref(), &answer, live.entry.spec().step_rewards));
                 let reached = Box::pin(self.judge_now(live, forced, closing)).await;
                 records.extend(reached.records);
                 if !live.entry.spec().step_rewards && answer.reward.is_none() {

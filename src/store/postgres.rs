@@ -130,9 +130,8 @@ impl PostgresTransaction {
     }
 
     async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        let sql = bulk.sql((PostgresEngine::NAME, BULK_ROWS), |bulk| {
-            format!("{}{}{}", bulk.before, arrays(bulk), bulk.after)
-        });
+        let sql = bulk
+            .sql((PostgresEngine::NAME, BULK_ROWS), |bulk| format!("{}{}{}", bulk.before, arrays(bulk), bulk.after));
         for rows in rows.chunks(BULK_ROWS) {
             let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
             let query = (0..bulk.columns.len())

@@ -10,9 +10,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
-use super::engine::{
-    Bulk, BulkRow, Engine, Statement, Transaction, check_width, exists, implement_transaction,
-};
+use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, check_width, exists, implement_transaction};
 use super::field::broken;
 use super::relational::Relational;
 use super::row::NodeRow;
@@ -64,8 +62,7 @@ impl SqliteStore {
         });
         let writer = pool(writers, options.clone(), 1).await?;
         migration::sqlite().run(&writer).await?;
-        let readers =
-            pool(SqlitePoolOptions::new(), options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
+        let readers = pool(SqlitePoolOptions::new(), options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
         Ok(Self::new(SqliteEngine { writer, readers, waits }))
     }
 }
@@ -76,8 +73,7 @@ async fn pool(
     connections: u32,
 ) -> Result<SqlitePool, sqlx::Error> {
     use sqlx::ConnectOptions as _;
-    pool
-        .max_connections(connections)
+    pool.max_connections(connections)
         .min_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         // Local connections do not go stale, so neither age nor a test before each use makes sense.
@@ -125,11 +121,7 @@ impl Engine for SqliteEngine {
         Ok(transaction)
     }
 
-    async fn begin_as(
-        &self,
-        node: &NodeRow,
-        durability: Durability,
-    ) -> Result<(SqliteTransaction, bool), StoreError> {
+    async fn begin_as(&self, node: &NodeRow, durability: Durability) -> Result<(SqliteTransaction, bool), StoreError> {
         // There is one writer at a time, so nothing can change beside it. Both in one go: each is a way to another thread
         // and back, which costs more than what is done there.
         let held = "BEGIN IMMEDIATE; SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2";
