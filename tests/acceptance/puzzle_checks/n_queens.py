@@ -22,26 +22,34 @@ def check(puzzle: dict, answer: str) -> float:
     return float(given <= queens and not closed & queens and all(len(line) == size for line in lines))
 
 
-def placements(rows, rng, row=0, columns=0, falling=0, rising=0):
-    """All placements from a row on, as lists of columns from 0, in random order."""
-    size = len(rows)
-    if row == size:
+def placements(left, rng):
+    """All placements in random order, as pairs of row and column; `left` are the columns that each row can have, as bits."""
+    if not left:
         yield []
         return
-    letters = rows[row]
-    squares = [column for column in range(size) if letters[column] == ("Q" if "Q" in letters else ".")]
-    rng.shuffle(squares)
-    for column in squares:
-        bit = 1 << column
-        if not bit & (columns | falling | rising):
-            after = placements(rows, rng, row + 1, columns | bit, (falling | bit) << 1, (rising | bit) >> 1)
-            for rest in after:
-                yield [column, *rest]
+    row = min(left, key=lambda row: left[row].bit_count())
+    columns = [column for column in range(left[row].bit_length()) if left[row] >> column & 1]
+    rng.shuffle(columns)
+    for column in columns:
+        after = {}
+        for other, bits in left.items():
+            apart = abs(other - row)
+            attacked = 1 << column | 1 << (column + apart) | (1 << column) >> apart
+            after[other] = bits & ~attacked
+        del after[row]
+        if all(after.values()):
+            for rest in placements(after, rng):
+                yield [(row, column), *rest]
 
 
 def solve(puzzle: dict, rng: random.Random) -> list[str]:
-    found = islice(placements(puzzle["rows"], rng), 3)
-    return [" ".join(str(column + 1) for column in columns) for columns in found]
+    rows = puzzle["rows"]
+    left = {}
+    for row, letters in enumerate(rows):
+        allowed = "Q" if "Q" in letters else "."
+        left[row] = sum(1 << column for column, letter in enumerate(letters) if letter == allowed)
+    found = islice(placements(left, rng), 3)
+    return [" ".join(str(column + 1) for _, column in sorted(queens)) for queens in found]
 
 
 def wrong(puzzle: dict, right: str, rng: random.Random) -> list[str]:

@@ -12,8 +12,9 @@ AGREES_WITH = "reasoning-gym sokoban"
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 # The letters of reasoning-gym: + wall, X goal, @ box, $ box on a goal, * player, % player on a goal.
 LETTERS = str.maketrans("#.$*@+", "+X@$*%")
-# The first search weighs what is left twice, and finds an answer sooner; the second finds one with the fewest pushes.
-WEIGHTS = (2, 1)
+# How searches count what is behind a position, and weigh what is before it: the first finds an answer soonest, the second
+# one with the fewest pushes, and the last one with few moves.
+SEARCHES = (("pushes", 2), ("pushes", 1), ("moves", 1))
 
 
 def check(puzzle: dict, answer: str) -> float:
@@ -69,7 +70,7 @@ def pushes_needed(floor, goals):
     return found
 
 
-def search(rows, weight):
+def search(rows, counted, weight):
     """Words of a solution."""
     floor, goals, boxes, player = read(rows)
     needed = pushes_needed(floor, goals)
@@ -81,24 +82,27 @@ def search(rows, weight):
         if boxes == goals:
             return words
         reached = walks(floor, boxes, player)
-        if (boxes, min(reached)) in seen:
+        # Where the player can walk to is the same position, unless walks are counted.
+        position = (boxes, player if counted == "moves" else min(reached))
+        if position in seen:
             continue
-        seen.add((boxes, min(reached)))
+        seen.add(position)
         for box in boxes:
             for word, (down, right) in STEPS.items():
                 stand, after = (box[0] - down, box[1] - right), (box[0] + down, box[1] + right)
                 if stand in reached and after in needed and after not in boxes:
                     pushed = boxes - {box} | {after}
+                    step = [*words, *reached[stand], word]
+                    behind = len(step) if counted == "moves" else pushes + 1
                     left = sum(needed[cell] for cell in pushed)
                     count += 1
-                    step = [*words, *reached[stand], word]
-                    heapq.heappush(waiting, (pushes + 1 + weight * left, count, pushes + 1, pushed, box, step))
+                    heapq.heappush(waiting, (behind + weight * left, count, pushes + 1, pushed, box, step))
     return []
 
 
 def solve(puzzle: dict, rng: random.Random) -> list[str]:
-    for weight in WEIGHTS:
-        words = search(puzzle["rows"], weight)
+    for counted, weight in SEARCHES:
+        words = search(puzzle["rows"], counted, weight)
         if 0 < len(words) <= puzzle["moves_max"]:
             return ["\n".join(words)]
     return []

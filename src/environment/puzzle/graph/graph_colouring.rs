@@ -66,6 +66,11 @@ impl Question for GraphColouring {
         Some(Instance { nodes, colours, edges, painted })
     }
 
+    fn content(&self, Instance { colours, edges, .. }: &Instance) -> Value {
+        // One text: this is asked for in every attempt, and is dear as a tree of numbers.
+        Value::String(format!("{colours} {edges:?}"))
+    }
+
     fn metadata(&self, instance: &Instance) -> Value {
         json!({"nodes": instance.nodes, "colours": instance.colours, "edges": instance.edges})
     }

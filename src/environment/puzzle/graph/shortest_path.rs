@@ -73,6 +73,11 @@ impl Question for ShortestPath {
         Some(Instance { nodes, edges, from, to })
     }
 
+    fn content(&self, Instance { edges, from, to, .. }: &Instance) -> Value {
+        // One text: this is asked for in every attempt, and is dear as a tree of numbers.
+        Value::String(format!("{from} {to} {edges:?}"))
+    }
+
     fn metadata(&self, instance: &Instance) -> Value {
         json!(instance)
     }

@@ -253,8 +253,8 @@ fn fewest_presses(rows: &[String]) -> Option<(Vec<Square>, u32)> {
     let sum = 1_u128 << lights.len();
     let mut equations: Vec<u128> = Vec::new();
     for light in &lights {
-        let terms = |other: &Square| other == light || light.beside(size).any(|beside| beside == *other);
-        let presses = (0..lights.len()).filter(|index| terms(&lights[*index])).fold(0, |bits, index| bits | 1 << index);
+        let switching = light.beside(size).chain([*light]).filter_map(|square| lights.binary_search(&square).ok());
+        let presses = switching.fold(0, |bits, index| bits | 1 << index);
         equations.push(if light.on(rows) == Some('O') { presses | sum } else { presses });
     }
     let mut additions = 0;

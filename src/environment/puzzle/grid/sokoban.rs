@@ -49,7 +49,7 @@ impl Puzzle for Sokoban {
     fn facts(&self) -> Facts {
         Facts {
             name: "sokoban",
-            version: 1,
+            version: 2,
             category: Category::Grid,
             tags: &["planning"],
             multi_turn: true,
@@ -58,7 +58,7 @@ impl Puzzle for Sokoban {
             scale: "Larger rooms, more boxes, more pushes.",
             effort: "Searches over pushes, the most promising first (A*); positions gone on from, of 500 at most.",
             floor: 0.05,
-            heavy: false,
+            heavy: true,
         }
     }
 
@@ -78,9 +78,9 @@ impl Puzzle for Sokoban {
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let side = scale(difficulty, 5, 8);
+        let side = scale(difficulty, 6, 9);
         let boxes = scale(difficulty, 1, 3);
-        let pulls = scale(difficulty, 6, 24);
+        let pulls = scale(difficulty, 5, 24);
         let made = level::make(rng, side, boxes, pulls)?;
         let steps = u32::try_from(made.solution.len()).ok()?;
         let solution = made.solution.iter().map(|direction| direction.letter()).collect();
