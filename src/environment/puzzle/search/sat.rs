@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use rand::RngExt;
-use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,13 +55,15 @@ impl Question for Sat {
         // Clauses for 100 variables: formulas of 426 and more mostly have no solution.
         let clauses = count * scale(difficulty, 320, 426) / 100;
         let planted: Vec<bool> = (0..count).map(|_| rng.random()).collect();
-        let mut variables: Vec<i8> = (1..=i8::try_from(count).ok()?).collect();
+        let last = i8::try_from(count).ok()?;
         let mut made = BTreeSet::new();
         let mut order = Vec::new();
         while order.len() < usize::try_from(clauses).ok()? {
-            variables.shuffle(rng);
-            let mut chosen = [variables[0], variables[1], variables[2]];
+            let mut chosen = [(); 3].map(|()| rng.random_range(1..=last));
             chosen.sort_unstable();
+            if chosen[0] == chosen[1] || chosen[1] == chosen[2] {
+                continue;
+            }
             let clause = chosen.map(|variable| if rng.random() { variable } else { -variable });
             // Neither the planted values nor their opposites may fail, or else the majority of the signs of a variable would
             // give its value away.

@@ -19,6 +19,9 @@ use crate::environment::puzzle::scale;
 /// Words beside the ladder that may not be used, so that ladders known by heart do not help.
 const AVOIDED: usize = 3;
 
+/// How many words there must be to choose those from; ladders in thinly settled parts would come again and again.
+const BESIDE_MIN: usize = 15;
+
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordLadder;
@@ -57,7 +60,7 @@ impl Question for WordLadder {
             description: "Change a word of four or five letters into another through English words, one letter at a time.",
             rule: "Neighbouring words differ in one letter, all are in the list of words, none is forbidden, and they are not too many; any such ladder is right.",
             scale: "Words farther apart, of five letters, and fewer words to spare.",
-            effort: "Searches breadth first over all words; words seen.",
+            effort: "Searches breadth first over the common words; words seen.",
             floor: 0.03,
             heavy: false,
         }
@@ -67,7 +70,7 @@ impl Question for WordLadder {
         let (letters, distance) = if difficulty < 0.5 {
             (4, scale(difficulty * 2.0, 3, 5))
         } else {
-            (5, scale(difficulty * 2.0 - 1.0, 8, 14))
+            (5, scale(difficulty * 2.0 - 1.0, 7, 13))
         };
         let distance = usize::try_from(distance).ok()?;
         let start = *LEXICON.common_of(letters).choose(rng)?;
@@ -81,6 +84,9 @@ impl Question for WordLadder {
         }
         let beside: BTreeSet<usize> = ladder.iter().flat_map(|word| LEXICON.common_neighbours(*word)).collect();
         let mut beside: Vec<usize> = beside.into_iter().filter(|word| !ladder.contains(word)).collect();
+        if beside.len() < BESIDE_MIN {
+            return None;
+        }
         beside.shuffle(rng);
         beside.truncate(AVOIDED);
         let words =
@@ -230,7 +236,7 @@ mod tests {
             let reached = LEXICON.distances(start, usize::MAX);
             let end = reached.iter().find(|end| end.word == goal).expect("it can be reached");
             assert_eq!(end.distance + 1, made.ladder.len());
-            assert!(made.avoid.len() <= AVOIDED && made.ladder.iter().all(|word| !made.avoid.contains(word)));
+            assert!(made.avoid.len() == AVOIDED && made.ladder.iter().all(|word| !made.avoid.contains(word)));
         }
     }
 }

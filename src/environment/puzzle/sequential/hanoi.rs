@@ -43,7 +43,7 @@ impl Question for Hanoi {
             category: Category::Sequential,
             tags: &["planning"],
             multi_turn: false,
-            description: "Move seven or ten disks on three or four pegs from one arrangement to another, never a larger disk onto a smaller one.",
+            description: "Move eight disks on four pegs or ten on three from one arrangement to another, never a larger disk onto a smaller one.",
             rule: "Every move is legal, there are not too many, and the last one leaves the arrangement that was asked for; any such moves are right.",
             scale: "Shortest solutions from 5 to 100 moves, three pegs, and fewer moves to spare.",
             effort: "Searches breadth first for a shortest solution; distances from the beginning gone through.",
@@ -54,7 +54,7 @@ impl Question for Hanoi {
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
         let distance = scale(difficulty.powi(2), 5, 100);
-        let (pegs, disks) = if distance <= FOUR_PEGS_MOVES_MAX { (4, 7) } else { (3, 10) };
+        let (pegs, disks) = if distance <= FOUR_PEGS_MOVES_MAX { (4, 8) } else { (3, 10) };
         let towers = Towers { pegs, disks };
         let start = rng.random_range(0..towers.arrangements());
         let found = towers.distances(start, distance, None);

@@ -1,7 +1,6 @@
 //! `puzzle/sliding_tiles`: slide numbered tiles on a board with one gap into a given order. Many turns.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+mod board;
 
 use palestra_protocol::action::Action;
 use palestra_protocol::observation::Observation;
@@ -11,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::board::Board;
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::numbers;
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -22,16 +22,9 @@ use crate::verifier::final_answer::extract;
 /// Moves that one turn may hold.
 const MOVES_PER_TURN_MAX: usize = 100;
 
-/// Boards that the reference solver looks at before it gives up.
-const BOARDS_MAX: u32 = 4_000;
-
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlidingTiles;
-
-/// A board row by row; 0 is the gap.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Board(Vec<Vec<u8>>);
 
 /// A problem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -201,68 +194,7 @@ impl Puzzle for SlidingTiles {
     }
 
     fn effort(&self, instance: &Instance) -> f64 {
-        // A* with twice the sum of the tiles' distances. The number tells boards apart that are equally promising.
-        let promise = |board: &Board, moves: u32| moves + 2 * board.distance(&instance.goal);
-        let mut seen = BTreeSet::from([instance.start.clone()]);
-        let mut waiting = BinaryHeap::from([Reverse((promise(&instance.start, 0), 0_u32, instance.start.clone()))]);
-        let mut looked_at = 0;
-        while let Some(Reverse((_, moves, board))) = waiting.pop() {
-            looked_at += 1;
-            if board == instance.goal || looked_at >= BOARDS_MAX {
-                break;
-            }
-            for tile in board.movable() {
-                let mut next = board.clone();
-                next.slide(tile);
-                if seen.insert(next.clone()) {
-                    waiting.push(Reverse((promise(&next, moves + 1), moves + 1, next)));
-                }
-            }
-        }
-        f64::from(looked_at)
-    }
-}
-
-impl Board {
-    /// Row and column of a tile or, by 0, of the gap.
-    fn find(&self, tile: u8) -> Option<(usize, usize)> {
-        let in_row = |(row, tiles): (usize, &Vec<u8>)| Some((row, tiles.iter().position(|other| *other == tile)?));
-        self.0.iter().enumerate().find_map(in_row)
-    }
-
-    /// Tiles next to the gap.
-    fn movable(&self) -> Vec<u8> {
-        let Some((row, column)) = self.find(0) else { return Vec::new() };
-        let steps =
-            [(row.wrapping_sub(1), column), (row + 1, column), (row, column.wrapping_sub(1)), (row, column + 1)];
-        steps.iter().filter_map(|(row, column)| self.0.get(*row)?.get(*column).copied()).collect()
-    }
-
-    /// Slides a tile into the gap; false, and nothing happens, when it is not next to it.
-    fn slide(&mut self, tile: u8) -> bool {
-        let (Some(from), Some(to)) = (self.find(tile), self.find(0)) else { return false };
-        let next = from.0.abs_diff(to.0) + from.1.abs_diff(to.1) == 1;
-        if next {
-            self.0[to.0][to.1] = tile;
-            self.0[from.0][from.1] = 0;
-        }
-        next
-    }
-
-    /// The sum over all tiles of rows and columns between their places on two boards.
-    fn distance(&self, other: &Self) -> u32 {
-        let tiles = self.0.iter().flatten().filter(|tile| **tile > 0);
-        let apart = tiles.filter_map(|tile| {
-            let (here, there) = (self.find(*tile)?, other.find(*tile)?);
-            u32::try_from(here.0.abs_diff(there.0) + here.1.abs_diff(there.1)).ok()
-        });
-        apart.sum()
-    }
-
-    fn draw(&self) -> String {
-        let place = |tile: &u8| if *tile == 0 { " .".to_owned() } else { format!("{tile:>2}") };
-        let rows = self.0.iter().map(|row| row.iter().map(place).collect::<Vec<_>>().join(" "));
-        rows.collect::<Vec<_>>().join("\n")
+        f64::from(instance.start.looked_at(&instance.goal))
     }
 }
 
@@ -275,6 +207,8 @@ fn show(instance: &Instance, progress: &Progress, before: &str) -> Observation {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::environment::task::seeded;
 

@@ -84,14 +84,14 @@ impl Lexicon {
         reached
     }
 
-    /// How many words a search from `start` sees, breadth first over all words that `allowed` lets through, until it sees
+    /// How many words a search from `start` sees, breadth first over the common words that `allowed` lets through, until it sees
     /// `goal` or has seen all.
     pub(super) fn words_seen(&self, start: usize, goal: usize, allowed: impl Fn(&str) -> bool) -> usize {
-        let mut seen = vec![false; self.words.len()];
+        let mut seen = vec![false; self.common];
         seen[start] = true;
         let (mut waiting, mut count) = (VecDeque::from([start]), 1);
         while let Some(word) = waiting.pop_front() {
-            for &other in self.neighbours(word) {
+            for other in self.common_neighbours(word) {
                 if seen[other] || !allowed(self.words[other]) {
                     continue;
                 }

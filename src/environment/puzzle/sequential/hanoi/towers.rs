@@ -33,21 +33,23 @@ impl Towers {
         stands.iter().rev().fold(0, place)
     }
 
-    /// What one move leads to.
-    fn neighbours(self, arrangement: usize) -> impl Iterator<Item = usize> {
+    /// Writes down what one move leads to.
+    fn neighbours(self, arrangement: usize, found: &mut Vec<usize>) {
+        found.clear();
         let pegs = usize::from(self.pegs);
         let (mut left, mut worth) = (arrangement, 1);
-        // Pegs on which a smaller disk was seen already.
-        let mut covered = vec![false; pegs];
-        (0..self.disks).flat_map(move |_| {
-            let (peg, step) = (left % pegs, worth);
-            let uppermost = !covered[peg];
-            covered[peg] = true;
-            let to: Vec<usize> = (0..pegs).filter(|to| uppermost && !covered[*to]).collect();
+        // Pegs on which a smaller disk was seen, as bits.
+        let mut covered = 0_u32;
+        for _ in 0..self.disks {
+            let peg = left % pegs;
+            if covered >> peg & 1 == 0 {
+                covered |= 1 << peg;
+                let free = (0..pegs).filter(|to| covered >> to & 1 == 0);
+                found.extend(free.map(|to| arrangement - peg * worth + to * worth));
+            }
             left /= pegs;
             worth *= pegs;
-            to.into_iter().map(move |to| arrangement - peg * step + to * step)
-        })
+        }
     }
 
     /// Goes away from `start` until `far` moves, all arrangements or the `goal` are reached.
@@ -55,16 +57,18 @@ impl Towers {
         let mut before = vec![usize::MAX; self.arrangements()];
         before[start] = start;
         let mut layers = vec![vec![start]];
+        let mut found = Vec::new();
         while let Some(last) = layers.last()
             && u32::try_from(layers.len()).is_ok_and(|reached| reached <= far)
             && goal.is_none_or(|goal| before[goal] == usize::MAX)
         {
             let mut next = Vec::new();
             for from in last {
-                for to in self.neighbours(*from) {
-                    if before[to] == usize::MAX {
-                        before[to] = *from;
-                        next.push(to);
+                self.neighbours(*from, &mut found);
+                for to in &found {
+                    if before[*to] == usize::MAX {
+                        before[*to] = *from;
+                        next.push(*to);
                     }
                 }
             }

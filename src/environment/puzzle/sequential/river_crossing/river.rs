@@ -12,6 +12,13 @@ pub(super) struct Banks {
     pub(super) boat_far: bool,
 }
 
+impl Banks {
+    /// The same after some have crossed.
+    fn after(self, load: Group) -> Self {
+        Self { far: self.far ^ load, boat_far: !self.boat_far }
+    }
+}
+
 /// Where everybody begins.
 pub(super) const BEGINNING: Banks = Banks { far: 0, boat_far: false };
 
@@ -76,12 +83,15 @@ impl River {
         if weight > self.load_max {
             return Err(Refusal::Heavy(weight));
         }
-        let left = here & !load;
-        let both = |(one, other): &&(usize, usize)| left >> one & 1 == 1 && left >> other & 1 == 1;
-        match self.apart.iter().find(both) {
-            Some((one, other)) => Err(Refusal::Together(*one, *other)),
-            None => Ok(Banks { far: banks.far ^ load, boat_far: !banks.boat_far }),
+        match self.quarrel(here & !load) {
+            Some((one, other)) => Err(Refusal::Together(one, other)),
+            None => Ok(banks.after(load)),
         }
+    }
+
+    /// Two of a group that may not be left alone together.
+    fn quarrel(&self, left: Group) -> Option<(usize, usize)> {
+        self.apart.iter().copied().find(|(one, other)| left >> one & left >> other & 1 == 1)
     }
 
     /// The numbers of a group's members.
@@ -93,6 +103,7 @@ impl River {
     pub(super) fn search(&self) -> Search {
         let slot = |banks: Banks| usize::from(banks.far) * 2 + usize::from(banks.boat_far);
         let goal = Banks { far: self.all(), boat_far: true };
+        let quiet: Vec<bool> = (0..=self.all()).map(|left| self.quarrel(left).is_none()).collect();
         let loads: Vec<Group> = (0..=self.all())
             .filter(|load| load.count_ones() <= self.seats)
             .filter(|load| self.members(*load).map(|one| self.weights[one]).sum::<u32>() <= self.load_max)
@@ -106,20 +117,18 @@ impl River {
             let here = self.here(banks);
             for load in loads.iter().filter(|load| **load & !here == 0) {
                 tried += 1;
-                if let Ok(after) = self.cross(banks, *load)
-                    && led[slot(after)].is_none()
-                {
+                let after = banks.after(*load);
+                if quiet[usize::from(here & !load)] && led[slot(after)].is_none() {
                     led[slot(after)] = Some(*load);
                     reached.push(after);
                 }
             }
         }
-        let back = |banks: Banks, load: Group| Banks { far: banks.far ^ load, boat_far: !banks.boat_far };
         let mut plan = Vec::new();
         let mut banks = goal;
         while let Some(load) = led[slot(banks)].filter(|_| banks != BEGINNING) {
             plan.push(load);
-            banks = back(banks, load);
+            banks = banks.after(load);
         }
         plan.reverse();
         Search { plan: led[slot(goal)].map(|_| plan), tried }
