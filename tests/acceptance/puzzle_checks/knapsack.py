@@ -8,7 +8,7 @@ AGREES_WITH = "brute force"
 
 
 def best_selection(items, capacity, order):
-    """Nemhauser and Ullmann's undominated pairs; drops those whose fractional bound is below what is reached already."""
+    """Nemhauser and Ullmann's undominated pairs; drops those whose fractional bound is below what is reached."""
     density = sorted(order, key=lambda at: items[at]["value"] / items[at]["weight"], reverse=True)
 
     def bound(weight, value, rest):

@@ -38,7 +38,12 @@ def solve(puzzle: dict, rng) -> list[str]:
     everybody = frozenset(names)
     groups = [frozenset(group) for size in range(puzzle["seats"] + 1) for group in itertools.combinations(names, size)]
     loads = [group for group in groups if fits(puzzle, group, weights)]
-    alone = {frozenset(group) for size in range(len(names) + 1) for group in itertools.combinations(names, size) if quiet(puzzle, set(group))}
+    alone = {
+        frozenset(group)
+        for size in range(len(names) + 1)
+        for group in itertools.combinations(names, size)
+        if quiet(puzzle, set(group))
+    }
     way = {(everybody, False): None}
     waiting = [(everybody, False)]
     for here, at_far in waiting:
@@ -61,5 +66,10 @@ def wrong(puzzle: dict, right: str, rng) -> list[str]:
     turns = right.split("\n")
     at = rng.randrange(len(turns))
     name = rng.choice(puzzle["passengers"])["name"]
-    lists = [turns[:-1], turns[:at] + turns[at + 1 :], turns[:at] + [name] + turns[at + 1 :], turns[:at] + ["unicorn"] + turns[at:]]
+    lists = [
+        turns[:-1],
+        turns[:at] + turns[at + 1 :],
+        turns[:at] + [name] + turns[at + 1 :],
+        turns[:at] + ["unicorn"] + turns[at:],
+    ]
     return ["\n".join(turns) for turns in [*lists, turns[::-1], turns[:at] + ["nothing", "nothing"] + turns[at:]]]

@@ -50,7 +50,10 @@ def continuation(puzzle):
 
 def check(puzzle: dict, answer: str) -> float:
     given = re.split(r"[\s,;]+", answer.strip(" [](){}\n"))
-    return float(all(re.fullmatch("-?[0-9]{1,18}", word) for word in given) and [int(word) for word in given] == continuation(puzzle))
+    return float(
+        all(re.fullmatch("-?[0-9]{1,18}", word) for word in given)
+        and [int(word) for word in given] == continuation(puzzle)
+    )
 
 
 def solve(puzzle: dict, rng) -> list[str]:

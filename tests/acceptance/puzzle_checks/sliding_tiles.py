@@ -38,7 +38,11 @@ def search(puzzle, weight, rng):
         for place in range(len(goal))
     }
     beside = [
-        [other for other in range(len(goal)) if abs(other // columns - place // columns) + abs(other % columns - place % columns) == 1]
+        [
+            other
+            for other in range(len(goal))
+            if abs(other // columns - place // columns) + abs(other % columns - place % columns) == 1
+        ]
         for place in range(len(goal))
     ]
     far = sum(apart[tile, place] for place, tile in enumerate(start))
@@ -78,5 +82,11 @@ def solve(puzzle: dict, rng) -> list[str]:
 def wrong(puzzle: dict, right: str, rng) -> list[str]:
     tiles = re.findall("[0-9]+", right)
     at = rng.randrange(len(tiles))
-    lists = [tiles[:-1], tiles[:at] + tiles[at + 1 :], tiles[:at] + ["99"] + tiles[at:], tiles[:at] + [tiles[0]] * 30 + tiles[at:], tiles[::-1]]
+    lists = [
+        tiles[:-1],
+        tiles[:at] + tiles[at + 1 :],
+        tiles[:at] + ["99"] + tiles[at:],
+        tiles[:at] + [tiles[0]] * 30 + tiles[at:],
+        tiles[::-1],
+    ]
     return [" ".join(tiles) for tiles in lists] + ["\n".join(tiles[::-1] + tiles)]

@@ -11,7 +11,11 @@ def check(puzzle: dict, answer: str) -> float:
     if not all(re.fullmatch(r"-?[0-9]{1,18}", word) for word in words):
         return 0.0
     chosen = collections.Counter(int(word) for word in words)
-    return float(not chosen - collections.Counter(puzzle["numbers"]) and chosen.total() and sum(chosen.elements()) == puzzle["target"])
+    return float(
+        not chosen - collections.Counter(puzzle["numbers"])
+        and chosen.total()
+        and sum(chosen.elements()) == puzzle["target"]
+    )
 
 
 def sums(numbers):
@@ -36,5 +40,11 @@ def wrong(puzzle: dict, right: str, rng) -> list[str]:
     chosen = [int(word) for word in right.split(",")]
     at = rng.randrange(len(chosen))
     without = chosen[:at] + chosen[at + 1 :]
-    lists = [without, [*without, rng.choice(puzzle["numbers"])], [*chosen, chosen[at]], [*without, chosen[at] + 1], [puzzle["target"]]]
+    lists = [
+        without,
+        [*without, rng.choice(puzzle["numbers"])],
+        [*chosen, chosen[at]],
+        [*without, chosen[at] + 1],
+        [puzzle["target"]],
+    ]
     return [", ".join(map(str, numbers)) for numbers in lists]

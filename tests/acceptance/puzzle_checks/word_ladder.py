@@ -1,6 +1,7 @@
 """Word ladders over the lists that the server was built with: letters are compared and exchanged one by one."""
 
 import functools
+import itertools
 import pathlib
 import re
 import string
@@ -27,7 +28,7 @@ def check(puzzle: dict, answer: str) -> float:
         return 0.0
     if any(word not in words() or word in puzzle["avoid"] for word in ladder):
         return 0.0
-    differences = (sum(a != b for a, b in zip(one, other, strict=True)) for one, other in zip(ladder, ladder[1:]))
+    differences = (sum(a != b for a, b in zip(one, other, strict=True)) for one, other in itertools.pairwise(ladder))
     return float(all(len(word) == len(ladder[0]) for word in ladder) and all(count == 1 for count in differences))
 
 

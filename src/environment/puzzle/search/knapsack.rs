@@ -90,7 +90,7 @@ impl Question for Knapsack {
             "A bag carries a total weight of at most {}. Each of these items is there once:\n{}\n\
              Choose the items whose total weight the bag can carry and whose total value is the highest possible. Where several \
              selections have that value, any of them is right.\n\
-             The answer is the numbers of the chosen items, separated by commas, such as: 1, 4, 5",
+             The answer is the numbers of the chosen items, separated by commas, such as: 2, 5",
             instance.capacity,
             lines.join("\n")
         )

@@ -206,7 +206,7 @@ fn write_values(values: &[bool]) -> String {
 
 /// Reads `x1 -x2`, `1 -2`, `x1 not x2`, `x1 = true, x2 = 0` and the like. Every variable has to come exactly once.
 fn read(answer: &str, count: usize) -> Result<Vec<bool>, String> {
-    let lower = answer.to_ascii_lowercase();
+    let lower = answer.to_ascii_lowercase().replace('"', "");
     let joined = lower.split(['=', ':']).map(str::trim).collect::<Vec<_>>().join("=");
     let mut values = vec![None; count];
     let mut negated = false;
@@ -267,6 +267,7 @@ mod tests {
             "!x1 !x2 x3",
             "x1 −x2 -x3",
             "-x1=false x2=f x3",
+            "{\"x1\": true, \"x2\": false, \"x3\": true}",
         ];
         for answer in right {
             assert_eq!(Sat.check(&instance(), answer).score, 1.0, "{answer}");

@@ -2,7 +2,7 @@
 
 mod lexicon;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -10,17 +10,17 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::lexicon::LEXICON;
+use self::lexicon::{LEXICON, Reached};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::entries;
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
 
-/// Words beside the ladder that may not be used, so that ladders known by heart do not help.
+/// Words near the shortest ladders that may not be used, so that ladders known by heart do not help.
 const AVOIDED: usize = 3;
 
 /// How many words there must be to choose those from; ladders in thinly settled parts would come again and again.
-const BESIDE_MIN: usize = 15;
+const NEAR_MIN: usize = 15;
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ impl Question for WordLadder {
             description: "Change a word of four or five letters into another through English words, one letter at a time.",
             rule: "Neighbouring words differ in one letter, all are in the list of words, none is forbidden, and they are not too many; any such ladder is right.",
             scale: "Words farther apart, of five letters, and fewer words to spare.",
-            effort: "Searches breadth first over the common words; words seen.",
+            effort: "Searches the common words one step far, then two, and so on; words seen.",
             floor: 0.03,
             heavy: false,
         }
@@ -82,17 +82,22 @@ impl Question for WordLadder {
             last = reached[last.before];
             ladder.push(last.word);
         }
-        let beside: BTreeSet<usize> = ladder.iter().flat_map(|word| LEXICON.common_neighbours(*word)).collect();
-        let mut beside: Vec<usize> = beside.into_iter().filter(|word| !ladder.contains(word)).collect();
-        if beside.len() < BESIDE_MIN {
+        // On ladders that are longer than a shortest one by two words at most. That these words are near tells nothing of
+        // which ladder was found.
+        let from_start: BTreeMap<usize, usize> = reached.iter().map(|from| (from.word, from.distance)).collect();
+        let from_goal = LEXICON.distances(ladder[0], distance);
+        let detour = |to: &Reached| from_start.get(&to.word).map_or(usize::MAX, |from| from + to.distance);
+        let near = from_goal.iter().filter(|to| detour(to) <= distance + 2).map(|to| to.word);
+        let mut avoid: Vec<usize> = near.filter(|word| !ladder.contains(word)).collect();
+        if avoid.len() < NEAR_MIN {
             return None;
         }
-        beside.shuffle(rng);
-        beside.truncate(AVOIDED);
+        avoid.shuffle(rng);
+        avoid.truncate(AVOIDED);
         let words =
             |numbers: &[usize]| numbers.iter().map(|number| LEXICON.word(*number).to_owned()).collect::<Vec<_>>();
         let words_max = ladder.len() + usize::try_from(scale(difficulty, 3, 1)).ok()?;
-        Some(Instance { ladder: words(&ladder), avoid: words(&beside).into_iter().collect(), words_max })
+        Some(Instance { ladder: words(&ladder), avoid: words(&avoid).into_iter().collect(), words_max })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -114,7 +119,7 @@ impl Question for WordLadder {
              plurals are in it, names and abbreviations are not.\n\
              These words may not be used: {}.\n\
              The ladder may have at most {} words, first and last included. The answer is all of its words in order, separated by \
-             commas, for example from warm to cold: warm, ward, card, cord, cold",
+             commas, for example from cat to dog: cat, cot, cog, dog",
             instance.start(),
             instance.goal(),
             avoid.join(", "),
@@ -224,6 +229,15 @@ mod tests {
         ] {
             assert_eq!(WordLadder.check(&instance(), answer).score, 0.0, "{answer}");
         }
+    }
+
+    #[test]
+    fn words_that_are_not_common_are_accepted_too() {
+        let beck = LEXICON.number("beck").expect("a word");
+        assert!(!LEXICON.common_of(4).contains(&beck));
+        let ladder = ["back", "beck", "beak"].map(str::to_owned).to_vec();
+        let instance = Instance { ladder, avoid: BTreeSet::new(), words_max: 3 };
+        assert_eq!(WordLadder.check(&instance, "back, beck, beak").score, 1.0);
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::environment::puzzle::scale;
 /// Moves of a shortest solution up to which there are four pegs; with three, arrangements so near are too few.
 const FOUR_PEGS_MOVES_MAX: u32 = 8;
 
+/// So many that there are many arrangements even where few of them have to be moved.
+const DISKS: u32 = 10;
+
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hanoi;
@@ -43,7 +46,7 @@ impl Question for Hanoi {
             category: Category::Sequential,
             tags: &["planning"],
             multi_turn: false,
-            description: "Move eight disks on four pegs or ten on three from one arrangement to another, never a larger disk onto a smaller one.",
+            description: "Move ten disks on three or four pegs from one arrangement to another, never a larger disk onto a smaller one.",
             rule: "Every move is legal, there are not too many, and the last one leaves the arrangement that was asked for; any such moves are right.",
             scale: "Shortest solutions from 5 to 100 moves, three pegs, and fewer moves to spare.",
             effort: "Searches breadth first for a shortest solution; distances from the beginning gone through.",
@@ -54,8 +57,8 @@ impl Question for Hanoi {
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
         let distance = scale(difficulty.powi(2), 5, 100);
-        let (pegs, disks) = if distance <= FOUR_PEGS_MOVES_MAX { (4, 8) } else { (3, 10) };
-        let towers = Towers { pegs, disks };
+        let pegs = if distance <= FOUR_PEGS_MOVES_MAX { 4 } else { 3 };
+        let towers = Towers { pegs, disks: DISKS };
         let start = rng.random_range(0..towers.arrangements());
         let found = towers.distances(start, distance, None);
         let goal = *found.farthest(distance)?.choose(rng)?;
@@ -68,6 +71,22 @@ impl Question for Hanoi {
             moves_max: moves.len() + spare,
             moves,
         })
+    }
+
+    fn content(&self, instance: &Instance) -> Value {
+        // The way back is the same problem, and so is one whose pegs have other numbers.
+        let ways = [(&instance.start, &instance.goal), (&instance.goal, &instance.start)];
+        let renumbered = ways.map(|(from, to)| {
+            let mut order: Vec<u8> = Vec::new();
+            let mut number = |peg: &u8| {
+                order.iter().position(|known| known == peg).unwrap_or_else(|| {
+                    order.push(*peg);
+                    order.len() - 1
+                })
+            };
+            from.iter().chain(to).map(&mut number).collect::<Vec<usize>>()
+        });
+        json!([instance.pegs, renumbered.iter().min()])
     }
 
     fn metadata(&self, instance: &Instance) -> Value {
@@ -226,6 +245,20 @@ mod tests {
             "1>2.1>3.2>3",
         ] {
             assert_eq!(Hanoi.check(&instance(), answer).score, 0.0, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_same_problem_in_other_numbers_or_backwards_has_the_same_content() {
+        let of = |start: [u8; 3], goal: [u8; 3]| {
+            Hanoi.content(&Instance { start: start.to_vec(), goal: goal.to_vec(), ..instance() })
+        };
+        let content = of([1, 1, 2], [3, 3, 2]);
+        for other in [of([3, 3, 2], [1, 1, 2]), of([2, 2, 1], [3, 3, 1]), of([2, 2, 3], [1, 1, 3])] {
+            assert_eq!(content, other);
+        }
+        for other in [of([1, 1, 2], [3, 3, 1]), of([1, 1, 2], [2, 2, 2]), of([1, 2, 2], [3, 3, 2])] {
+            assert_ne!(content, other);
         }
     }
 

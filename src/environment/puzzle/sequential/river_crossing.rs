@@ -166,7 +166,14 @@ impl Puzzle for RiverCrossing {
     }
 
     fn content(&self, instance: &Instance) -> Value {
-        json!([instance.passengers, instance.seats, instance.load_max, instance.apart])
+        // Names do not matter: passengers are told apart by their weights.
+        let weight = |passenger: usize| instance.passengers[passenger].weight;
+        let mut weights: Vec<u32> = instance.passengers.iter().map(|passenger| passenger.weight).collect();
+        weights.sort_unstable();
+        let pair = |(one, other): &(usize, usize)| (weight(*one).min(weight(*other)), weight(*one).max(weight(*other)));
+        let mut apart: Vec<(u32, u32)> = instance.apart.iter().map(pair).collect();
+        apart.sort_unstable();
+        json!([weights, instance.seats, instance.load_max, apart])
     }
 
     fn metadata(&self, instance: &Instance) -> Value {

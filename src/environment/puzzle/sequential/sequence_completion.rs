@@ -140,7 +140,9 @@ impl Question for SequenceCompletion {
         let sum = instance.features.iter().zip(&letters).map(summand).collect::<Vec<_>>().join(" + ");
         let rule = match instance.modulus {
             None => format!("s(n) = {sum}"),
-            Some(modulus) => format!("s(n) = the remainder, from 0 to {}, of {sum} divided by {modulus}", modulus - 1),
+            Some(modulus) => {
+                format!("s(n) = the remainder, from 0 to {}, when {sum} is divided by {modulus}", modulus - 1)
+            }
         };
         let turns = match instance.sequences {
             1 => "In the sequence".to_owned(),
@@ -157,7 +159,7 @@ impl Question for SequenceCompletion {
         format!(
             "Continue this list of numbers:\n{}\n\
              {turns}, with n counting its terms from 1, for every n from {first} on {rule}, where {letters} are fixed whole \
-             numbers that you have to find.{beginning} What is shown leaves only one continuation.\n\
+             numbers, positive or negative, that you have to find.{beginning} What is shown leaves only one continuation.\n\
              The answer is the next {} numbers of the list, separated by commas, such as: {}",
             terms.join(", "),
             instance.next.len(),

@@ -109,7 +109,9 @@ impl Puzzle for SlidingTiles {
         }
         tiles.reverse();
         let moves_max = tiles.len() + tiles.len() * usize::try_from(scale(difficulty, 100, 20)).ok()? / 100;
-        (start != goal).then_some(Instance { start, goal, moves_max, tiles })
+        // A walk that goes in circles is too easy.
+        let far_enough = start.apart(&goal) >= u32::try_from(tiles.len()).ok()? / 3 + 3;
+        far_enough.then_some(Instance { start, goal, moves_max, tiles })
     }
 
     fn content(&self, instance: &Instance) -> Value {

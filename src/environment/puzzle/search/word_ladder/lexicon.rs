@@ -1,6 +1,6 @@
 //! The words that ladders may use, and which of them differ in one letter.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Words from which ladders are made.
@@ -84,26 +84,26 @@ impl Lexicon {
         reached
     }
 
-    /// How many words a search from `start` sees, breadth first over the common words that `allowed` lets through, until it sees
-    /// `goal` or has seen all.
+    /// How many words a search from `start` sees until it finds `goal`, if it looks one step far, then begins again and looks
+    /// two steps far, and so on, at common words that `allowed` lets through.
     pub(super) fn words_seen(&self, start: usize, goal: usize, allowed: impl Fn(&str) -> bool) -> usize {
         let mut seen = vec![false; self.common];
         seen[start] = true;
-        let (mut waiting, mut count) = (VecDeque::from([start]), 1);
-        while let Some(word) = waiting.pop_front() {
-            for other in self.common_neighbours(word) {
-                if seen[other] || !allowed(self.words[other]) {
-                    continue;
+        let (mut layer, mut within, mut total) = (vec![start], 1, 0);
+        while !seen[goal] && !layer.is_empty() {
+            let mut next = Vec::new();
+            for other in layer.iter().flat_map(|word| self.common_neighbours(*word)) {
+                if !seen[other] && allowed(self.words[other]) {
+                    seen[other] = true;
+                    next.push(other);
                 }
-                seen[other] = true;
-                count += 1;
-                if other == goal {
-                    return count;
-                }
-                waiting.push_back(other);
             }
+            // What lies nearer is seen once more in each round.
+            within += next.len();
+            total += within;
+            layer = next;
         }
-        count
+        total
     }
 }
 

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// No arrangement.
+const NOWHERE: u32 = u32::MAX;
+
 /// From a peg to a peg, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Move(pub(super) u8, pub(super) u8);
@@ -54,20 +57,20 @@ impl Towers {
 
     /// Goes away from `start` until `far` moves, all arrangements or the `goal` are reached.
     pub(super) fn distances(self, start: usize, far: u32, goal: Option<usize>) -> Distances {
-        let mut before = vec![usize::MAX; self.arrangements()];
-        before[start] = start;
+        let mut before = vec![NOWHERE; self.arrangements()];
+        before[start] = small(start);
         let mut layers = vec![vec![start]];
         let mut found = Vec::new();
         while let Some(last) = layers.last()
             && u32::try_from(layers.len()).is_ok_and(|reached| reached <= far)
-            && goal.is_none_or(|goal| before[goal] == usize::MAX)
+            && goal.is_none_or(|goal| before[goal] == NOWHERE)
         {
             let mut next = Vec::new();
             for from in last {
                 self.neighbours(*from, &mut found);
                 for to in &found {
-                    if before[*to] == usize::MAX {
-                        before[*to] = *from;
+                    if before[*to] == NOWHERE {
+                        before[*to] = small(*from);
                         next.push(*to);
                     }
                 }
@@ -83,8 +86,8 @@ impl Towers {
 
 /// Arrangements by their distance from a beginning.
 pub(super) struct Distances {
-    /// The arrangement before each; `usize::MAX` where none was reached.
-    before: Vec<usize>,
+    /// The arrangement before each; [`NOWHERE`] where none was reached.
+    before: Vec<u32>,
     layers: Vec<Vec<usize>>,
 }
 
@@ -102,7 +105,7 @@ impl Distances {
     /// The moves of a shortest way to an arrangement that was reached.
     pub(super) fn moves(&self, towers: &Towers, goal: usize) -> Vec<Move> {
         let mut way = vec![goal];
-        while let Some(before) = way.last().map(|at| self.before[*at])
+        while let Some(before) = way.last().and_then(|at| usize::try_from(self.before[*at]).ok())
             && way.last() != Some(&before)
         {
             way.push(before);
@@ -114,6 +117,11 @@ impl Distances {
         };
         way.windows(2).filter_map(step).collect()
     }
+}
+
+/// An arrangement in half the room; there are fewer than [`NOWHERE`].
+fn small(arrangement: usize) -> u32 {
+    u32::try_from(arrangement).unwrap_or(NOWHERE)
 }
 
 #[cfg(test)]

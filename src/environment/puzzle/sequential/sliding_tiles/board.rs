@@ -44,9 +44,7 @@ impl Board {
     /// Boards that a search from here to `goal` looks at, up to [`BOARDS_MAX`]: weighted A* (Pohl, "Heuristic search viewed
     /// as path finding in a graph", 1970) with the sum of the tiles' distances from their places.
     pub(super) fn looked_at(&self, goal: &Self) -> u32 {
-        let start = self.flat();
-        let paths = Paths { columns: self.0.first().map_or(0, Vec::len), places: start.len(), goal: goal.flat() };
-        let apart: u32 = (1..start.len()).map(|tile| paths.apart(tile, place_of(&start, tile))).sum();
+        let (start, paths, apart) = (self.flat(), Paths::to(goal), self.apart(goal));
         let mut seen = BTreeSet::from([start.clone()]);
         let mut waiting = BinaryHeap::from([Reverse((WEIGHT * apart, apart, 0_u32, start))]);
         let mut looked_at = 0;
@@ -69,6 +67,12 @@ impl Board {
         looked_at
     }
 
+    /// The sum over all tiles of rows and columns to their places on another board: at least so many moves are needed.
+    pub(super) fn apart(&self, goal: &Self) -> u32 {
+        let (here, paths) = (self.flat(), Paths::to(goal));
+        (1..here.len()).map(|tile| paths.apart(tile, place_of(&here, tile))).sum()
+    }
+
     fn flat(&self) -> Vec<u8> {
         self.0.iter().flatten().copied().collect()
     }
@@ -89,6 +93,11 @@ struct Paths {
 }
 
 impl Paths {
+    fn to(goal: &Board) -> Self {
+        let flat = goal.flat();
+        Self { columns: goal.0.first().map_or(0, Vec::len), places: flat.len(), goal: flat }
+    }
+
     /// Rows and columns between a place and the one where the tile belongs.
     fn apart(&self, tile: usize, place: usize) -> u32 {
         let goal = place_of(&self.goal, tile);
