@@ -15,9 +15,11 @@ mod guide;
 mod kind;
 mod list;
 mod logic;
+mod numbers;
 mod question;
 mod search;
 mod sequential;
+mod walk;
 
 use std::sync::Arc;
 
