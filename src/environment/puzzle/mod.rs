@@ -13,6 +13,7 @@ mod grid;
 #[cfg(test)]
 mod guide;
 mod kind;
+mod list;
 mod logic;
 mod numbers;
 mod question;
