@@ -1,12 +1,19 @@
 //! Puzzles of the category `logic`.
 
+mod knights_and_knaves;
 mod mastermind;
+mod names;
+mod words;
 
 use std::sync::Arc;
 
 use super::Examinable;
 use super::kind::PuzzleKind;
+use super::question::Single;
 
 pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
-    vec![Arc::new(PuzzleKind::new(mastermind::Mastermind))]
+    vec![
+        Arc::new(PuzzleKind::new(Single(knights_and_knaves::KnightsAndKnaves))),
+        Arc::new(PuzzleKind::new(mastermind::Mastermind)),
+    ]
 }
