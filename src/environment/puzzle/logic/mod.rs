@@ -4,6 +4,7 @@ mod knights_and_knaves;
 mod mastermind;
 mod names;
 mod words;
+mod zebra;
 
 use std::sync::Arc;
 
@@ -15,5 +16,6 @@ pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
     vec![
         Arc::new(PuzzleKind::new(Single(knights_and_knaves::KnightsAndKnaves))),
         Arc::new(PuzzleKind::new(mastermind::Mastermind)),
+        Arc::new(PuzzleKind::new(Single(zebra::Zebra))),
     ]
 }
