@@ -1,5 +1,6 @@
 //! Puzzles of the category `logic`.
 
+mod family_relations;
 mod knights_and_knaves;
 mod mastermind;
 mod names;
@@ -14,6 +15,7 @@ use super::question::Single;
 
 pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
     vec![
+        Arc::new(PuzzleKind::new(Single(family_relations::FamilyRelations))),
         Arc::new(PuzzleKind::new(Single(knights_and_knaves::KnightsAndKnaves))),
         Arc::new(PuzzleKind::new(mastermind::Mastermind)),
         Arc::new(PuzzleKind::new(Single(zebra::Zebra))),
