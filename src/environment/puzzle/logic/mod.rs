@@ -4,6 +4,7 @@ mod family_relations;
 mod knights_and_knaves;
 mod mastermind;
 mod names;
+mod table_questions;
 mod words;
 mod zebra;
 
@@ -18,6 +19,7 @@ pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
         Arc::new(PuzzleKind::new(Single(family_relations::FamilyRelations))),
         Arc::new(PuzzleKind::new(Single(knights_and_knaves::KnightsAndKnaves))),
         Arc::new(PuzzleKind::new(mastermind::Mastermind)),
+        Arc::new(PuzzleKind::new(Single(table_questions::TableQuestions))),
         Arc::new(PuzzleKind::new(Single(zebra::Zebra))),
     ]
 }
