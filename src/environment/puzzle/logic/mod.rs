@@ -5,6 +5,7 @@ mod knights_and_knaves;
 mod mastermind;
 mod names;
 mod table_questions;
+mod twenty_questions;
 mod words;
 mod zebra;
 
@@ -20,6 +21,7 @@ pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
         Arc::new(PuzzleKind::new(Single(knights_and_knaves::KnightsAndKnaves))),
         Arc::new(PuzzleKind::new(mastermind::Mastermind)),
         Arc::new(PuzzleKind::new(Single(table_questions::TableQuestions))),
+        Arc::new(PuzzleKind::new(twenty_questions::TwentyQuestions)),
         Arc::new(PuzzleKind::new(Single(zebra::Zebra))),
     ]
 }
