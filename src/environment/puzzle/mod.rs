@@ -14,9 +14,11 @@ mod grid;
 mod guide;
 mod kind;
 mod logic;
+mod numbers;
 mod question;
 mod search;
 mod sequential;
+mod walk;
 
 use std::sync::Arc;
 
