@@ -21,8 +21,14 @@ use crate::telemetry::CREDENTIALS_REFUSED;
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 
 /// Lets requests with a valid credential through, with the principal in the extensions.
-pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match authenticate(&app, request.headers()).await {
+pub(super) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let authenticated = authenticate(&app, request.headers()).await;
+    admit(authenticated, request, next).await
+}
+
+/// Goes on as the caller that was authenticated, or refuses.
+pub(super) async fn admit(authenticated: Result<Principal, AuthError>, mut request: Request, next: Next) -> Response {
+    match authenticated {
         Ok(principal) => {
             request.extensions_mut().insert(principal);
             next.run(request).await
@@ -38,7 +44,11 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
 
 /// Who sends these headers.
 pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Principal, AuthError> {
-    let bearer = bearer(headers).ok_or(AuthError::Missing)?;
+    authenticate_bearer(app, bearer(headers).ok_or(AuthError::Missing)?).await
+}
+
+/// Who has this credential.
+pub(super) async fn authenticate_bearer(app: &App, bearer: &str) -> Result<Principal, AuthError> {
     if bearer.len() > CREDENTIAL_BYTES_MAX {
         return Err(AuthError::Refused);
     }

@@ -23,6 +23,10 @@ const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+
 #[derive(Clone)]
 pub(super) struct RequestId(pub(super) HeaderValue);
 
+/// Marks an answer whose refusal is written already, in the form of a foreign protocol.
+#[derive(Clone)]
+pub(super) struct Written;
+
 /// Takes the caller's request id where it is sane, makes one where not, and sends it back.
 pub(super) async fn identify(mut request: Request, next: Next) -> Response {
     let id = match request.headers().get(REQUEST_ID) {
@@ -54,6 +58,7 @@ pub(super) async fn write_problems(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let problem = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => Some(*failure.0),
+        None if response.extensions().get::<Written>().is_some() => None,
         None => foreign_problem(response.status()),
     };
     match problem {

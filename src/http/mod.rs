@@ -4,6 +4,7 @@ mod answer;
 mod batch;
 mod body;
 mod caller;
+mod compat;
 mod docs;
 mod envelope;
 mod environments;
@@ -48,6 +49,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::config::Config;
 use body::BodyBounds;
+use compat::openenv;
 pub(crate) use listen::listen;
 
 /// Seconds that browsers may remember a CORS answer.
@@ -103,7 +105,9 @@ fn routes() -> Routes {
             .routes(routes!(batch::verify_many))
             .routes(routes!(episodes::rescore_episode))
             .routes(routes!(events::follow_session))
-            .routes(routes!(stream::open_stream)),
+            .routes(routes!(stream::open_stream))
+            // Other people's protocols.
+            .nest(openenv::PATH, openenv::routes()),
         uploads: OpenApiRouter::new()
             .routes(routes!(environments::list_environments, environments::publish_environment)),
     }
@@ -129,14 +133,20 @@ pub fn router(app: App) -> Router {
     // Their answers may take long, their bodies may not.
     let patient = patient.layer(bounds);
     let uploads = uploads.route_layer(timeout(config.publish_timeout_ms)).layer(upload_bounds);
+    // The same once more, for those who can send no headers: the key stands in the path.
+    let (keyed, _) = OpenApiRouter::new().nest(openenv::KEYED_PATH, openenv::routes()).split_for_parts();
+    let keyed = keyed.layer(bounds);
+    let guard_by_path = middleware::from_fn_with_state(app.clone(), openenv::guard_by_path);
     let guarded = prompt
         .merge(uploads)
         .layer(CompressionLayer::new())
         .merge(patient)
         // What is private must not stay in caches on the way.
-        .layer(SetResponseHeaderLayer::if_not_present(CACHE_CONTROL, HeaderValue::from_static("no-store")))
+        .layer(private())
         // Outside the limits above, so that strangers cannot make the server read anything.
-        .route_layer(guard);
+        .route_layer(guard)
+        .merge(keyed.layer(private()).route_layer(guard_by_path))
+        .layer(Extension(openenv::Seats::new(app.clone())));
     let public = public.route_layer(timeout(config.request_timeout_ms)).merge(docs::pages(docs::finish(api)));
 
     public
@@ -167,6 +177,10 @@ pub fn openapi() -> OpenApi {
         api.merge(group.into_openapi());
     }
     docs::finish(api)
+}
+
+fn private() -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(CACHE_CONTROL, HeaderValue::from_static("no-store"))
 }
 
 fn timeout(milliseconds: u64) -> TimeoutLayer {
