@@ -61,7 +61,7 @@ impl End {
         }
     }
 
-    /// Close code (RFC 6455, section 7.4) and reason; nothing where nobody would read it.
+    /// Close code (RFC 6455, section 7.4) and reason; nothing where the peer left by itself.
     const fn farewell(self) -> Option<(u16, &'static str)> {
         match self {
             Self::Gone => None,
@@ -200,9 +200,11 @@ where
 
     /// Says why the socket ends, and hangs up.
     pub(super) async fn part(mut self, end: End) {
-        let Some((code, reason)) = end.farewell() else { return };
         let farewell = async {
-            self.sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+            // A peer that said goodbye itself gets its own close frame back.
+            if let Some((code, reason)) = end.farewell() {
+                self.sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+            }
             self.sink.close().await?;
             // Closing with unread frames would reset the connection, and the reason would be lost on its way.
             while let Some(Ok(_)) = self.stream.next().await {}

@@ -213,6 +213,8 @@ impl Seats {
     /// Gives a seat up and keeps its place.
     pub(super) fn release(&self, session: SessionId, me: Holder) -> Option<Place> {
         let (_, seat) = self.0.table.remove_if(&session, |_, seat| seat.is_of(me))?;
+        // Nobody took it away.
+        seat.over.disarm();
         self.0.left.notify_waiters();
         Some(seat.place)
     }
