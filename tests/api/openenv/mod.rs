@@ -6,6 +6,7 @@ mod hostile;
 mod rest;
 mod resume;
 mod rpc;
+mod slow;
 mod who;
 
 use futures::{SinkExt, StreamExt};

@@ -47,14 +47,17 @@ impl Ending {
 
 /// What is seen, with the messages that say more than its text does.
 pub(super) fn seen(observation: Observation, messages: &[Message]) -> Map<String, Value> {
-    let repeats = matches!(messages, [one] if one.content == observation.text && one.tool_call_id.is_none());
+    let repeats = |message: &Message| {
+        message.role == "user" && message.tool_call_id.is_none() && observation.text.contains(&message.content)
+    };
+    let messages = if messages.iter().all(repeats) { &[] } else { messages };
     let Observation { text, content, data, omitted_bytes } = observation;
     let mut fields = Map::new();
     fields.insert("text".to_owned(), json!(text));
     for (name, value, wanted) in [
         ("content", json!(content), !content.is_empty()),
         ("data", data.clone(), !data.is_null()),
-        ("messages", json!(messages), !messages.is_empty() && !repeats),
+        ("messages", json!(messages), !messages.is_empty()),
         ("omitted_bytes", json!(omitted_bytes), omitted_bytes > 0),
     ] {
         if wanted {
@@ -114,6 +117,7 @@ mod tests {
     #[test]
     fn messages_are_shown_where_they_say_more_than_the_text() {
         let same = vec![Message::new("user", "Count: 1.")];
+        assert_eq!(json!(seen(Observation::text("Add. Count: 1."), &same)).get("messages"), None);
         assert_eq!(
             json!(seen(observation(), &same)),
             json!({"text": "Count: 1.", "data": {"count": 1}, "metadata": {}})

@@ -12,7 +12,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use palestra_protocol::id::SessionId;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::conclusion::{Conclusion, conclude};
@@ -22,6 +22,9 @@ use crate::auth::Principal;
 
 /// Milliseconds to wait for the last command of a connection that is gone.
 const LEAVING_MS_MAX: u64 = 30_000;
+
+/// Milliseconds to wait for a connection that may be gone already: whoever comes back can be faster than the news of the drop.
+const GRACE_MS: u64 = 250;
 
 /// Room for one session.
 pub(super) type Place = OwnedSemaphorePermit;
@@ -115,16 +118,19 @@ impl Seats {
         force: bool,
         spare: &mut Option<Place>,
     ) -> Claim {
-        let waiting = async {
-            loop {
-                let left = self.0.left.notified();
-                match self.try_claim(session, me, by, force, spare) {
-                    Some(claim) => return claim,
-                    None => left.await,
-                }
+        let now = Instant::now();
+        let (grace, patience) = (now + Duration::from_millis(GRACE_MS), now + Duration::from_millis(LEAVING_MS_MAX));
+        loop {
+            let left = self.0.left.notified();
+            let until = match self.try_claim(session, me, by, force, spare) {
+                Some(Claim::Busy) => grace,
+                Some(claim) => return claim,
+                None => patience,
+            };
+            if timeout_at(until, left).await.is_err() {
+                return Claim::Busy;
             }
-        };
-        timeout(Duration::from_millis(LEAVING_MS_MAX), waiting).await.unwrap_or(Claim::Busy)
+        }
     }
 
     /// None while the seat is being left.
