@@ -67,7 +67,7 @@ async fn faults_are_told_as_fastapi_tells_them() {
         ("step", json!({"episode_id": "ep-1", "action": 7}), "dict_type", json!(["body", "action"])),
         (
             "step",
-            json!({"episode_id": "ep-1", "action": {"text": 7}}),
+            json!({"episode_id": "ep-1", "action": {"text": {}}}),
             "value_error",
             json!(["body", "action", "text"]),
         ),

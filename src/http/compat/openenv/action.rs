@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 use super::super::super::extract::parse_value;
 use super::refusal::{Detail, Refusal};
 
+/// Up to here every whole number is read as it was written: 2^53.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// What a step asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wanted {
@@ -52,6 +55,9 @@ pub(super) fn read(mut object: Map<String, Value>) -> Result<Wanted, Refusal> {
         }
     };
     let Some(kind) = object.remove("type") else {
+        if let Some(text) = object.get_mut("text") {
+            *text = as_text(text.take())?;
+        }
         let action = parse_value(Value::Object(object)).map_err(|failure| Refusal::below(failure, &[]))?;
         return Ok(Wanted::Turn(Turn { action, called: None, meta }));
     };
@@ -69,6 +75,19 @@ pub(super) fn read(mut object: Map<String, Value>) -> Result<Wanted, Refusal> {
             let words = "Input should be 'list_tools' or 'call_tool'; an action of another form has no type";
             Err(Detail::new("literal_error", &["type"], words, &kind).into())
         }
+    }
+}
+
+/// Programs that read every answer of a model as JSON send the number 42 where the model wrote "42". Only what can be told
+/// back into the same text is taken.
+fn as_text(value: Value) -> Result<Value, Refusal> {
+    match &value {
+        Value::Number(number) if number.as_f64().is_none_or(|number| number.abs() > EXACT_MAX) => {
+            let words = "Input should be a string: the number is too large to be read exactly";
+            Err(Detail::new("string_type", &["text"], words, &Value::Null).into())
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Null | Value::Array(_) => Ok(Value::String(value.to_string())),
+        Value::String(_) | Value::Object(_) => Ok(value),
     }
 }
 
@@ -140,6 +159,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_read_as_json_is_text_again() {
+        for (value, text) in
+            [(json!(42), "42"), (json!(-0.5), "-0.5"), (json!(true), "true"), (json!([1, "a"]), "[1,\"a\"]")]
+        {
+            assert_eq!(action(&json!({"text": value})), Action::Text(text.to_owned()));
+        }
+    }
+
+    #[test]
     fn anything_else_is_refused_where_it_is_wrong() {
         for (object, kind, place) in [
             (json!({"type": "dance"}), "literal_error", json!(["type"])),
@@ -150,7 +178,8 @@ mod tests {
             (json!({"type": "call_tool", "tool_name": "a", "x": 1}), "extra_forbidden", json!(["x"])),
             (json!({"type": "list_tools", "text": "a"}), "extra_forbidden", json!(["text"])),
             (json!({"text": "a", "metadata": 7}), "dict_type", json!(["metadata"])),
-            (json!({"text": 7}), "value_error", json!(["text"])),
+            (json!({"text": {}}), "value_error", json!(["text"])),
+            (json!({"text": 1e300}), "string_type", json!(["text"])),
             (json!({"colour": "red"}), "value_error", json!(["colour"])),
             (json!({}), "value_error", json!([])),
         ] {

@@ -239,7 +239,7 @@ pub(super) async fn get_state(
 
 /// How the server is.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Health {
+pub(super) struct Healthy {
     /// `healthy`.
     status: &'static str,
 }
@@ -248,15 +248,15 @@ pub(super) struct Health {
 #[utoipa::path(get, path = "/health", tag = "openenv",
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
-    responses((status = 200, description = "It can.", body = Health)))]
+    responses((status = 200, description = "It can.", body = Healthy)))]
 pub(super) async fn get_health(
     State(app): State<App>,
     Extension(seats): Extension<Seats>,
     Runner(principal): Runner,
     EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<Health>, Refusal> {
+) -> Result<Body<Healthy>, Refusal> {
     Player::new(app, seats, principal, environment).entry().await?;
-    Ok(Body(Health { status: "healthy" }))
+    Ok(Body(Healthy { status: "healthy" }))
 }
 
 /// What the environment is.

@@ -64,12 +64,14 @@ fn action(spec: &Spec) -> Value {
          completion returned it (`message`). `list_tools` is answered with the tools and is no step."
     );
     text["$defs"] = json!({
-        "tool": {"anyOf": tools},
         "call_tool": call_tool,
         "list_tools": form("type", json!({"type": {"const": "list_tools"}})),
         "calls": form("calls", json!({"calls": calls})),
         "message": form("message", json!({"message": {"type": "object"}})),
     });
+    if !tools.is_empty() {
+        text["$defs"]["tool"] = json!({"anyOf": tools});
+    }
     text
 }
 
