@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use super::EnvironmentKind;
 use super::bench::counter::Counter;
+use super::bench::document::Document;
 use super::bench::effect::Effect;
-use super::puzzle::PuzzleKind;
-use super::puzzle::countdown::Countdown;
-use super::puzzle::mastermind::Mastermind;
-use super::puzzle::sokoban::Sokoban;
+use super::puzzle;
 
 /// What built-in environments need to know of the server.
 #[derive(Debug, Clone, Default)]
@@ -21,12 +19,8 @@ pub struct BuiltinSettings {
 /// Every built-in environment.
 #[must_use]
 pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
-    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![
-        Arc::new(Counter::new()),
-        Arc::new(PuzzleKind::new(Countdown)),
-        Arc::new(PuzzleKind::new(Mastermind)),
-        Arc::new(PuzzleKind::new(Sokoban)),
-    ];
+    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![Arc::new(Counter::new()), Arc::new(Document::new())];
+    kinds.extend(puzzle::all().into_iter().map(|puzzle| puzzle as Arc<dyn EnvironmentKind>));
     if let Some(folder) = &settings.effects_folder {
         kinds.push(Arc::new(Effect::new(folder.clone())));
     }

@@ -113,7 +113,7 @@ impl TaskGenerator for Slow {
                 difficulty,
                 template: "say".to_owned(),
                 messages: vec![Said::new("system", "Be polite."), Said::new("user", "Say something.")],
-                tools: List::default(),
+                tools: Arc::new(List::default()),
                 metadata: Value::Null,
             },
             secret: Value::Null,

@@ -6,29 +6,28 @@ use axum::response::{IntoResponse, Response};
 use palestra_protocol::key::Scope;
 use palestra_protocol::problem::Code;
 
-use super::super::super::caller::{admit, authenticate_bearer};
+use super::super::super::caller::admit_bearer;
+use super::super::super::edge::Gate;
 use super::super::super::problem::Failure;
-use crate::app::App;
-use crate::auth::{AuthError, Grant, Principal};
+use crate::auth::{Grant, Principal};
 
 /// Lets requests through whose path holds a key. Addresses are written down by proxies and shown in error messages, so nothing
 /// may stand there that can do more than play: neither an admin's key nor one that publishes or reads states.
 pub(crate) async fn guard_by_path(
-    State(app): State<App>,
+    State(gate): State<Gate>,
     parameters: RawPathParams,
     request: Request,
     next: Next,
 ) -> Response {
-    let key = parameters.iter().find(|(name, _)| *name == "key").map(|(_, key)| key.to_owned());
-    let authenticated = match key {
-        Some(key) => authenticate_bearer(&app, &key).await,
-        None => Err(AuthError::Missing),
-    };
-    if matches!(&authenticated, Ok(principal) if !plays_only(principal)) {
-        let words = "only a key with the scope sessions and no other may stand in a path";
-        return Failure::new(Code::Forbidden, words).into_response();
+    let key = parameters.iter().find(|(name, _)| *name == "key").map(|(_, key)| key).unwrap_or_default();
+    match admit_bearer(gate.app(), key).await {
+        Ok(principal) if plays_only(&principal) => gate.let_in(principal, request, next).await,
+        Ok(_) => {
+            let words = "only a key with the scope sessions and no other may stand in a path";
+            Failure::new(Code::Forbidden, words).into_response()
+        }
+        Err(failure) => failure.into_response(),
     }
-    admit(authenticated, request, next).await
 }
 
 fn plays_only(principal: &Principal) -> bool {

@@ -46,9 +46,9 @@ pub(super) struct Playing {
 }
 
 impl Player {
-    pub(super) fn new(app: App, seats: Seats, principal: Principal, environment: String) -> Self {
+    pub(super) fn new(app: App, seats: Seats, principal: Arc<Principal>, environment: String) -> Self {
         let me = seats.holder();
-        Self { app, seats, principal: Arc::new(principal), environment, me }
+        Self { app, seats, principal, environment, me }
     }
 
     /// Runs a command of the engine.
@@ -95,7 +95,7 @@ impl Player {
         let step = Step { seq, action, episode: Some(playing.episode), observe: None, meta };
         let command = Command::Step { session: playing.session, step: Box::new(step) };
         let stepped = match self.run(command).await? {
-            Answer::Stepped(stepped) => *stepped,
+            Answer::Stepped(said) => Stepped::clone(&said),
             other => return Err(unexpected(&other)),
         };
         self.show_step(playing, stepped, called.as_ref().map(|called| (called, misfit))).await

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Puzzle, call, scale};
-use crate::environment::spec::SpecBuilder;
+use crate::environment::puzzle::facts::{Category, Facts};
+use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
@@ -16,12 +16,12 @@ use crate::verifier::final_answer::extract;
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
-pub struct Mastermind;
+pub(super) struct Mastermind;
 
 /// A problem: the hidden code, one digit from 1 to `digits` per place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instance {
+pub(super) struct Instance {
     code: String,
     digits: u8,
     guesses_max: u32,
@@ -30,7 +30,7 @@ pub struct Instance {
 /// The guesses so far, each with what it revealed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub(super) struct Progress {
     guesses: Vec<Guess>,
 }
 
@@ -49,22 +49,35 @@ impl Puzzle for Mastermind {
     type Instance = Instance;
     type Progress = Progress;
 
-    fn spec(&self) -> SpecBuilder {
-        SpecBuilder::new(
-            "puzzle/mastermind",
-            1,
-            "Find a hidden code of 4 to 6 digits; every guess tells how many digits are right and in the right place.",
-        )
-        .tags(&["puzzle", "logic", "multi-turn"])
-        .tools(vec![function(
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "mastermind",
+            version: 1,
+            category: Category::Logic,
+            tags: &[],
+            multi_turn: true,
+            description: "Find a hidden code of 4 to 6 digits; every guess tells how many digits are right and in the right place.",
+            rule: "One of the guesses has to be the code.",
+            scale: "More places, more digits, fewer guesses.",
+            effort: "Guesses the first code that agrees with everything revealed; beginnings of codes looked at.",
+            floor: 0.02,
+            heavy: false,
+        }
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        vec![function(
             "guess",
             "Guesses the code.",
             json!({
                 "type": "object", "required": ["code"], "additionalProperties": false,
                 "properties": {"code": {"type": "string", "description": "All digits in order, such as 1234."}}
             }),
-        )])
-        .observation(json!({
+        )]
+    }
+
+    fn observation_schema(&self) -> Value {
+        json!({
             "type": "object", "required": ["guesses", "guesses_left"],
             "properties": {
                 "guesses": {"type": "array", "items": {
@@ -75,10 +88,12 @@ impl Puzzle for Mastermind {
                 }},
                 "guesses_left": {"type": "integer"}
             }
-        }))
+        })
+    }
+
+    fn steps_max(&self) -> u64 {
         // Turns that are no guess are answered with an error: there is room for as many of them.
-        .steps_max(28)
-        .floor(0.02)
+        28
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
@@ -170,6 +185,62 @@ impl Puzzle for Mastermind {
 
     fn guess(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
         Action::Text(random_code(rng, instance.code.len(), instance.digits))
+    }
+
+    fn mistake(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Vec<Action> {
+        let slip = |rng: &mut ChaCha8Rng| {
+            let place = rng.random_range(0..instance.code.len());
+            let others = ('1'..='9').take(usize::from(instance.digits));
+            let others: Vec<char> = others.filter(|digit| !instance.code[place..].starts_with(*digit)).collect();
+            let digit = others[rng.random_range(0..others.len())];
+            format!("{}{digit}{}", &instance.code[..place], &instance.code[place + 1..])
+        };
+        (0..instance.guesses_max).map(|_| call("guess", "code", json!(slip(rng)))).collect()
+    }
+
+    fn effort(&self, instance: &Instance) -> f64 {
+        let mut solver = Solver { instance, revealed: Vec::new(), looked_at: 0 };
+        solver.search(&mut String::new());
+        f64::from(solver.looked_at)
+    }
+}
+
+/// Goes through the codes in order and guesses each that agrees with everything revealed so far.
+struct Solver<'a> {
+    instance: &'a Instance,
+    revealed: Vec<Guess>,
+    looked_at: u32,
+}
+
+impl Solver<'_> {
+    /// Looks at all codes with this beginning; true when the code was found.
+    fn search(&mut self, beginning: &mut String) -> bool {
+        self.looked_at += 1;
+        if beginning.len() == self.instance.code.len() {
+            let (exact, misplaced) = compare(&self.instance.code, beginning);
+            self.revealed.push(Guess { code: beginning.clone(), exact, misplaced });
+            return *beginning == self.instance.code;
+        }
+        for digit in ('1'..='9').take(usize::from(self.instance.digits)) {
+            beginning.push(digit);
+            let found = self.agrees(beginning) && self.search(beginning);
+            beginning.pop();
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether some code with this beginning could have revealed what was revealed.
+    fn agrees(&self, beginning: &str) -> bool {
+        let left = self.instance.code.len() - beginning.len();
+        self.revealed.iter().all(|guess| {
+            let (exact, _) = compare(beginning, &guess.code[..beginning.len()]);
+            let (common_exact, common_misplaced) = compare(beginning, &guess.code);
+            let (common, total) = (common_exact + common_misplaced, guess.exact + guess.misplaced);
+            exact <= guess.exact && exact + left >= guess.exact && common <= total && common + left >= total
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod level;
 
+use std::collections::{BTreeSet, VecDeque};
+
 use palestra_protocol::action::Action;
 use palestra_protocol::observation::Observation;
 use rand::RngExt;
@@ -10,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::level::{Cell, Direction, Grid, Moved};
-use super::{Puzzle, call, scale};
-use crate::environment::spec::SpecBuilder;
+use crate::environment::puzzle::facts::{Category, Facts};
+use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
@@ -20,14 +22,17 @@ use crate::verifier::final_answer::extract;
 /// Moves that one turn may hold.
 const MOVES_PER_TURN_MAX: usize = 100;
 
+/// Positions that the reference solver looks at before it gives up.
+const POSITIONS_MAX: usize = 20_000;
+
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
-pub struct Sokoban;
+pub(super) struct Sokoban;
 
 /// A problem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instance {
+pub(super) struct Instance {
     /// The level in its beginning, in the usual letters.
     rows: Vec<String>,
     moves_max: u32,
@@ -38,7 +43,7 @@ pub struct Instance {
 /// Where everything stands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub(super) struct Progress {
     player: Cell,
     /// In order, so that two boxes that swap places are the same state.
     boxes: Vec<Cell>,
@@ -49,15 +54,25 @@ impl Puzzle for Sokoban {
     type Instance = Instance;
     type Progress = Progress;
 
-    fn spec(&self) -> SpecBuilder {
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "sokoban",
+            version: 1,
+            category: Category::Grid,
+            tags: &["planning"],
+            multi_turn: true,
+            description: "Push one to three boxes onto the goals of a small warehouse; boxes cannot be pulled.",
+            rule: "Every box has to stand on a goal.",
+            scale: "Larger rooms, more boxes, more pushes.",
+            effort: "Searches breadth first over the places of player and boxes; positions seen.",
+            floor: 0.05,
+            heavy: false,
+        }
+    }
+
+    fn tools(&self) -> Vec<Value> {
         let words: Vec<&str> = Direction::ALL.iter().map(|direction| direction.word()).collect();
-        SpecBuilder::new(
-            "puzzle/sokoban",
-            1,
-            "Push one to three boxes onto the goals of a small warehouse; boxes cannot be pulled.",
-        )
-        .tags(&["puzzle", "grid", "planning", "multi-turn"])
-        .tools(vec![function(
+        vec![function(
             "move",
             "Makes moves in order.",
             json!({
@@ -66,13 +81,18 @@ impl Puzzle for Sokoban {
                     "type": "array", "items": {"enum": words}, "minItems": 1, "maxItems": MOVES_PER_TURN_MAX
                 }}
             }),
-        )])
-        .observation(json!({
+        )]
+    }
+
+    fn observation_schema(&self) -> Value {
+        json!({
             "type": "object", "required": ["rows", "moves_left"],
             "properties": {"rows": {"type": "array", "items": {"type": "string"}}, "moves_left": {"type": "integer"}}
-        }))
-        .steps_max(500)
-        .floor(0.05)
+        })
+    }
+
+    fn steps_max(&self) -> u64 {
+        500
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
@@ -160,6 +180,43 @@ impl Puzzle for Sokoban {
 
     fn guess(&self, _instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
         Action::Text(Direction::ALL[rng.random_range(0..Direction::ALL.len())].word().to_owned())
+    }
+
+    fn mistake(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Vec<Action> {
+        // Stops somewhere before every box was on a goal for the first time.
+        let (grid, mut player, mut boxes) = Grid::read(&instance.rows);
+        let mut words = Vec::new();
+        for direction in instance.solution.chars().filter_map(Direction::of_letter) {
+            if let Moved::To(cell) = grid.step(player, &mut boxes, direction) {
+                player = cell;
+            }
+            if grid.solved(&boxes) {
+                break;
+            }
+            words.push(direction.word());
+        }
+        let made = rng.random_range(0..=words.len());
+        words[..made].chunks(MOVES_PER_TURN_MAX).map(|turn| call("move", "directions", json!(turn))).collect()
+    }
+
+    fn effort(&self, instance: &Instance) -> f64 {
+        let (grid, player, boxes) = Grid::read(&instance.rows);
+        let mut seen = BTreeSet::from([(player, boxes.clone())]);
+        let mut waiting = VecDeque::from([(player, boxes)]);
+        while let Some((player, boxes)) = waiting.pop_front() {
+            if grid.solved(&boxes) || seen.len() >= POSITIONS_MAX {
+                break;
+            }
+            for direction in Direction::ALL {
+                let mut pushed = boxes.clone();
+                if let Moved::To(cell) = grid.step(player, &mut pushed, direction)
+                    && seen.insert((cell, pushed.clone()))
+                {
+                    waiting.push_back((cell, pushed));
+                }
+            }
+        }
+        f64::from(u32::try_from(seen.len()).unwrap_or(u32::MAX))
     }
 }
 

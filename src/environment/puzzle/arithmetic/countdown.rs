@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::arithmetic::evaluate;
-use super::{Puzzle, call, scale};
-use crate::environment::spec::SpecBuilder;
+use crate::environment::puzzle::expression::evaluate;
+use crate::environment::puzzle::facts::{Category, Facts};
+use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
@@ -25,14 +25,17 @@ const TARGET_MIN: i64 = 10;
 /// The largest target, and the largest value on the way to one.
 const TARGET_MAX: i64 = 999;
 
+/// Joins that the reference solver makes before it gives up.
+const JOINS_MAX: u32 = 200_000;
+
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
-pub struct Countdown;
+pub(super) struct Countdown;
 
 /// A problem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instance {
+pub(super) struct Instance {
     numbers: Vec<i64>,
     target: i64,
     /// One of the right answers.
@@ -42,7 +45,7 @@ pub struct Instance {
 /// The one answer, once it was given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub(super) struct Progress {
     answer: Option<String>,
 }
 
@@ -50,27 +53,42 @@ impl Puzzle for Countdown {
     type Instance = Instance;
     type Progress = Progress;
 
-    fn spec(&self) -> SpecBuilder {
-        SpecBuilder::new(
-            "puzzle/countdown",
-            1,
-            "Reach a target number with + - * / and parentheses, using each of 3 to 6 given numbers at most once.",
-        )
-        .tags(&["puzzle", "arithmetic", "single-turn"])
-        .tools(vec![function(
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "countdown",
+            version: 1,
+            category: Category::Arithmetic,
+            tags: &[],
+            multi_turn: false,
+            description: "Reach a target number with + - * / and parentheses, using each of 3 to 6 given numbers at most once.",
+            rule: "The expression is evaluated exactly, in fractions; it has to equal the target, and each of its numbers has to be given.",
+            scale: "More numbers, and larger ones.",
+            effort: "Joins pairs of numbers until the target comes up; joins made.",
+            floor: 0.05,
+            heavy: false,
+        }
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        vec![function(
             "answer",
             "Gives the one answer.",
             json!({
                 "type": "object", "required": ["expression"], "additionalProperties": false,
                 "properties": {"expression": {"type": "string", "description": "Such as (3 + 5) * 4."}}
             }),
-        )])
-        .observation(json!({
+        )]
+    }
+
+    fn observation_schema(&self) -> Value {
+        json!({
             "type": "object", "required": ["numbers", "target"],
             "properties": {"numbers": {"type": "array", "items": {"type": "integer"}}, "target": {"type": "integer"}}
-        }))
-        .steps_max(4)
-        .floor(0.05)
+        })
+    }
+
+    fn steps_max(&self) -> u64 {
+        4
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
@@ -149,6 +167,52 @@ impl Puzzle for Countdown {
         }
         Action::Text(expression)
     }
+
+    fn mistake(&self, instance: &Instance, rng: &mut ChaCha8Rng) -> Vec<Action> {
+        let Instance { solution, target, .. } = instance;
+        let expression = match rng.random_range(0..3) {
+            0 => target.to_string(),
+            1 => format!("{solution} + {}", rng.random_range(1..=9)),
+            _ => format!("({solution}) * {}", rng.random_range(2..=9)),
+        };
+        vec![call("answer", "expression", json!(expression))]
+    }
+
+    fn effort(&self, instance: &Instance) -> f64 {
+        let mut joins = 0;
+        reaches(&instance.numbers, instance.target, &mut joins);
+        f64::from(joins)
+    }
+}
+
+/// Whether some of the numbers can be joined to the target, by whole and positive values; counts the joins.
+fn reaches(numbers: &[i64], target: i64, joins: &mut u32) -> bool {
+    if numbers.contains(&target) {
+        return true;
+    }
+    for (at, left) in numbers.iter().enumerate() {
+        for (beside, right) in numbers.iter().enumerate().filter(|(beside, _)| *beside != at) {
+            let ordered = at < beside;
+            let values = [
+                (ordered).then(|| left + right),
+                (left > right).then(|| left - right),
+                (ordered && *left > 1 && *right > 1).then(|| left * right),
+                (*right > 1 && left % right == 0).then(|| left / right),
+            ];
+            for value in values.into_iter().flatten().filter(|value| *value <= TARGET_MAX) {
+                *joins += 1;
+                if *joins >= JOINS_MAX {
+                    return false;
+                }
+                let others = numbers.iter().enumerate().filter(|(other, _)| *other != at && *other != beside);
+                let joined: Vec<i64> = others.map(|(_, number)| *number).chain([value]).collect();
+                if reaches(&joined, target, joins) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
 }
 
 /// Whether an answer follows the rules and reaches the target; the reason either way.

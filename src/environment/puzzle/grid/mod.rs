@@ -1,0 +1,12 @@
+//! Puzzles of the category `grid`.
+
+mod sokoban;
+
+use std::sync::Arc;
+
+use super::Examinable;
+use super::kind::PuzzleKind;
+
+pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
+    vec![Arc::new(PuzzleKind::new(sokoban::Sokoban))]
+}
