@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::environment::puzzle::expression::evaluate;
+use crate::environment::puzzle::expression::{evaluate, without_result};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
@@ -228,15 +228,6 @@ fn check(instance: &Instance, answer: &str) -> Result<String, String> {
     }
     let verdict = format!("it equals {}, the target is {target}", result.value);
     if result.value == target { Ok(verdict) } else { Err(verdict) }
-}
-
-/// Takes `= 24` off the end, as people write it; with any other number the answer contradicts itself.
-fn without_result(answer: &str, target: Rational) -> Result<&str, String> {
-    match answer.split_once('=') {
-        None => Ok(answer),
-        Some((expression, result)) if evaluate(result).is_ok_and(|result| result.value == target) => Ok(expression),
-        Some(_) => Err(format!("what it says after the equals sign is not {target}")),
-    }
 }
 
 /// Joins all numbers into one expression with whole, positive values on the way.
