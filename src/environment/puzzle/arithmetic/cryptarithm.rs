@@ -16,7 +16,7 @@ use crate::environment::puzzle::scale;
 mod search;
 
 /// Sums that are drawn before a problem is given up.
-const DRAWS_MAX: u32 = 200;
+const DRAWS_MAX: u32 = 400;
 
 /// Nodes that a search visits before it gives up.
 const NODES_MAX: u64 = 200_000;
@@ -68,7 +68,7 @@ impl Question for Cryptarithm {
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
         let letters = usize::try_from(scale(difficulty, 5, 10)).ok()?;
-        let (addends, length) = (scale(difficulty, 2, 4), scale(difficulty, 5, 6));
+        let (addends, length) = (scale(difficulty, 2, 3), scale(difficulty, 6, 7));
         let mut digits: Vec<u8> = (0..10).collect();
         digits.shuffle(rng);
         digits.truncate(letters);
@@ -175,9 +175,19 @@ fn draw(rng: &mut ChaCha8Rng, digits: &[u8], addends: u32, length: u32) -> Optio
         leads.then(|| numbers.push(number))?;
     }
     numbers.push(numbers.iter().sum());
-    let text: String = numbers.iter().map(u64::to_string).collect();
-    let used: BTreeSet<u8> = text.bytes().map(|digit| digit - b'0').collect();
-    (used.len() == digits.len() && used.iter().all(|digit| digits.contains(digit))).then_some(numbers)
+    let wanted = digits.iter().fold(0, |set, digit| set | 1_u16 << digit);
+    let used = numbers.iter().fold(0, |set, number| set | digit_set(*number));
+    (used == wanted).then_some(numbers)
+}
+
+/// The digits of a number above zero, as bits.
+fn digit_set(mut number: u64) -> u16 {
+    let mut set = 0;
+    while number > 0 {
+        set |= 1 << (number % 10);
+        number /= 10;
+    }
+    set
 }
 
 /// What a word comes to; `None` where a letter has no digit.

@@ -177,6 +177,10 @@ struct Fraction {
 }
 
 impl Fraction {
+    const fn is_target(self) -> bool {
+        self.numerator == TARGET * self.denominator
+    }
+
     /// `None` for a division by zero.
     fn join(self, sign: char, other: Self) -> Option<Self> {
         let (left, right) = (self.numerator * other.denominator, other.numerator * self.denominator);
@@ -206,16 +210,18 @@ fn make(hand: &[i64], joins: &mut u32) -> Option<String> {
 
 /// The joins that lead from the values to 24, the last one first: two places among the values that are left, and a sign.
 fn search(values: &[Fraction], joins: &mut u32) -> Option<Vec<(usize, usize, char)>> {
-    if let [value] = values {
-        return (value.numerator == TARGET * value.denominator).then(Vec::new);
-    }
     for left in 0..values.len() {
         for right in (0..values.len()).filter(|right| *right != left) {
             for sign in SIGNS.into_iter().filter(|sign| left < right || matches!(sign, '-' | '/')) {
                 *joins += 1;
                 let Some(joined) = values[left].join(sign, values[right]) else { continue };
-                let next: Vec<Fraction> = others(values, left, right).chain([joined]).collect();
-                if let Some(mut trail) = search(&next, joins) {
+                let trail = if values.len() == 2 {
+                    joined.is_target().then(Vec::new)
+                } else {
+                    let next: Vec<Fraction> = others(values, left, right).chain([joined]).collect();
+                    search(&next, joins)
+                };
+                if let Some(mut trail) = trail {
                     trail.push((left, right, sign));
                     return Some(trail);
                 }

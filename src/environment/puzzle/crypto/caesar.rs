@@ -33,7 +33,7 @@ pub(super) struct Instance {
 }
 
 /// How far letters are moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Key {
     /// Places in the first word.
@@ -47,6 +47,20 @@ impl Key {
     fn all(growing: bool) -> impl Iterator<Item = Self> {
         let (first, growth) = if growing { (0, 1..LETTERS) } else { (1, 0..1) };
         (first..LETTERS).flat_map(move |first| growth.clone().map(move |growth| Self { first, growth }))
+    }
+
+    /// The keys by which some word of the cipher text begins as `plain` does.
+    fn revealing(cipher: &[&str], plain: &str, growing: bool) -> impl Iterator<Item = Self> {
+        let growths = if growing { 1..LETTERS } else { 0..1 };
+        let begin = plain.bytes().next().unwrap_or(b'a');
+        let words = cipher.iter().enumerate().filter(|(_, word)| word.len() == plain.len());
+        words.flat_map(move |(index, word)| {
+            let moved = word.bytes().next().unwrap_or(b'a') - b'a';
+            growths.clone().map(move |growth| {
+                let grown = Self { first: 0, growth }.places(index);
+                Self { first: earlier(earlier(moved + b'a', begin - b'a'), grown) - b'a', growth }
+            })
+        })
     }
 
     /// Places in a word.
@@ -86,7 +100,9 @@ impl Instance {
         let cipher = self.cipher();
         let cipher: Vec<&str> = cipher.split(' ').collect();
         let fits = |key: &Key| self.told.iter().all(|told| key.reveals(&cipher, told));
-        Key::all(self.growing()).filter(fits).count() == 1
+        // Wherever the first of the told words stands, each growth leaves one key.
+        let keys = self.told.iter().take(1).flat_map(|told| Key::revealing(&cipher, told, self.growing()));
+        keys.filter(fits).collect::<BTreeSet<Key>>().len() == 1
     }
 }
 

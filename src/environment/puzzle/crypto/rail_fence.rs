@@ -22,6 +22,9 @@ const RAILS_UNKNOWN_FROM: f64 = 0.2;
 /// From this difficulty on it is unknown also where the zigzag starts.
 const START_UNKNOWN_FROM: f64 = 0.45;
 
+/// A shorter word is not told: it would turn up on many fences.
+const TOLD_LETTERS_MIN: usize = 6;
+
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RailFence;
@@ -62,14 +65,19 @@ impl Fence {
         2 * (self.rails - 1)
     }
 
-    /// Where the letters of the cipher text stand in the plain text.
+    /// Where the letters of the cipher text stand in the plain text: the places on each rail, from left to right.
     fn order(self, letters: usize) -> Vec<usize> {
-        let rail = |place: &usize| {
-            let step = (place + self.start) % self.period();
-            step.min(self.period() - step)
-        };
-        let mut order: Vec<usize> = (0..letters).collect();
-        order.sort_by_key(rail);
+        let (period, end) = (self.period(), self.start + letters);
+        let mut order = Vec::with_capacity(letters);
+        for rail in 0..self.rails {
+            for round in (0..end).step_by(period) {
+                let down = round + rail;
+                let up = round + period - rail;
+                let turns = rail == 0 || rail + 1 == self.rails;
+                let steps = [down, up].into_iter().take(if turns { 1 } else { 2 });
+                order.extend(steps.filter(|step| (self.start..end).contains(step)).map(|step| step - self.start));
+            }
+        }
         order
     }
 
@@ -78,9 +86,11 @@ impl Fence {
     }
 
     fn decipher(self, cipher: &str) -> String {
-        let mut plain: Vec<(usize, char)> = self.order(cipher.len()).into_iter().zip(cipher.chars()).collect();
-        plain.sort_unstable();
-        plain.into_iter().map(|(_, letter)| letter).collect()
+        let mut plain = vec![b' '; cipher.len()];
+        for (place, letter) in self.order(cipher.len()).into_iter().zip(cipher.bytes()) {
+            plain[place] = letter;
+        }
+        plain.into_iter().map(char::from).collect()
     }
 }
 
@@ -93,8 +103,8 @@ impl Instance {
     fn is_unique(&self) -> bool {
         let Some(told) = &self.told else { return self.from_top };
         let cipher = self.cipher();
-        let texts: BTreeSet<String> = Fence::all(self.from_top).map(|fence| fence.decipher(&cipher)).collect();
-        texts.iter().filter(|text| text.contains(told.as_str())).count() == 1
+        let texts = Fence::all(self.from_top).map(|fence| fence.decipher(&cipher));
+        texts.filter(|text| text.contains(told.as_str())).collect::<BTreeSet<String>>().len() == 1
     }
 }
 
@@ -123,7 +133,8 @@ impl Question for RailFence {
         let rails = rng.random_range(most - 2..=most);
         let from_top = difficulty < START_UNKNOWN_FROM;
         let start = if from_top { 0 } else { rng.random_range(0..Fence { rails, start: 0 }.period()) };
-        let told = if difficulty < RAILS_UNKNOWN_FROM { None } else { words.choose(rng).copied().map(str::to_owned) };
+        let long: Vec<&str> = words.iter().copied().filter(|word| word.len() >= TOLD_LETTERS_MIN).collect();
+        let told = if difficulty < RAILS_UNKNOWN_FROM { None } else { Some((*long.choose(rng)?).to_owned()) };
         let instance = Instance { solution: words.join(" "), fence: Fence { rails, start }, told, from_top };
         instance.is_unique().then_some(instance)
     }
@@ -232,7 +243,9 @@ mod tests {
             told: told.map(str::to_owned),
             from_top,
         };
-        assert!(instance(Some("chase"), false).is_unique());
+        assert!(instance(Some("tigers"), false).is_unique());
+        // With eight rails "ravbowlechasetisersg" holds the word as well.
+        assert!(!instance(Some("chase"), false).is_unique());
         assert!(!instance(Some("e"), true).is_unique());
         assert!(instance(None, true).is_unique());
         assert_eq!(RailFence.check(&instance(None, true), "Brave owls chase tigers").score, 1.0);

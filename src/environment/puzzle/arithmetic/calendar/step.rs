@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use jiff::Span;
 use jiff::civil::{Date, Weekday};
-use jiff::{Span, ToSpan};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -63,10 +63,10 @@ impl Step {
 
     /// Where the step leads from a day; `None` out of the calendar.
     pub(super) fn apply(self, day: Date) -> Option<Date> {
-        let on = |span: Span| day.checked_add(span).ok();
+        let days_on = |days: i32| day.checked_add(Span::new().try_days(days).ok()?).ok();
         match self {
-            Self::Days { days } => on(days.days()),
-            Self::Months { months } => on(months.months()),
+            Self::Days { days } => days_on(days),
+            Self::Months { months } => day.checked_add(Span::new().try_months(months).ok()?).ok(),
             Self::WorkingDays { days } => working_days_on(day, days),
             Self::Weekday { iso_weekday, nth } => day.nth_weekday(nth, day_of_week(iso_weekday)?).ok(),
             Self::WeekdayOfMonth { iso_weekday, nth } => day.nth_weekday_of_month(nth, day_of_week(iso_weekday)?).ok(),
@@ -75,7 +75,7 @@ impl Step {
                 .filter_map(|year| Date::new(year, 2, 29).ok())
                 .find(|leap_day| *leap_day > day),
             Self::IfLeapYear { leap_days, other_days } => {
-                on(if day.in_leap_year() { leap_days } else { other_days }.days())
+                days_on(if day.in_leap_year() { leap_days } else { other_days })
             }
         }
     }
@@ -83,12 +83,11 @@ impl Step {
 
 /// The first weeks at once, each of which has five of these days, and the last one to five days one by one.
 fn working_days_on(day: Date, days: i32) -> Option<Date> {
-    let direction = days.signum();
     let weeks = (days.abs() - 1).max(0) / 5;
-    let mut day = day.checked_add((direction * weeks).weeks()).ok()?;
+    let mut day = day.checked_add(Span::new().try_weeks(days.signum() * weeks).ok()?).ok()?;
     let mut left = days.abs() - 5 * weeks;
     while left > 0 {
-        day = day.checked_add(direction.days()).ok()?;
+        day = if days > 0 { day.tomorrow() } else { day.yesterday() }.ok()?;
         left -= i32::from(!is_weekend(day));
     }
     Some(day)

@@ -97,10 +97,10 @@ impl Columns {
                 continue;
             }
             if !known {
-                nodes.visited += 1;
                 if nodes.exhausted() {
                     break;
                 }
+                nodes.visited += 1;
                 digits.of[letter] = Some(digit);
                 digits.used[place] = true;
             }
