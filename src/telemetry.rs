@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use metrics::Unit;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -31,6 +34,9 @@ pub const STREAM_ENDS: &str = "palestra_stream_ends_total";
 pub const COMMANDS: &str = "palestra_commands_total";
 /// Credentials that were refused.
 pub const CREDENTIALS_REFUSED: &str = "palestra_credentials_refused_total";
+
+/// Milliseconds between two summings up of what histograms have taken in.
+const UPKEEP_MS: u64 = 1_000;
 
 /// Upper bounds of the latency histogram's buckets, in seconds.
 const SECONDS_BUCKETS: [f64; 14] =
@@ -87,6 +93,18 @@ pub fn metrics() -> Result<PrometheusHandle, TelemetryError> {
         })
         .clone()
         .map_err(TelemetryError::Metrics)
+}
+
+/// Sums up what histograms have taken in, again and again until `end`: they keep every value until somebody does.
+pub async fn keep_up(metrics: PrometheusHandle, end: CancellationToken) {
+    let mut rounds = tokio::time::interval(Duration::from_millis(UPKEEP_MS));
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = end.cancelled() => return,
+            _ = rounds.tick() => metrics.run_upkeep(),
+        }
+    }
 }
 
 fn describe() {

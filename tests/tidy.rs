@@ -123,7 +123,7 @@ fn the_protocol_does_no_io() {
 
 #[test]
 fn every_file_says_what_it_is() {
-    let all = sources(&["src", "protocol/src", "client/src", "tests"]);
+    let all = sources(&["src", "protocol/src", "client/src", "load-tests/src", "tests"]);
     let silent: Vec<String> =
         all.iter().filter(|source| !source.text.starts_with("//!")).map(|source| source.path.clone()).collect();
     assert_none(&silent, "a `//!` line opens every file");
@@ -146,7 +146,7 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn nothing_is_exported_by_glob() {
-    let sources = sources(&["src", "protocol/src", "client/src"]);
+    let sources = sources(&["src", "protocol/src", "client/src", "load-tests/src"]);
     let globs: Vec<String> = sources
         .iter()
         .flat_map(|source| {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use palestra_client::ClientError;
 use palestra_client::stream::Stream;
-use palestra_protocol::environment::{Limits, Task as PublicTask};
-use palestra_protocol::id::{RunId, SessionId};
-use palestra_protocol::session::{CreateSession, Created, TaskChoice};
+use palestra_protocol::environment::Limits;
+use palestra_protocol::id::RunId;
+use palestra_protocol::session::{CreateSession, Created, Opened, TaskChoice};
 use palestra_protocol::step::{FinishReason, Step};
 use palestra_protocol::verdict::Verdict;
 use serde_json::Value;
@@ -36,18 +36,19 @@ impl Episodes {
     ///
     /// # Errors
     /// When the server refuses or cannot be reached.
-    pub(super) async fn play(&self, number: u64, task: &PublicTask) -> Result<Verdict, ClientError> {
+    pub(super) async fn play(&self, number: u64, task: TaskChoice) -> Result<Verdict, ClientError> {
         let Created::One(opened) = self.stream.create(&self.request(number, task)).await? else {
             return Err(ClientError::Unexpected { status: 200, excerpt: "one session was asked for".to_owned() });
         };
-        let verdict = self.act(number, task, opened.id).await;
+        let verdict = self.act(number, &opened).await;
         // The verdict counts even when closing fails: the session then ends with its run.
         let _ = self.stream.close(opened.id).await;
         verdict
     }
 
-    async fn act(&self, number: u64, task: &PublicTask, session: SessionId) -> Result<Verdict, ClientError> {
-        let mut policy = self.player.begin(task, number).map_err(ClientError::Unsendable)?;
+    async fn act(&self, number: u64, opened: &Opened) -> Result<Verdict, ClientError> {
+        let session = opened.id;
+        let mut policy = self.player.begin(&opened.task, number).map_err(ClientError::Unsendable)?;
         for seq in 1..=self.steps_max {
             let Some(action) = policy.next_action() else { break };
             let step = Step { seq: Some(seq), action, episode: None, observe: None, meta: None };
@@ -66,10 +67,10 @@ impl Episodes {
         }
     }
 
-    fn request(&self, number: u64, task: &PublicTask) -> CreateSession {
+    fn request(&self, number: u64, task: TaskChoice) -> CreateSession {
         CreateSession {
             environment: self.environment.to_string(),
-            task: Some(TaskChoice { id: Some(task.id.clone()), ..TaskChoice::default() }),
+            task: Some(task),
             seed: Some(number),
             config: serde_json::Map::new(),
             id: None,

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use palestra_client::stream::Options;
 use palestra_client::{Client, TaskQuery};
-use palestra_protocol::environment::{Environment, Task as PublicTask};
+use palestra_protocol::environment::Environment;
 use palestra_protocol::id::RunId;
+use palestra_protocol::session::TaskChoice;
 
 use super::episode::Episodes;
 use super::failure::Failure;
@@ -19,6 +21,7 @@ use super::signal::asked_to_stop;
 use super::tally::{Tally, table};
 use super::target::{Keep, TargetArguments};
 use crate::environment::policy::Builtin;
+use crate::environment::task::SEED_MAX;
 
 /// Most episodes of one run.
 const EPISODES_MAX: u64 = 10_000_000;
@@ -48,6 +51,9 @@ pub struct RunArguments {
     /// Which split the tasks are from [default: test, or train where there is no test].
     #[arg(long)]
     pub split: Option<String>,
+    /// Difficulties from 0 to 1, taken in turn; for environments whose tasks have one [default: as the tasks come].
+    #[arg(long, value_delimiter = ',', value_parser = difficulty)]
+    pub difficulty: Vec<f64>,
     /// Chooses tasks and randomness: the same seed plays the same episodes.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..1 << 53))]
     pub seed: u64,
@@ -133,7 +139,7 @@ async fn play_all(
             let episodes = episodes.clone();
             async move {
                 let (number, task) = found?;
-                Ok::<_, Failure>(episodes.play(number, &task).await)
+                Ok::<_, Failure>(episodes.play(number, task).await)
             }
         })
         .buffer_unordered(concurrency);
@@ -144,6 +150,11 @@ async fn play_all(
         progress.count_episode();
     }
     Ok((name.clone(), tally))
+}
+
+fn difficulty(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("a difficulty is a number from 0 to 1".to_owned()) }
 }
 
 /// Most turns of one episode.
@@ -161,14 +172,46 @@ fn choose_split(asked: Option<&str>, environment: &Environment) -> Result<String
     })
 }
 
-/// Numbered tasks in the order of a fixed permutation of the split, from the beginning again where there are too few.
+/// Numbered tasks of the split.
 fn tasks<'a>(
     client: &'a Client,
     name: &'a str,
     split: &'a str,
     arguments: &'a RunArguments,
     length: Option<u64>,
-) -> impl futures::Stream<Item = Result<(u64, PublicTask), Failure>> + 'a {
+) -> BoxStream<'a, Result<(u64, TaskChoice), Failure>> {
+    if arguments.difficulty.is_empty() {
+        Box::pin(listed_tasks(client, name, split, arguments, length))
+    } else {
+        Box::pin(futures::stream::iter(chosen_tasks(split, arguments).map(Ok)))
+    }
+}
+
+/// Tasks of the difficulties in turn, from the seed on.
+fn chosen_tasks<'a>(split: &'a str, arguments: &'a RunArguments) -> impl Iterator<Item = (u64, TaskChoice)> + 'a {
+    (0..arguments.episodes).zip(arguments.difficulty.iter().cycle()).map(move |(number, difficulty)| {
+        // Seeds end at 2^53; the choice goes on at 0.
+        let seed = arguments.seed.wrapping_add(number) & SEED_MAX;
+        (
+            number,
+            TaskChoice {
+                split: Some(split.to_owned()),
+                seed: Some(seed),
+                difficulty: Some(*difficulty),
+                ..TaskChoice::default()
+            },
+        )
+    })
+}
+
+/// Tasks in the order of a fixed permutation of the split, from the beginning again where there are too few.
+fn listed_tasks<'a>(
+    client: &'a Client,
+    name: &'a str,
+    split: &'a str,
+    arguments: &'a RunArguments,
+    length: Option<u64>,
+) -> impl futures::Stream<Item = Result<(u64, TaskChoice), Failure>> + 'a {
     async_stream::try_stream! {
         let length = length.unwrap_or(1).max(1);
         let mut number = 0;
@@ -186,7 +229,7 @@ fn tasks<'a>(
                 Err(Failure::Other(format!("split {split} has fewer tasks than {length}")))?;
             }
             for task in page.data {
-                yield (number, task);
+                yield (number, TaskChoice { id: Some(task.id), ..TaskChoice::default() });
                 number += 1;
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::EnvironmentKind;
 use super::bench::counter::Counter;
+use super::bench::document::Document;
 use super::bench::effect::Effect;
 use super::puzzle;
 
@@ -18,7 +19,7 @@ pub struct BuiltinSettings {
 /// Every built-in environment.
 #[must_use]
 pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
-    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![Arc::new(Counter::new())];
+    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![Arc::new(Counter::new()), Arc::new(Document::new())];
     kinds.extend(puzzle::all().into_iter().map(|puzzle| puzzle as Arc<dyn EnvironmentKind>));
     if let Some(folder) = &settings.effects_folder {
         kinds.push(Arc::new(Effect::new(folder.clone())));

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{target_of, target_task};
+use super::{read_settings, target_of, target_task};
 use crate::environment::spec::{GENERATED_SPLITS, SpecBuilder, builtin_verifier_version};
 use crate::environment::state::State;
 use crate::environment::task::{SEED_MAX, Task, TaskError};
@@ -93,7 +93,7 @@ impl EnvironmentKind for Counter {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
-        let settings = read_settings(opening.config)?;
+        let settings: Settings = read_settings(opening.config)?;
         Ok(Place::Pure(Box::new(Count { settings, task: Arc::clone(opening.task), count: 0, draw: None })))
     }
 
@@ -144,13 +144,6 @@ impl Verifier for Counter {
 
 fn add(amount: i64) -> Action {
     Action::Tool { tool: "add".to_owned(), arguments: Map::from_iter([("amount".to_owned(), json!(amount))]) }
-}
-
-fn read_settings(config: &Map<String, Value>) -> Result<Settings, ConfigError> {
-    serde_json::from_value(Value::Object(config.clone())).map_err(|error| ConfigError {
-        field: config.keys().find(|key| error.to_string().contains(&format!("`{key}`"))).cloned(),
-        detail: error.to_string(),
-    })
 }
 
 /// A count in one session.

@@ -1,12 +1,15 @@
 //! The `bench` family: environments that measure and test the server rather than a policy.
 
 pub mod counter;
+pub mod document;
 pub mod effect;
 
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::observation::Message;
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
+use super::ConfigError;
 use super::spec::{check_seed, split_length};
 use super::task::{Task, TaskError, TaskId, pick};
 
@@ -54,4 +57,12 @@ fn target_task(
 /// The target in a task's secret.
 fn target_of(task: &Task) -> Option<i64> {
     task.secret["target"].as_i64()
+}
+
+/// The settings of a session; the one that does not fit is named.
+fn read_settings<T: DeserializeOwned>(config: &Map<String, Value>) -> Result<T, ConfigError> {
+    serde_json::from_value(Value::Object(config.clone())).map_err(|error| ConfigError {
+        field: config.keys().find(|key| error.to_string().contains(&format!("`{key}`"))).cloned(),
+        detail: error.to_string(),
+    })
 }
