@@ -117,7 +117,7 @@ impl Question for Caesar {
             tags: &[],
             multi_turn: false,
             description: "Decipher an English text whose letters were moved along the alphabet by an unknown number of places.",
-            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter. The words that are told leave one key.",
+            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter; the words that are told leave one key.",
             scale: "Longer texts; from the middle on the number of places grows from word to word by an unknown step.",
             effort: "Tries one key after the other on the whole text until the told words appear; letters moved.",
             floor: 0.05,

@@ -119,7 +119,7 @@ impl Question for RailFence {
             tags: &[],
             multi_turn: false,
             description: "Decipher a text that was written in zigzag over rails and read off rail by rail.",
-            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter. What is told leaves one text.",
+            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter; what is told leaves one text.",
             scale: "Longer texts and more rails; first their number, then also the start of the zigzag is unknown, and a word of the text is told instead.",
             effort: "Tries one fence after the other until the told word appears; letters put in their places.",
             floor: 0.02,

@@ -84,7 +84,7 @@ impl Question for Vigenere {
             tags: &[],
             multi_turn: false,
             description: "Decipher a Vigenère cipher whose key is known in full, in part, or only by its length with a passage of the text.",
-            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter. What is told leaves one key.",
+            rule: "The letters of the answer have to be those of the plain text; case, spaces and punctuation do not matter; what is told leaves one key.",
             scale: "Longer keys and texts, and fewer letters of the key that are told.",
             effort: "Lays the told passage against every place of the cipher text, then deciphers; letters looked at.",
             floor: 0.02,
