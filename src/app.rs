@@ -136,6 +136,7 @@ impl App {
         let admin_key = config.admin_key.as_ref().map(crate::config::Secret::reveal);
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
         let metrics = telemetry::metrics()?;
+        tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
         let streams = Arc::new(Semaphore::new(config.streams_max.min(Semaphore::MAX_PERMITS)));
         Ok(Self(Arc::new(Inner {
             config,

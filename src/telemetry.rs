@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use metrics::Unit;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -27,10 +30,17 @@ pub const STREAM_SOCKETS: &str = "palestra_stream_sockets";
 pub const STREAM_FRAMES: &str = "palestra_stream_frames_total";
 /// Sockets that ended, by `reason`.
 pub const STREAM_ENDS: &str = "palestra_stream_ends_total";
+/// Open sockets of the OpenEnv mounts.
+pub const OPENENV_SOCKETS: &str = "palestra_openenv_sockets";
+/// Sockets of the OpenEnv mounts that ended, by `reason`.
+pub const OPENENV_ENDS: &str = "palestra_openenv_ends_total";
 /// Commands that were answered, by `operation` and `code` (`ok`, or the problem's).
 pub const COMMANDS: &str = "palestra_commands_total";
 /// Credentials that were refused.
 pub const CREDENTIALS_REFUSED: &str = "palestra_credentials_refused_total";
+
+/// Milliseconds between two summings up of what histograms have taken in.
+const UPKEEP_MS: u64 = 1_000;
 
 /// Upper bounds of the latency histogram's buckets, in seconds.
 const SECONDS_BUCKETS: [f64; 14] =
@@ -89,6 +99,18 @@ pub fn metrics() -> Result<PrometheusHandle, TelemetryError> {
         .map_err(TelemetryError::Metrics)
 }
 
+/// Sums up what histograms have taken in, again and again until `end`: they keep every value until somebody does.
+pub async fn keep_up(metrics: PrometheusHandle, end: CancellationToken) {
+    let mut rounds = tokio::time::interval(Duration::from_millis(UPKEEP_MS));
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = end.cancelled() => return,
+            _ = rounds.tick() => metrics.run_upkeep(),
+        }
+    }
+}
+
 fn describe() {
     metrics::describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests that were answered.");
     metrics::describe_histogram!(HTTP_SECONDS, Unit::Seconds, "Time from a request's head to its answer's head.");
@@ -98,6 +120,8 @@ fn describe() {
     metrics::describe_gauge!(STREAM_SOCKETS, Unit::Count, "Open sockets of the stream.");
     metrics::describe_counter!(STREAM_FRAMES, Unit::Count, "Frames that came in over sockets.");
     metrics::describe_counter!(STREAM_ENDS, Unit::Count, "Sockets that ended.");
+    metrics::describe_gauge!(OPENENV_SOCKETS, Unit::Count, "Open sockets of the OpenEnv mounts.");
+    metrics::describe_counter!(OPENENV_ENDS, Unit::Count, "Sockets of the OpenEnv mounts that ended.");
     metrics::describe_counter!(COMMANDS, Unit::Count, "Commands that were answered.");
     metrics::describe_counter!(CREDENTIALS_REFUSED, Unit::Count, "Credentials that were refused.");
 }

@@ -5,6 +5,7 @@ mod callers;
 mod compare;
 mod drive;
 mod figures;
+mod generation;
 mod hosts;
 mod http;
 mod instructions;
@@ -43,6 +44,8 @@ enum Command {
     Measure(measure::Arguments),
     /// Counts the instructions of steps, creations and forks with valgrind, and fails when they rose.
     Instructions(instructions::Arguments),
+    /// Measures what it costs to make and to score puzzles, beside reasoning-gym.
+    Generation(generation::Arguments),
     /// Does operations in a server inside this process: what `instructions` runs.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let done = match Program::parse().command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Instructions(arguments) => instructions::run(&arguments),
+        Command::Generation(arguments) => generation::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
         Command::Reference => reference::run(),
     };

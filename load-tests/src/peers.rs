@@ -10,6 +10,16 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
 }
 
+/// The Python that has the peers; `None` where they are not installed.
+pub(crate) fn python() -> Option<PathBuf> {
+    Some(folder().join(".venv/bin/python")).filter(|python| python.is_file())
+}
+
+/// A program of the peers.
+pub(crate) fn program(name: &str) -> PathBuf {
+    folder().join(name)
+}
+
 /// Which peers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -32,10 +42,7 @@ impl Peer {
     /// # Errors
     /// When it is installed and does not start.
     pub(crate) fn start(self) -> anyhow::Result<Option<Server>> {
-        let python = folder().join(".venv/bin/python");
-        if !python.is_file() {
-            return Ok(None);
-        }
+        let Some(python) = python() else { return Ok(None) };
         Server::start(Command::new(python).current_dir(folder()).arg(self.program())).map(Some)
     }
 }

@@ -1,6 +1,7 @@
 //! Environments and their tasks, as the API shows them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub struct Environment {
     /// Words to filter by.
     pub tags: Vec<String>,
     /// The tools, as OpenAI function tools or, with `?tools=mcp`, as MCP tools.
-    pub tools: List<Value>,
+    pub tools: Arc<List<Value>>,
     /// JSON Schema of the actions that make sense here.
     pub action_schema: Value,
     /// JSON Schema of `observation.data`.
@@ -143,7 +144,7 @@ pub struct Task {
     /// System and policy text, then the user's instruction: all that a policy is told.
     pub messages: Vec<Message>,
     /// The tools that this task offers, as OpenAI function tools.
-    pub tools: List<Value>,
+    pub tools: Arc<List<Value>>,
     /// Anything else that its maker attached.
     pub metadata: Value,
 }

@@ -44,11 +44,20 @@ macro_rules! ids {
             }
         }
 
+        impl $name {
+            /// Calls `read` with the id in its text form, which is written without taking memory.
+            fn with_text<T>(self, read: impl FnOnce(&str) -> T) -> T {
+                let mut text = [0; $prefix.len() + 32];
+                let (prefix, digits) = text.split_at_mut($prefix.len());
+                prefix.copy_from_slice($prefix.as_bytes());
+                self.0.as_simple().encode_lower(digits);
+                read(std::str::from_utf8(&text).unwrap_or_default())
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut buffer = [0u8; 32];
-                f.write_str($prefix)?;
-                f.write_str(self.0.as_simple().encode_lower(&mut buffer))
+                self.with_text(|text| f.write_str(text))
             }
         }
 
@@ -72,7 +81,7 @@ macro_rules! ids {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                self.with_text(|text| serializer.serialize_str(text))
             }
         }
 

@@ -1,5 +1,7 @@
 //! Sessions: creation, forks, snapshots and what can be read of them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -147,7 +149,7 @@ pub struct Opened {
     /// What the policy is told.
     pub messages: Vec<Message>,
     /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
-    pub tools: List<Value>,
+    pub tools: Arc<List<Value>>,
     /// The limits that hold; in a fork, what is left of the parent's.
     pub limits: Limits,
     /// The owner.

@@ -1,6 +1,7 @@
 //! Keys and tokens that were verified a moment ago, so that a busy caller costs no query per request.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use palestra_protocol::id::KeyId;
 use palestra_protocol::time::Timestamp;
@@ -25,7 +26,7 @@ struct Kept {
 }
 
 struct Entry {
-    principal: Principal,
+    principal: Arc<Principal>,
     until: Timestamp,
 }
 
@@ -33,11 +34,11 @@ struct Entry {
 pub(super) struct Watch(u64);
 
 impl Cache {
-    pub(super) fn get(&self, digest: &[u8; 32], now: Timestamp) -> Option<Principal> {
+    pub(super) fn get(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<Principal>> {
         let kept = self.0.lock();
         let entry = kept.entries.get(digest)?;
         let expired = entry.until <= now || entry.principal.expires_at.is_some_and(|end| end <= now);
-        (!expired).then(|| entry.principal.clone())
+        (!expired).then(|| Arc::clone(&entry.principal))
     }
 
     /// To be taken before the store is asked.
@@ -46,7 +47,7 @@ impl Cache {
     }
 
     /// Keeps what the store said, unless a key was revoked meanwhile: the row may have been read before that.
-    pub(super) fn insert(&self, digest: [u8; 32], principal: Principal, now: Timestamp, watch: &Watch) {
+    pub(super) fn insert(&self, digest: [u8; 32], principal: Arc<Principal>, now: Timestamp, watch: &Watch) {
         let mut kept = self.0.lock();
         if kept.revocations != watch.0 {
             return;

@@ -8,11 +8,13 @@ mod token;
 
 use std::sync::Arc;
 
+use hmac::Mac as _;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::store::row::{KeyRow, PageRequest};
@@ -54,9 +56,11 @@ pub struct Auth {
     store: Arc<dyn Store>,
     clock: Clock,
     pepper: [u8; 32],
-    /// Digest of the key that is set from outside.
-    admin_key: Option<[u8; 32]>,
+    /// Digest of the key that is set from outside, and whom it stands for.
+    admin_key: Option<([u8; 32], Arc<Principal>)>,
     tokens: Tokens,
+    /// Key of the ids that names stand for.
+    names: [u8; 32],
     cache: Cache,
 }
 
@@ -68,8 +72,9 @@ impl Auth {
             store,
             clock,
             pepper: root.derive("api keys"),
-            admin_key: admin_key.map(digest),
+            admin_key: admin_key.map(|key| (digest(key), Arc::new(Principal::admin(DEFAULT_TENANT.into())))),
             tokens: Tokens::new(&root.derive("session tokens")),
+            names: root.derive("names"),
             cache: Cache::default(),
         }
     }
@@ -78,48 +83,37 @@ impl Auth {
     ///
     /// # Errors
     /// When the credential is not valid now, or the store fails.
-    pub async fn authenticate(&self, bearer: &str) -> Result<Principal, AuthError> {
-        let now = self.clock.now();
-        if let Some(secret) = KeySecret::parse(bearer) {
-            return self.authenticate_key(bearer, &secret, now).await;
+    pub async fn authenticate(&self, bearer: &str) -> Result<Arc<Principal>, AuthError> {
+        let (now, digest) = (self.clock.now(), digest(bearer));
+        if let Some((expected, admin)) = &self.admin_key
+            && bool::from(expected.ct_eq(&digest))
+        {
+            return Ok(Arc::clone(admin));
         }
-        let digest = digest(bearer);
-        if self.admin_key.as_ref().is_some_and(|expected| bool::from(expected.ct_eq(&digest))) {
-            return Ok(Principal::admin(DEFAULT_TENANT.into()));
-        }
-        self.authenticate_token(bearer, digest, now).await
-    }
-
-    /// A token is verified once and kept, like a key, until it expires or its key is revoked.
-    async fn authenticate_token(&self, bearer: &str, digest: [u8; 32], now: Timestamp) -> Result<Principal, AuthError> {
         if let Some(principal) = self.cache.get(&digest, now) {
             return Ok(principal);
         }
-        let principal = self.tokens.verify(bearer, now)?;
+        // A credential is verified once and kept until it expires or is revoked.
         let watch = self.cache.watch();
-        if !self.is_still_valid(&principal).await? {
-            return Err(AuthError::Refused);
-        }
-        self.cache.insert(digest, principal.clone(), now, &watch);
+        let principal = Arc::new(match KeySecret::parse(bearer) {
+            Some(secret) => self.verify_key(&secret, now).await?,
+            None => self.verify_token(bearer, now).await?,
+        });
+        self.cache.insert(digest, Arc::clone(&principal), now, &watch);
         Ok(principal)
     }
 
-    async fn authenticate_key(&self, bearer: &str, secret: &KeySecret, now: Timestamp) -> Result<Principal, AuthError> {
-        let digest = digest(bearer);
-        if self.admin_key.as_ref().is_some_and(|expected| bool::from(expected.ct_eq(&digest))) {
-            return Ok(Principal::admin(DEFAULT_TENANT.into()));
-        }
-        if let Some(principal) = self.cache.get(&digest, now) {
-            return Ok(principal);
-        }
-        let watch = self.cache.watch();
+    async fn verify_token(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthError> {
+        let principal = self.tokens.verify(bearer, now)?;
+        if self.is_still_valid(&principal).await? { Ok(principal) } else { Err(AuthError::Refused) }
+    }
+
+    async fn verify_key(&self, secret: &KeySecret, now: Timestamp) -> Result<Principal, AuthError> {
         let row = self.store.key(secret.id()).await?.ok_or(AuthError::Refused)?;
         if !secret.matches(&row.mac, &self.pepper) || !is_valid(&row, now) {
             return Err(AuthError::Refused);
         }
-        let principal = Principal::of_key(&row);
-        self.cache.insert(digest, principal.clone(), now, &watch);
-        Ok(principal)
+        Ok(Principal::of_key(&row))
     }
 
     /// Whether a principal that was let in earlier would be let in now. Sockets ask this again and again.
@@ -203,6 +197,18 @@ impl Auth {
     #[must_use]
     pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
         self.tokens.mint(maker, session, expires_at)
+    }
+
+    /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.
+    #[must_use]
+    pub fn id_of(&self, words: &[&str]) -> Uuid {
+        let mut hmac = secret::hmac(&self.names);
+        for word in words {
+            hmac.update(&(word.len() as u64).to_le_bytes());
+            hmac.update(word.as_bytes());
+        }
+        let digest: [u8; 32] = hmac.finalize().into_bytes().into();
+        Uuid::from_slice(&digest[..16]).unwrap_or_default()
     }
 }
 

@@ -11,6 +11,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
+use super::task::SEED_MAX;
+
 /// A SHA-256 digest, written `sha256:<hex>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
@@ -121,8 +123,8 @@ impl State {
             Self::Null => scalar(b"null"),
             Self::Bool(true) => scalar(b"true"),
             Self::Bool(false) => scalar(b"false"),
-            Self::Number(number) => scalar(&canonical(number)),
-            Self::String(text) => scalar(&canonical(text)),
+            Self::Number(value) => number(value),
+            Self::String(text) => string(text),
             Self::Array(array) => *array.digest.get_or_init(|| {
                 let mut hasher = Sha256::new_with_prefix([TAG_ARRAY]);
                 for element in &array.elements {
@@ -133,7 +135,7 @@ impl State {
             Self::Object(object) => *object.digest.get_or_init(|| {
                 let mut hasher = Sha256::new_with_prefix([TAG_OBJECT]);
                 for (key, value) in &object.members {
-                    hasher.update(scalar(&canonical(key)).0);
+                    hasher.update(string(key).0);
                     hasher.update(value.digest().0);
                 }
                 Digest(hasher.finalize().into())
@@ -205,6 +207,26 @@ fn scalar(canonical: &[u8]) -> Digest {
 /// RFC 8785 form of a scalar. Every scalar has one: JSON numbers that parsed are finite.
 fn canonical<T: Serialize + ?Sized>(scalar: &T) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(&scalar).unwrap_or_default()
+}
+
+/// The digest of a number. A whole one that every implementation carries exactly is its own canonical form.
+fn number(number: &Number) -> Digest {
+    match number.as_i64().filter(|whole| whole.unsigned_abs() <= SEED_MAX) {
+        Some(whole) => scalar(whole.to_string().as_bytes()),
+        None => scalar(&canonical(number)),
+    }
+}
+
+/// The digest of a string. Nearly all strings are their own canonical form, in quotation marks.
+fn string(text: &str) -> Digest {
+    let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
+    if !plain {
+        return scalar(&canonical(text));
+    }
+    let mut hasher = Sha256::new_with_prefix([TAG_SCALAR, b'"']);
+    hasher.update(text);
+    hasher.update(b"\"");
+    Digest(hasher.finalize().into())
 }
 
 impl From<Value> for State {
@@ -316,6 +338,29 @@ mod tests {
         assert_eq!(at(""), Some(state.to_value()));
         for pointer in ["a", "/a~1b/00", "/a~1b/1", "/a~1b/-1", "/x", "/a~1b/0/~0/x"] {
             assert_eq!(at(pointer), None, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn whole_and_broken_numbers_have_the_digest_of_their_canonical_form() {
+        let most = (1_i64 << 53) - 1;
+        for value in [json!(0), json!(-1), json!(most), json!(-most), json!(most + 1), json!(i64::MIN), json!(u64::MAX)]
+        {
+            let Value::Number(whole) = value else { panic!("a number") };
+            assert_eq!(number(&whole), scalar(&canonical(&whole)), "{whole}");
+        }
+        for value in [-0.0, 0.5, 1.0, 1e21, 1e-7] {
+            let broken = Number::from_f64(value).expect("it is finite");
+            assert_eq!(number(&broken), scalar(&canonical(&broken)), "{broken}");
+        }
+    }
+
+    #[test]
+    fn plain_and_escaped_strings_have_the_digest_of_their_canonical_form() {
+        for text in
+            ["", "plain", "a \"b\"", "back\\slash", "line\n", "\u{1}", "\u{7f}", "é", "\u{2028}", "\u{1f600}", "/"]
+        {
+            assert_eq!(string(text), scalar(&canonical(text)), "{text:?}");
         }
     }
 

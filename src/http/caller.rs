@@ -1,12 +1,12 @@
-//! Who may call, as types in the signatures of handlers. The guard lets nobody in without a credential; the extractors say how
-//! much of one is needed.
+//! Who may call, as types in the signatures of handlers. The [guard](super::edge::guard) lets nobody in without a credential; the
+//! extractors say how much of one is needed.
 
-use axum::extract::{FromRequestParts, Request, State};
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::Scope;
 use palestra_protocol::stream::BEARER_SUBPROTOCOL_PREFIX;
@@ -20,25 +20,29 @@ use crate::telemetry::CREDENTIALS_REFUSED;
 /// Longest credential that is looked at.
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 
-/// Lets requests with a valid credential through, with the principal in the extensions.
-pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match authenticate(&app, request.headers()).await {
-        Ok(principal) => {
-            request.extensions_mut().insert(principal);
-            next.run(request).await
-        }
-        Err(error) => {
-            if matches!(error, AuthError::Missing | AuthError::Refused) {
-                metrics::counter!(CREDENTIALS_REFUSED).increment(1);
-            }
-            Failure::from(error).into_response()
-        }
+/// Who sends these headers; refusals are counted.
+pub(super) async fn admit(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, Failure> {
+    counted(authenticate(app, headers).await)
+}
+
+/// Who has this credential; refusals are counted.
+pub(super) async fn admit_bearer(app: &App, bearer: &str) -> Result<Arc<Principal>, Failure> {
+    counted(authenticate_bearer(app, bearer).await)
+}
+
+fn counted(admitted: Result<Arc<Principal>, AuthError>) -> Result<Arc<Principal>, Failure> {
+    if matches!(admitted, Err(AuthError::Missing | AuthError::Refused)) {
+        metrics::counter!(CREDENTIALS_REFUSED).increment(1);
     }
+    admitted.map_err(Failure::from)
 }
 
 /// Who sends these headers.
-pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Principal, AuthError> {
-    let bearer = bearer(headers).ok_or(AuthError::Missing)?;
+pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, AuthError> {
+    authenticate_bearer(app, bearer(headers).ok_or(AuthError::Missing)?).await
+}
+
+async fn authenticate_bearer(app: &App, bearer: &str) -> Result<Arc<Principal>, AuthError> {
     if bearer.len() > CREDENTIAL_BYTES_MAX {
         return Err(AuthError::Refused);
     }
@@ -59,12 +63,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix(BEARER_SUBPROTOCOL_PREFIX))
 }
 
-fn principal(parts: &Parts) -> Result<Principal, Failure> {
-    parts.extensions.get::<Principal>().cloned().ok_or_else(|| AuthError::Missing.into())
+fn principal(parts: &Parts) -> Result<Arc<Principal>, Failure> {
+    parts.extensions.get::<Arc<Principal>>().cloned().ok_or_else(|| AuthError::Missing.into())
 }
 
 /// Anybody with a valid credential, also the acting side.
-pub(super) struct Caller(pub(super) Principal);
+pub(super) struct Caller(pub(super) Arc<Principal>);
 
 impl FromRequestParts<App> for Caller {
     type Rejection = Failure;
@@ -77,7 +81,7 @@ impl FromRequestParts<App> for Caller {
 macro_rules! scoped {
     ($($(#[$doc:meta])* $name:ident: $scope:ident;)*) => {$(
         $(#[$doc])*
-        pub(super) struct $name(pub(super) Principal);
+        pub(super) struct $name(pub(super) Arc<Principal>);
 
         impl FromRequestParts<App> for $name {
             type Rejection = Failure;
@@ -104,7 +108,7 @@ scoped! {
 
 /// Who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.
 pub(super) struct Onlooker {
-    pub(super) principal: Principal,
+    pub(super) principal: Arc<Principal>,
     pub(super) session: SessionId,
 }
 

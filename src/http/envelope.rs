@@ -3,10 +3,8 @@
 use std::any::Any;
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::Next;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::problem::{Code, Problem};
 use uuid::Uuid;
@@ -19,20 +17,27 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 const REQUEST_ID_BYTES_MAX: usize = 128;
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// The id of a request, in its extensions.
-#[derive(Clone)]
-pub(super) struct RequestId(pub(super) HeaderValue);
+tokio::task_local! {
+    /// The id of the request that is being answered.
+    static ANSWERED: HeaderValue;
+}
 
-/// Takes the caller's request id where it is sane, makes one where not, and sends it back.
-pub(super) async fn identify(mut request: Request, next: Next) -> Response {
-    let id = match request.headers().get(REQUEST_ID) {
+/// The caller's request id where it is sane, a new one where not.
+pub(super) fn identify(headers: &HeaderMap) -> HeaderValue {
+    match headers.get(REQUEST_ID) {
         Some(given) if is_sane(given) => given.clone(),
         _ => new_id(),
-    };
-    request.extensions_mut().insert(RequestId(id.clone()));
-    let mut response = next.run(request).await;
-    response.headers_mut().insert(REQUEST_ID, id);
-    response
+    }
+}
+
+/// Answers a request; whatever fails inside can tell which one.
+pub(super) fn naming<F: Future>(id: HeaderValue, answering: F) -> impl Future<Output = F::Output> {
+    ANSWERED.scope(id, answering)
+}
+
+/// The id of the request that is being answered, for the log.
+pub(super) fn current() -> HeaderValue {
+    ANSWERED.try_with(HeaderValue::clone).unwrap_or(HeaderValue::from_static("none"))
 }
 
 fn is_sane(id: &HeaderValue) -> bool {
@@ -48,17 +53,20 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
+/// Marks an answer whose refusal is written already, in the form of a foreign protocol.
+#[derive(Clone)]
+pub(super) struct Written;
+
 /// Writes the body of every refusal: our own, and those of the framework, which knows nothing of problem documents.
-pub(super) async fn write_problems(request: Request, next: Next) -> Response {
-    let id = request.extensions().get::<RequestId>().and_then(|id| id.0.to_str().ok()).map(str::to_owned);
-    let mut response = next.run(request).await;
+pub(super) fn write_problem(response: &mut Response, id: &HeaderValue) {
     let problem = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => Some(*failure.0),
+        None if response.extensions().get::<Written>().is_some() => None,
         None => foreign_problem(response.status()),
     };
-    match problem {
-        None => response,
-        Some(problem) => write(response, &Problem { request_id: id, ..problem }),
+    if let Some(problem) = problem {
+        let request_id = id.to_str().ok().map(str::to_owned);
+        write(response, &Problem { request_id, ..problem });
     }
 }
 
@@ -77,19 +85,16 @@ fn foreign_problem(status: StatusCode) -> Option<Problem> {
     Some(Problem::new(code, detail))
 }
 
-fn write(response: Response, problem: &Problem) -> Response {
-    let (mut parts, _) = response.into_parts();
-    parts.status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    parts.headers.insert(CONTENT_TYPE, PROBLEM_JSON);
-    parts.headers.remove(CONTENT_LENGTH);
-    let body = serde_json::to_vec(problem).unwrap_or_default();
-    Response::from_parts(parts, Body::from(body))
+fn write(response: &mut Response, problem: &Problem) {
+    *response.status_mut() = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, PROBLEM_JSON);
+    response.headers_mut().remove(CONTENT_LENGTH);
+    *response.body_mut() = Body::from(serde_json::to_vec(problem).unwrap_or_default());
 }
 
 /// A handler panicked: the caller learns that it did, and nothing else.
-#[expect(clippy::needless_pass_by_value, reason = "the layer calls it with a box")]
-pub(super) fn caught(panic: Box<dyn Any + Send + 'static>) -> Response {
+pub(super) fn caught(panic: &(dyn Any + Send), id: &HeaderValue) -> Response {
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(panic = words.unwrap_or("without words"), "a handler panicked");
+    tracing::error!(request = ?id, panic = words.unwrap_or("without words"), "a handler panicked");
     Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request").into_response()
 }

@@ -75,7 +75,7 @@ pub(super) async fn list_environments(
     }
     let mut environments = app.catalog().list(&principal.tenant).await?;
     environments.retain(|environment| query.wants(environment));
-    environments.iter_mut().for_each(|environment| query.tools.convert(&mut environment.tools.data));
+    environments.iter_mut().for_each(|environment| query.tools.convert(&mut environment.tools));
     let asked = PageRequest { before: query.cursor, limit: limit + 1 };
     Ok(Body(page::page(environments, &asked, |environment| environment.name.clone())))
 }
@@ -105,7 +105,7 @@ pub(super) async fn get_environment(
 ) -> Result<Body<Environment>, Failure> {
     let name = versioned(name, query.version);
     let mut environment = app.catalog().get(&principal.tenant, &name).await?;
-    query.tools.convert(&mut environment.tools.data);
+    query.tools.convert(&mut environment.tools);
     Ok(Body(environment))
 }
 
@@ -166,7 +166,7 @@ pub(super) async fn list_tasks(
     let name = versioned(name, query.version);
     let page = TaskPage { split: query.split, shuffle: query.shuffle, offset: query.offset, limit };
     let mut tasks = app.catalog().tasks(&principal.tenant, &name, &page).await?;
-    tasks.iter_mut().for_each(|task| query.tools.convert(&mut task.tools.data));
+    tasks.iter_mut().for_each(|task| query.tools.convert(&mut task.tools));
     Ok(Body(tasks.into()))
 }
 

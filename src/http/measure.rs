@@ -1,41 +1,47 @@
-//! One log line and two metrics per request, by route and never by path, so that ids make no new series.
+//! Two metrics per request, by route and never by path, so that ids make no new series.
 
-use std::time::Instant;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
-use axum::middleware::Next;
-use axum::response::Response;
-use tracing::Instrument;
+use metrics::{Counter, Histogram};
+use parking_lot::RwLock;
 
-use super::envelope::RequestId;
 use crate::telemetry::{HTTP_REQUESTS, HTTP_SECONDS};
 
-pub(super) async fn measure(request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = method(request.method());
-    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
-    let id = request.extensions().get::<RequestId>().and_then(|id| id.0.to_str().ok()).unwrap_or_default().to_owned();
-    let span = tracing::info_span!("request", id, method, route);
-    let response = next.run(request).instrument(span.clone()).await;
-    let elapsed = begun.elapsed();
-    let status = response.status();
-    span.in_scope(|| {
-        let elapsed_ms = elapsed.as_secs_f64() * 1_000.0;
-        if status.is_server_error() {
-            tracing::warn!(status = status.as_u16(), elapsed_ms, "answered");
-        } else {
-            tracing::debug!(status = status.as_u16(), elapsed_ms, "answered");
-        }
-    });
-    metrics::counter!(HTTP_REQUESTS, "method" => method, "route" => route.clone(), "status" => status.as_u16().to_string())
-        .increment(1);
-    metrics::histogram!(HTTP_SECONDS, "method" => method, "route" => route).record(elapsed.as_secs_f64());
-    response
+/// The series of one route, by method and status.
+type Series = Vec<((&'static str, u16), (Counter, Histogram))>;
+
+/// Every series that was counted into so far. There are no more than routes times methods times statuses; looking one up by
+/// its labels costs as much as a small step.
+static SERIES: LazyLock<RwLock<HashMap<String, Series>>> = LazyLock::new(RwLock::default);
+
+/// Counts a request that was answered.
+pub(super) fn record(method: &'static str, route: &str, status: u16, elapsed: Duration) {
+    let count = |series: &Series| {
+        let known = series.iter().find(|(labels, _)| *labels == (method, status));
+        known.is_some_and(|(_, (requests, seconds))| {
+            requests.increment(1);
+            seconds.record(elapsed.as_secs_f64());
+            true
+        })
+    };
+    let counted = SERIES.read().get(route).is_some_and(count);
+    if !counted {
+        let code = status.to_string();
+        let requests =
+            metrics::counter!(HTTP_REQUESTS, "method" => method, "route" => route.to_owned(), "status" => code);
+        let seconds = metrics::histogram!(HTTP_SECONDS, "method" => method, "route" => route.to_owned());
+        let mut all = SERIES.write();
+        let series = all.entry(route.to_owned()).or_default();
+        series.push(((method, status), (requests, seconds)));
+        count(series);
+    }
 }
 
 /// Methods that callers make up must not make up series.
-fn method(method: &Method) -> &'static str {
+pub(super) fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",

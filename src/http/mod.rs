@@ -4,7 +4,9 @@ mod answer;
 mod batch;
 mod body;
 mod caller;
+mod compat;
 mod docs;
+mod edge;
 mod envelope;
 mod environments;
 mod episodes;
@@ -28,19 +30,11 @@ mod wording;
 
 use std::time::Duration;
 
-use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, LOCATION, RETRY_AFTER, SEC_WEBSOCKET_PROTOCOL,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::{Extension, Router, middleware};
-use tower::ServiceBuilder;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
-use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
-use tower_http::set_header::SetResponseHeaderLayer;
-use tower_http::timeout::TimeoutLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -48,13 +42,18 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::config::Config;
 use body::BodyBounds;
+use compat::openenv;
+use edge::Gate;
 pub(crate) use listen::listen;
 
 /// Seconds that browsers may remember a CORS answer.
 const CORS_AGE_SECONDS: u64 = 600;
 
-/// Everything that can be called, in one table. Whoever is not in the first group needs a credential.
+/// Everything that can be called, in one table. Whoever is not in the group `public` needs a credential.
 struct Routes {
+    /// Taken so often that every layer counts. Answered within `request_timeout_ms`, and never compressed: that would cost
+    /// more than all else.
+    acts: OpenApiRouter<App>,
     /// Without a credential.
     public: OpenApiRouter<App>,
     /// Answered within `request_timeout_ms`.
@@ -63,10 +62,13 @@ struct Routes {
     patient: OpenApiRouter<App>,
     /// With large bodies.
     uploads: OpenApiRouter<App>,
+    /// Other people's protocols, which may wait for a verdict or stay open too.
+    mounts: OpenApiRouter<App>,
 }
 
 fn routes() -> Routes {
     Routes {
+        acts: OpenApiRouter::new().routes(routes!(sessions::step_session)),
         public: OpenApiRouter::new()
             .routes(routes!(health::get_health))
             .routes(routes!(health::get_readiness))
@@ -78,7 +80,6 @@ fn routes() -> Routes {
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
             .routes(routes!(sessions::get_session, sessions::close_session))
             .routes(routes!(sessions::reset_session))
-            .routes(routes!(sessions::step_session))
             .routes(routes!(points::fork_session))
             .routes(routes!(points::take_snapshot, points::list_snapshots))
             .routes(routes!(points::restore_session))
@@ -106,87 +107,85 @@ fn routes() -> Routes {
             .routes(routes!(stream::open_stream)),
         uploads: OpenApiRouter::new()
             .routes(routes!(environments::list_environments, environments::publish_environment)),
+        mounts: OpenApiRouter::new().nest(openenv::PATH, openenv::routes()),
     }
 }
 
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { public, prompt, patient, uploads } = routes();
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
     let mut api = OpenApi::default();
     let mut split = |group: OpenApiRouter<App>| {
         let (router, part) = group.split_for_parts();
         api.merge(part);
         router
     };
-    let (public, prompt, patient, uploads) = (split(public), split(prompt), split(patient), split(uploads));
-    let guard = middleware::from_fn_with_state(app.clone(), caller::guard);
+    let (acts, public, prompt, patient, uploads, mounts) =
+        (split(acts), split(public), split(prompt), split(patient), split(uploads), split(mounts));
+    // The same once more, for those who can send no headers: the key stands in the path.
+    let (keyed, _) = OpenApiRouter::new().nest(openenv::KEYED_PATH, openenv::routes()).split_for_parts();
 
-    let bounds = Extension(BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms });
-    let upload_bounds =
-        Extension(BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms });
-    let prompt = prompt.route_layer(timeout(config.request_timeout_ms)).layer(bounds);
+    let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
+    let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
+    let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), edge::guard);
+    let in_time = Duration::from_millis(config.request_timeout_ms);
+    let acts = acts.route_layer(guard(bounds, Some(config.request_timeout_ms)));
+    let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.request_timeout_ms)));
     // Their answers may take long, their bodies may not.
-    let patient = patient.layer(bounds);
-    let uploads = uploads.route_layer(timeout(config.publish_timeout_ms)).layer(upload_bounds);
-    let guarded = prompt
-        .merge(uploads)
-        .layer(CompressionLayer::new())
-        .merge(patient)
-        // What is private must not stay in caches on the way.
-        .layer(SetResponseHeaderLayer::if_not_present(CACHE_CONTROL, HeaderValue::from_static("no-store")))
-        // Outside the limits above, so that strangers cannot make the server read anything.
-        .route_layer(guard);
-    let public = public.route_layer(timeout(config.request_timeout_ms)).merge(docs::pages(docs::finish(api)));
+    let patient = patient.route_layer(guard(bounds, None));
+    let uploads =
+        uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
+    let seats = Extension(openenv::Seats::new(app.clone()));
+    let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
+    let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
+    let keyed = keyed.layer(seats).route_layer(by_path);
+    let public = public
+        .route_layer(middleware::from_fn_with_state(in_time, edge::in_time))
+        .merge(docs::pages(docs::finish(api)));
 
-    public
-        .merge(guarded)
+    let router = public
+        .merge(acts)
+        .merge(prompt)
+        .merge(patient)
+        .merge(uploads)
+        .merge(mounts)
+        .merge(keyed)
         .fallback(async || StatusCode::NOT_FOUND)
         .with_state(app)
-        // What every request passes, from the outside in.
-        .layer(
-            ServiceBuilder::new()
-                // First, so that everything below can name the request.
-                .layer(middleware::from_fn(envelope::identify))
-                .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL]))
-                .layer(middleware::from_fn(measure::measure))
-                .layer(cors(&config))
-                .layer(SetResponseHeaderLayer::overriding(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")))
-                .layer(middleware::from_fn(envelope::write_problems))
-                // Inside, so that a panic is answered as every other failure.
-                .layer(CatchPanicLayer::custom(envelope::caught)),
-        )
+        .layer(middleware::from_fn(edge::pass));
+    match cors(&config) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    }
 }
 
 /// Every operation, as OpenAPI.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let Routes { public, prompt, patient, uploads } = routes();
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
     let mut api = OpenApi::default();
-    for group in [public, prompt, patient, uploads] {
+    for group in [acts, public, prompt, patient, uploads, mounts] {
         api.merge(group.into_openapi());
     }
     docs::finish(api)
 }
 
-fn timeout(milliseconds: u64) -> TimeoutLayer {
-    TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(milliseconds))
-}
-
-/// Closed unless origins are named.
-fn cors(config: &Config) -> CorsLayer {
+/// None unless origins are named.
+fn cors(config: &Config) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = config.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     if origins.is_empty() {
-        return CorsLayer::new();
+        return None;
     }
     const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
     const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-    CorsLayer::new()
+    let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID])
         .expose_headers([envelope::REQUEST_ID, LOCATION, RETRY_AFTER])
-        .max_age(Duration::from_secs(CORS_AGE_SECONDS))
+        .max_age(Duration::from_secs(CORS_AGE_SECONDS));
+    Some(cors)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::problem::{Code, Fault, Problem};
 
+use super::envelope::current;
 use super::wording::plain;
 use crate::auth::AuthError;
 use crate::catalog::CatalogError;
@@ -111,7 +112,7 @@ impl From<StoreError> for Failure {
             StoreError::Exists(_) => Self::new(Code::Conflict, error.to_string()),
             StoreError::Broken(_) | StoreError::Migration(_) => internal(&error),
             StoreError::Fenced | StoreError::TimedOut(_) | StoreError::Unreachable { .. } | StoreError::Engine(_) => {
-                tracing::error!(%error, "the store failed");
+                tracing::error!(request = ?current(), %error, "the store failed");
                 Self::new(Code::StoreUnavailable, "the store does not answer: try again")
             }
         }
@@ -150,7 +151,7 @@ fn faults(mut errors: Vec<Fault>) -> Failure {
 
 /// The cause goes to the log, where the request id leads to it; the caller learns nothing of the inside.
 pub(crate) fn internal(cause: &dyn std::error::Error) -> Failure {
-    tracing::error!(error = %cause, "a request failed inside");
+    tracing::error!(request = ?current(), error = %cause, "a request failed inside");
     Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request")
 }
 

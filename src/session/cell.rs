@@ -7,16 +7,17 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Limits, Recovery};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::list::List;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{Opened, RecordMode};
-use palestra_protocol::step::{Stepped, StopReason};
+use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
+use serde_json::value::RawValue;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 use super::SessionError;
 use super::recorder::{Ledger, Ticket};
+use super::said::Said;
 use crate::catalog::Entry;
 use crate::environment::task::Task;
 use crate::environment::{Context, Place};
@@ -120,7 +121,7 @@ pub(super) struct Live {
     /// What was seen at the beginning of the episode.
     pub first: Observation,
     /// The past of an unrecorded session.
-    pub past: imbl::Vector<Past>,
+    pub past: imbl::Vector<Kept>,
     /// How many of its oldest steps were dropped from `past`.
     pub forgotten: u64,
     /// The randomness that replaced the episode's at earlier forks: after which step, and with which salt.
@@ -138,9 +139,28 @@ pub(super) struct Live {
 pub(super) struct Past {
     /// `None` where the turn never reached the environment.
     pub action: Option<Arc<Action>>,
-    pub answer: Arc<Stepped>,
+    pub answer: Said,
     /// When its record is safe; `None` for unrecorded steps and for those that were read back.
     pub ticket: Option<Ticket>,
+}
+
+/// A step of an unrecorded session, as small as its record would be.
+#[derive(Clone)]
+pub(super) struct Kept {
+    action: Option<Arc<Action>>,
+    answer: Arc<RawValue>,
+}
+
+impl Kept {
+    pub(super) fn new(past: &Past) -> Self {
+        Self { action: past.action.clone(), answer: Arc::clone(past.answer.json()) }
+    }
+
+    /// The step again.
+    pub(super) fn past(&self) -> Result<Past, SessionError> {
+        let answer = Said::read(Arc::clone(&self.answer)).map_err(|error| SessionError::Internal(error.to_string()))?;
+        Ok(Past { action: self.action.clone(), answer, ticket: None })
+    }
 }
 
 impl Live {
@@ -232,7 +252,7 @@ impl Live {
             durable_seq: if self.recorded() { self.seq } else { 0 },
             observation: super::observe::cut(observation, &self.row.observe, None),
             messages,
-            tools: List::from(self.task.public.tools.data.clone()),
+            tools: Arc::clone(&self.task.public.tools),
             limits: if self.seq == 0 { self.row.limits } else { self.limits_left(now) },
             run: self.row.run,
             group: self.row.group,

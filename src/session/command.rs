@@ -7,9 +7,11 @@ use palestra_protocol::list::List;
 use palestra_protocol::session::{
     CreateSession, Created, Fork, Opened, Reset, Restore, Session, Snapshot, TakeSnapshot, Verify,
 };
-use palestra_protocol::step::{Finish, Finished, Step, Stepped};
+use palestra_protocol::step::{Finish, Finished, Step};
 use palestra_protocol::verdict::Verdict;
 use serde::Serialize;
+
+use super::said::Said;
 
 /// Whose data a command reaches.
 pub type Tenant = Arc<str>;
@@ -64,7 +66,7 @@ pub enum Answer {
     /// To [`Command::Reset`] and [`Command::Restore`].
     Opened(Box<Opened>),
     /// To [`Command::Step`].
-    Stepped(Box<Stepped>),
+    Stepped(Said),
     /// To [`Command::Finish`].
     Finished(Box<Finished>),
     /// To [`Command::Verify`].

@@ -17,6 +17,7 @@ mod read;
 mod reaper;
 mod rebuild;
 mod recorder;
+mod said;
 mod step;
 mod turn;
 
@@ -40,6 +41,7 @@ pub use command::{Answer, Command, Tenant};
 pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
+pub use said::Said;
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;
@@ -149,7 +151,15 @@ impl Sessions {
             return Err(SessionError::Draining);
         }
         match command {
-            Command::Step { session, step } => self.step(tenant, session, *step).await.map(Answer::Stepped),
+            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
+            // Apart, so that a step's future, of which there are many at once, has no room for what the others need.
+            command => Box::pin(self.run_rare(tenant, command)).await,
+        }
+    }
+
+    async fn run_rare(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
+        match command {
+            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,
             Command::Reset { session, request, key } => self.reset(tenant, session, request, key).await,
             Command::Finish { session, request } => self.finish(tenant, session, request).await,
@@ -205,7 +215,7 @@ impl Sessions {
                     let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
                     // On a task of its own: a replay that takes longer than any caller waits has to end all the same.
                     let work = async move { sessions.fill(&tenant, &cell, turn).await };
-                    if let Some(turn) = self.to_end(work).await? {
+                    if let Some(turn) = Box::pin(self.to_end(work)).await? {
                         return Ok(turn);
                     }
                 }

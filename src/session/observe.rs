@@ -1,18 +1,28 @@
 //! Cuts observations to the size and the blocks that a caller asked for. The record keeps the whole.
 
 use palestra_protocol::observation::{Keep, Observation, Observe};
-use palestra_protocol::step::Stepped;
+
+use super::{Said, SessionError};
 
 /// A step's answer as its caller wants it: the observation is cut, and so are the messages that repeat it.
-pub(super) fn cut_step(answer: &Stepped, session: &Observe, step: Option<&Observe>) -> Box<Stepped> {
-    let mut answer = Box::new(answer.clone());
-    answer.observation = cut(answer.observation, session, step);
-    if let Some((limit, keep)) = text_limit(session, step) {
-        for message in &mut answer.messages {
-            message.content = cut_text(&message.content, limit, keep).0;
-        }
+pub(super) fn cut_step(answer: &Said, session: &Observe, step: Option<&Observe>) -> Result<Said, SessionError> {
+    let limit = text_limit(session, step);
+    if limit.is_none() && blocks(session, step).is_none() {
+        return Ok(answer.clone());
     }
-    answer
+    answer.changed(|answer| {
+        answer.observation = cut(std::mem::take(&mut answer.observation), session, step);
+        if let Some((limit, keep)) = limit {
+            for message in &mut answer.messages {
+                message.content = cut_text(&message.content, limit, keep).0;
+            }
+        }
+    })
+}
+
+/// Which types of blocks are wanted; all where nobody says.
+fn blocks<'a>(session: &'a Observe, step: Option<&'a Observe>) -> Option<&'a Vec<String>> {
+    step.and_then(|observe| observe.blocks.as_ref()).or(session.blocks.as_ref())
 }
 
 fn text_limit(session: &Observe, step: Option<&Observe>) -> Option<(usize, Keep)> {
@@ -23,7 +33,7 @@ fn text_limit(session: &Observe, step: Option<&Observe>) -> Option<(usize, Keep)
 
 /// Cuts `observation` as `step` says where it says something, else as `session` does.
 pub(super) fn cut(mut observation: Observation, session: &Observe, step: Option<&Observe>) -> Observation {
-    if let Some(blocks) = step.and_then(|observe| observe.blocks.as_ref()).or(session.blocks.as_ref()) {
+    if let Some(blocks) = blocks(session, step) {
         observation
             .content
             .retain(|block| block["type"].as_str().is_some_and(|kind| blocks.iter().any(|wanted| wanted == kind)));

@@ -296,7 +296,8 @@ impl Sessions {
         Ok(match state {
             None => Err((Status::InfraError, "the final state was not recorded".to_owned())),
             Some(state) => {
-                let trajectory = past.iter().map(|past| judged_turn(past, step_rewards)).collect();
+                let trajectory =
+                    past.iter().map(|past| judged_turn(past.action.as_deref(), &past.answer, step_rewards)).collect();
                 Ok(Evidence { state, trajectory })
             }
         })

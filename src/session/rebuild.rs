@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use palestra_protocol::action::Action;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
@@ -12,11 +13,11 @@ use palestra_protocol::session::{CloseReason, RecordMode, SessionState};
 use palestra_protocol::step::{Info, Stepped, StopReason};
 use tracing::error;
 
-use super::cell::{Live, Past};
+use super::cell::{Kept, Live, Past};
 use super::open::Beginning;
 use super::recorder::Ledger;
 use super::step::{self, read_step};
-use super::{SessionError, Sessions, Tenant, turn};
+use super::{Said, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
 use crate::environment::task::{Task, seeded};
 use crate::environment::{Context, Place};
@@ -40,7 +41,7 @@ pub(super) struct Point {
     pub calls: u64,
     pub last: Option<Past>,
     pub first: Observation,
-    pub past: imbl::Vector<Past>,
+    pub past: imbl::Vector<Kept>,
     pub salts: Vec<(u64, u64)>,
 }
 
@@ -221,8 +222,9 @@ impl Sessions {
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
         let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
-        let kept: imbl::Vector<Past> = live.past.iter().take_while(|past| past.answer.seq <= upto).cloned().collect();
-        let past = kept.iter().cloned().collect();
+        // None was forgotten, so the first is step 1.
+        let kept: imbl::Vector<Kept> = live.past.take(live.past.len().min(usize::try_from(upto).unwrap_or(usize::MAX)));
+        let past = kept.iter().map(Kept::past).collect::<Result<_, _>>()?;
         Ok(Point { past: kept, ..self.replay_all(point, past, live.row.limits.calls).await? })
     }
 
@@ -282,7 +284,7 @@ impl Sessions {
         let action = serde_json::from_str(&action).map_err(|error| StoreError::Broken(error.to_string()))?;
         let text = live.notice.take().unwrap_or_else(|| "The environment was lost.".to_owned());
         let text = format!("The server stopped during this step; it may have acted and is not run again.\n{text}");
-        let answer = Arc::new(Stepped {
+        let answer = Said::new(Stepped {
             episode: live.episode.id,
             seq,
             durable_seq: seq,
@@ -294,10 +296,12 @@ impl Sessions {
             stop_reason: None,
             verdict: None,
             info: Info { interrupted: true, ..Info::default() },
-        });
+        })?;
         let row = step::row(live.episode.id, Some(&action), &answer, None, self.0.clock.now())?;
         let room = self.0.recorder.reserve().await?;
-        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, vec![Record::Step(Box::new(row))]);
+        let settled = Record::IntentSettled { episode: live.episode.id, seq };
+        let records = vec![Record::Step(Box::new(row)), settled];
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
         live.seq = seq;
         step::remember(live, Past { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
         Ok(())
@@ -309,10 +313,10 @@ impl Sessions {
             live.ledger.latest().committed().await?;
             self.recorded_past(&live.episode).await?
         } else {
-            live.past.iter().cloned().collect()
+            live.past.iter().map(Kept::past).collect::<Result<_, _>>()?
         };
         let step_rewards = live.entry.spec().step_rewards;
-        Ok(past.into_iter().map(|past| judged_turn(&past, step_rewards)).collect())
+        Ok(past.iter().map(|past| judged_turn(past.action.as_deref(), &past.answer, step_rewards)).collect())
     }
 
     /// Every recorded step of an episode from its root on.
@@ -338,14 +342,14 @@ impl Sessions {
 }
 
 /// A turn as judges see it: without what judging itself added, so that judging again sees the same.
-pub(super) fn judged_turn(past: &Past, step_rewards: bool) -> Turn {
-    let mut answer = Stepped::clone(&past.answer);
+pub(super) fn judged_turn(action: Option<&Action>, answer: &Stepped, step_rewards: bool) -> Turn {
+    let mut answer = answer.clone();
     answer.verdict = None;
     if !step_rewards {
         answer.reward = None;
     }
     answer.info = Info { shaping: answer.info.shaping, ..Info::default() };
-    Turn { action: past.action.as_deref().cloned(), answer }
+    Turn { action: action.cloned(), answer }
 }
 
 impl Point {

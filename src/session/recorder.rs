@@ -2,12 +2,13 @@
 //! transaction, in order, and tells each session up to where its record is safe.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
 use palestra_protocol::id::SessionId;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -31,29 +32,42 @@ pub(super) struct Ledger {
     session: SessionId,
     /// Numbers groups in the order in which they entered the queue.
     issued: Mutex<u64>,
-    progress: watch::Sender<Progress>,
-}
-
-/// How far a ledger is safe.
-#[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    committed: u64,
-    failed: bool,
+    /// The last group that is safe. Groups are committed in order.
+    committed: AtomicU64,
+    failed: AtomicBool,
+    /// Wakes whoever waits for one of the two.
+    moved: Notify,
 }
 
 impl Ledger {
     pub(super) fn new(session: SessionId) -> Arc<Self> {
-        Arc::new(Self { session, issued: Mutex::new(0), progress: watch::Sender::new(Progress::default()) })
+        Arc::new(Self {
+            session,
+            issued: Mutex::new(0),
+            committed: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            moved: Notify::new(),
+        })
     }
 
     /// Whether a commit failed: the session's memory is ahead of its record and must be dropped.
     pub(super) fn failed(&self) -> bool {
-        self.progress.borrow().failed
+        self.failed.load(Ordering::Acquire)
     }
 
     /// Whether everything that was submitted is committed.
     pub(super) fn settled(&self) -> bool {
-        self.progress.borrow().committed == *self.issued.lock()
+        self.committed.load(Ordering::Acquire) == *self.issued.lock()
+    }
+
+    fn commit(&self, group: u64) {
+        self.committed.store(group, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+        self.moved.notify_waiters();
     }
 
     /// A ticket for everything that was submitted so far.
@@ -72,17 +86,22 @@ pub(super) struct Ticket {
 impl Ticket {
     /// Waits until the group is committed.
     pub(super) async fn committed(self) -> Result<(), SessionError> {
-        let mut progress = self.ledger.progress.subscribe();
-        let reached = progress.wait_for(|progress| progress.failed || progress.committed >= self.group).await;
-        match reached {
-            Ok(progress) if progress.committed >= self.group => Ok(()),
-            _ => Err(SessionError::NotRecorded),
+        loop {
+            // Listens before it looks, so that nothing moves unheard in between.
+            let moved = self.ledger.moved.notified();
+            if self.is_committed() {
+                return Ok(());
+            }
+            if self.ledger.failed() {
+                return Err(SessionError::NotRecorded);
+            }
+            moved.await;
         }
     }
 
     /// Whether the group is committed.
     pub(super) fn is_committed(&self) -> bool {
-        self.ledger.progress.borrow().committed >= self.group
+        self.ledger.committed.load(Ordering::Acquire) >= self.group
     }
 }
 
@@ -180,7 +199,7 @@ impl Recorder {
 
 fn fail(entry: &Entry) {
     for (ledger, _) in &entry.ledgers {
-        ledger.progress.send_modify(|progress| progress.failed = true);
+        ledger.fail();
     }
 }
 
@@ -217,9 +236,20 @@ impl Writer {
                 () = self.cancel.cancelled(), if !self.entries.is_closed() => self.entries.close(),
                 () = until(deadline) => self.flush().await,
             }
+            self.take_more(&mut batch).await;
             self.write(&mut batch).await;
         }
         self.flush().await;
+    }
+
+    /// Takes in what others are about to submit, for whom the next commit would be a long wait.
+    async fn take_more(&mut self, batch: &mut Vec<Entry>) {
+        tokio::task::yield_now().await;
+        while batch.len() < GROUPS_PER_COMMIT_MAX
+            && let Ok(entry) = self.entries.try_recv()
+        {
+            batch.push(entry);
+        }
     }
 
     async fn flush(&mut self) {
@@ -292,11 +322,11 @@ impl Writer {
             Durability::Disk => None,
             Durability::Process => self.unsynced_since.or_else(|| Some(Instant::now())),
         };
+        // Asked once: it looks into every shard.
+        let heard = !self.listeners.is_empty();
         for (ledger, group) in entries.iter().flat_map(|entry| &entry.ledgers) {
-            ledger.progress.send_modify(|progress| progress.committed = *group);
-            if !self.listeners.is_empty()
-                && let Some(listener) = self.listeners.get(&ledger.session)
-            {
+            ledger.commit(*group);
+            if heard && let Some(listener) = self.listeners.get(&ledger.session) {
                 listener.send_modify(|count| *count += 1);
             }
         }

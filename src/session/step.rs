@@ -11,13 +11,14 @@ use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{RecordMode, VerifyMode};
 use palestra_protocol::step::{Info, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
+use serde_json::value::RawValue;
 
-use super::cell::{Live, Past, UNRECORDED_STEPS_MAX};
+use super::cell::{Kept, Live, Past, UNRECORDED_STEPS_MAX};
 use super::open::fault;
 use super::rebuild::{judged_turn, missing};
 use super::recorder::{Room, Ticket};
 use super::turn::{self, Turned};
-use super::{LiveTurn, SessionError, Sessions, Tenant, observe};
+use super::{LiveTurn, Said, SessionError, Sessions, Tenant, observe};
 use crate::environment::{InfraError, Place};
 use crate::store::Durability;
 use crate::store::row::{EpisodeRow, Record, StepRow};
@@ -39,7 +40,7 @@ struct Acted {
 }
 
 impl Sessions {
-    pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Step) -> Result<Box<Stepped>, SessionError> {
+    pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Box<Step>) -> Result<Said, SessionError> {
         let meta = step.meta.as_ref().map(ToString::to_string);
         if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
             return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
@@ -52,7 +53,7 @@ impl Sessions {
             Ok(turn) => turn,
             // What was answered stays answered, also after the close.
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                let stored = self.answer_after_close(tenant, id, &step).await?;
+                let stored = Box::pin(self.answer_after_close(tenant, id, &step)).await?;
                 return stored.ok_or(over);
             }
             Err(error) => return Err(error),
@@ -60,7 +61,8 @@ impl Sessions {
         let queue_ms = queued.elapsed().as_secs_f64() * 1e3;
         let live = turn.live()?;
         let observe_session = live.row.observe.clone();
-        let past = match self.repeated(live, &step).await? {
+        let repeated = if is_next(live, &step) { None } else { Box::pin(self.repeated(live, &step)).await? };
+        let past = match repeated {
             Some(past) => past,
             None => {
                 let action = Arc::new(step.action);
@@ -68,7 +70,7 @@ impl Sessions {
                 let request = Request { action, meta, wants_hash, queue_ms };
                 if live.needs_task() {
                     let sessions = self.clone();
-                    self.to_end(async move { sessions.act(turn, request).await }).await?
+                    Box::pin(self.to_end(async move { sessions.act(turn, request).await })).await?
                 } else {
                     self.act(turn, request).await?
                 }
@@ -77,7 +79,7 @@ impl Sessions {
         if let Some(ticket) = past.ticket {
             ticket.committed().await?;
         }
-        Ok(observe::cut_step(&past.answer, &observe_session, step.observe.as_ref()))
+        observe::cut_step(&past.answer, &observe_session, step.observe.as_ref())
     }
 
     /// The answer of a step that was taken before, in the order in which the contract checks: a stored answer, the
@@ -123,14 +125,11 @@ impl Sessions {
 
     /// A step of the current episode. Those before a fork or a restore answer as they did there, under this episode's id.
     async fn past(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
-        let past = self.past_anywhere(live, seq).await?;
-        Ok(past.map(|past| match past.answer.episode == live.episode.id {
-            true => past,
-            false => {
-                let answer = Stepped { episode: live.episode.id, ..Stepped::clone(&past.answer) };
-                Past { answer: Arc::new(answer), ..past }
-            }
-        }))
+        let Some(mut past) = self.past_anywhere(live, seq).await? else { return Ok(None) };
+        if past.answer.episode != live.episode.id {
+            past.answer = past.answer.changed(|answer| answer.episode = live.episode.id)?;
+        }
+        Ok(Some(past))
     }
 
     async fn past_anywhere(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
@@ -139,7 +138,7 @@ impl Sessions {
         }
         if !live.recorded() {
             let place = seq.checked_sub(live.forgotten + 1).and_then(|place| usize::try_from(place).ok());
-            return Ok(place.and_then(|place| live.past.get(place)).cloned());
+            return place.and_then(|place| live.past.get(place)).map(Kept::past).transpose();
         }
         // Earlier steps may still be on their way to the store.
         live.ledger.latest().committed().await?;
@@ -180,12 +179,12 @@ impl Sessions {
         tenant: &Tenant,
         id: SessionId,
         step: &Step,
-    ) -> Result<Option<Box<Stepped>>, SessionError> {
+    ) -> Result<Option<Said>, SessionError> {
         let Some(seq) = step.seq else { return Ok(None) };
         let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
         let episode = step.episode.unwrap_or(row.episode);
         let past = self.stored_step(tenant, id, episode, seq, &step.action).await?;
-        Ok(past.map(|past| observe::cut_step(&past.answer, &row.observe, step.observe.as_ref())))
+        past.map(|past| observe::cut_step(&past.answer, &row.observe, step.observe.as_ref())).transpose()
     }
 
     /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes
@@ -193,7 +192,9 @@ impl Sessions {
     async fn act(&self, mut turn: LiveTurn, request: Request) -> Result<Past, SessionError> {
         let live = turn.live()?;
         // Before the room for the result: whoever held one place in the recorder while waiting for another could wait for ever.
-        self.announce(live, &request).await?;
+        if announced(live) {
+            Box::pin(self.announce(live, &request)).await?;
+        }
         let room = self.0.recorder.reserve().await?;
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
@@ -232,11 +233,9 @@ impl Sessions {
             records.push(super::judge::end_record(live, now));
             let forced = failure.map(|detail| (Status::InfraError, detail));
             if forced.is_some() || live.row.verify == VerifyMode::OnEnd {
-                let closing = live.entry.kind.verifier().needs_trajectory().then(|| {
-                    let past = Past { action: action.clone(), answer: Arc::new(answer.clone()), ticket: None };
-                    judged_turn(&past, live.entry.spec().step_rewards)
-                });
-                let reached = self.judge_now(live, forced, closing).await;
+                let closing = live.entry.kind.verifier().needs_trajectory();
+                let closing = closing.then(|| judged_turn(action.as_deref(), &answer, live.entry.spec().step_rewards));
+                let reached = Box::pin(self.judge_now(live, forced, closing)).await;
                 records.extend(reached.records);
                 if !live.entry.spec().step_rewards && answer.reward.is_none() {
                     answer.reward = reached.verdict.score;
@@ -245,13 +244,14 @@ impl Sessions {
                 answer.verdict = Some(reached.verdict);
             }
         }
-        let answer = Arc::new(answer);
+        let answer = Said::new(answer)?;
         if live.recorded() {
             // The step comes first, so that nothing which depends on it is older than it.
-            records.insert(
-                0,
-                Record::Step(Box::new(row(live.episode.id, action.as_deref(), &answer, request.meta, now)?)),
-            );
+            let row = row(live.episode.id, action.as_deref(), &answer, request.meta, now)?;
+            records.insert(0, Record::Step(Box::new(row)));
+            if announced(live) {
+                records.push(Record::IntentSettled { episode: live.episode.id, seq: live.seq });
+            }
         }
         let past = Past { action, answer, ticket: submit(self, live, room, records, stop.is_some()) };
         remember(live, past.clone());
@@ -260,9 +260,6 @@ impl Sessions {
 
     /// Commits the intent to act, where a step cannot be replayed.
     async fn announce(&self, live: &Live, request: &Request) -> Result<(), SessionError> {
-        if live.entry.spec().capabilities.recovery == Recovery::Replay || !live.recorded() {
-            return Ok(());
-        }
         let action = to_json(request.action.as_ref())?;
         let (episode, seq, at) = (live.episode.id, live.seq + 1, self.0.clock.now());
         let room = self.0.recorder.reserve().await?;
@@ -385,6 +382,18 @@ impl Acted {
     }
 }
 
+/// Whether a step is the one that comes next, as most are.
+fn is_next(live: &Live, step: &Step) -> bool {
+    live.running()
+        && step.seq.is_none_or(|seq| seq == live.seq + 1)
+        && step.episode.is_none_or(|episode| episode == live.episode.id)
+}
+
+/// Whether the intent to act is recorded before a step, because the step cannot be replayed.
+fn announced(live: &Live) -> bool {
+    live.recorded() && live.entry.spec().capabilities.recovery != Recovery::Replay
+}
+
 fn hash_wanted(live: &Live, step: Option<bool>) -> bool {
     step.or(live.row.observe.state_hash).unwrap_or(false)
 }
@@ -400,7 +409,7 @@ fn submit(sessions: &Sessions, live: &Live, room: Room, records: Vec<Record>, en
 /// Keeps the last step, and for unrecorded sessions a bounded past.
 pub(super) fn remember(live: &mut Live, past: Past) {
     if !live.recorded() {
-        live.past.push_back(past.clone());
+        live.past.push_back(Kept::new(&past));
         if live.past.len() > UNRECORDED_STEPS_MAX {
             live.past.pop_front();
             live.forgotten += 1;
@@ -413,7 +422,7 @@ pub(super) fn remember(live: &mut Live, past: Past) {
 pub(super) fn row(
     episode: EpisodeId,
     action: Option<&Action>,
-    answer: &Stepped,
+    answer: &Said,
     meta: Option<String>,
     at: palestra_protocol::time::Timestamp,
 ) -> Result<StepRow, SessionError> {
@@ -421,7 +430,7 @@ pub(super) fn row(
         episode,
         seq: answer.seq,
         action: action.map(to_json).transpose()?,
-        answer: to_json(answer)?,
+        answer: answer.json().get().to_owned(),
         meta,
         reward: answer.reward,
         terminated: answer.terminated,
@@ -435,8 +444,8 @@ pub(super) fn row(
 pub(super) fn read_step(row: &StepRow) -> Result<Past, SessionError> {
     let broken = |error: serde_json::Error| crate::store::StoreError::Broken(format!("step {}: {error}", row.seq));
     let action = row.action.as_deref().map(serde_json::from_str).transpose().map_err(broken)?;
-    let answer = serde_json::from_str(&row.answer).map_err(broken)?;
-    Ok(Past { action: action.map(Arc::new), answer: Arc::new(answer), ticket: None })
+    let json = RawValue::from_string(row.answer.clone()).map_err(broken)?;
+    Ok(Past { action: action.map(Arc::new), answer: Said::read(json.into()).map_err(broken)?, ticket: None })
 }
 
 fn same_action(past: &Past, action: &Action) -> bool {

@@ -146,10 +146,8 @@ impl<'a> Batch<'a> {
             Record::Intent { episode, seq, action, at } => {
                 self.intents.push(step::encode_intent(*episode, *seq, action, *at)?);
             }
-            Record::Step(row) => {
-                self.steps.push(step::encode(row)?);
-                self.settled.push(vec![id(row.episode), number(row.seq)?]);
-            }
+            Record::Step(row) => self.steps.push(step::encode(row)?),
+            Record::IntentSettled { episode, seq } => self.settled.push(vec![id(episode), number(*seq)?]),
             Record::EpisodeEnd { episode, seq, terminated, truncated, reason, at } => {
                 let row = vec![
                     id(episode),
@@ -174,6 +172,10 @@ impl<'a> Batch<'a> {
 
     fn add_episode(&mut self, row: &'a EpisodeRow) -> Result<(), StoreError> {
         self.episodes.push(episode::encode(row)?);
+        // A session is stored with its first episode.
+        if row.ordinal == 1 {
+            return Ok(());
+        }
         let moved = vec![id(row.session), id(row.id), text(&row.task), number(row.seed)?, number(row.ordinal)?];
         self.moves.keep_last(row.session, moved);
         Ok(())
@@ -187,9 +189,28 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
+    /// The one statement that writes everything where there are but steps, which is most of what is written.
+    pub(super) fn only_steps(&self) -> Option<(&Bulk, &[BulkRow<'a>])> {
+        let mut wanted = self.statements().into_iter().filter(|(_, rows)| !rows.is_empty());
+        match (wanted.next(), wanted.next()) {
+            (Some((bulk, rows)), None) if std::ptr::eq(bulk, &*INSERT_STEPS) => Some((bulk, rows)),
+            _ => None,
+        }
+    }
+
     /// Writes everything.
     pub(super) async fn write<T: Transaction>(&self, transaction: &mut T) -> Result<(), StoreError> {
-        let statements: [(&Bulk, &[BulkRow<'a>]); 13] = [
+        for (bulk, rows) in self.statements() {
+            if !rows.is_empty() {
+                transaction.bulk(bulk, rows).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every statement with its rows, in an order in which each finds what it builds on.
+    fn statements(&self) -> [(&Bulk, &[BulkRow<'a>]); 13] {
+        [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
             (&MOVE_SESSIONS, &self.moves.rows),
@@ -203,12 +224,6 @@ impl<'a> Batch<'a> {
             (&INSERT_SNAPSHOTS, &self.snapshots),
             (&CLOSE_SESSIONS, &self.closed.rows),
             (&INSERT_ANSWERS, &self.answers),
-        ];
-        for (bulk, rows) in statements {
-            if !rows.is_empty() {
-                transaction.bulk(bulk, rows).await?;
-            }
-        }
-        Ok(())
+        ]
     }
 }

@@ -1,9 +1,13 @@
 //! What an engine must offer. Everything else about the store is written once, on top of this.
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 use sqlx::SqlStr;
 
 use super::cell::{Cell, Column, Kind};
 use super::field::Fields;
+use super::row::NodeRow;
 use super::{Durability, StoreError};
 
 /// A statement with its values.
@@ -84,12 +88,15 @@ impl Table {
     /// Inserts rows; `conflict` says what happens to those that exist, and `what` names them where that is an error.
     pub(super) fn insert(&self, conflict: &str, what: &'static str) -> Bulk {
         let names = self.names();
-        // `WHERE true` keeps SQLite from reading ON CONFLICT as the condition of a join.
+        let (key, _) = self.columns[0];
+        // The first column is part of every table's key, so a row without it is one that an engine has left empty. The condition
+        // also keeps SQLite from reading ON CONFLICT as that of a join.
         Bulk {
             before: format!("INSERT INTO {} ({names}) SELECT {names} FROM ", self.name),
             columns: self.columns,
-            after: format!(" WHERE true {conflict}"),
+            after: format!(" WHERE r.{key} IS NOT NULL {conflict}"),
             what,
+            texts: RwLock::default(),
         }
     }
 }
@@ -105,12 +112,18 @@ pub(super) struct Bulk {
     pub(super) after: String,
     /// What exists already when a row's identity is taken.
     pub(super) what: &'static str,
+    /// The whole statement, by engine and by how many rows it takes: writing it costs more than running it.
+    texts: RwLock<Vec<(Form, Arc<str>)>>,
 }
+
+/// In which form a [`Bulk`] is wanted: the engine's name, and how many rows the statement takes.
+pub(super) type Form = (&'static str, usize);
 
 impl Bulk {
     /// A change of rows that exist.
     pub(super) fn change(before: &str, columns: &'static [Column], after: &str) -> Self {
-        Self { before: before.to_owned(), columns, after: after.to_owned(), what: "row" }
+        let texts = RwLock::default();
+        Self { before: before.to_owned(), columns, after: after.to_owned(), what: "row", texts }
     }
 
     /// The names of the passed columns, separated by commas.
@@ -118,9 +131,14 @@ impl Bulk {
         names(self.columns)
     }
 
-    /// The statement, given the rows as the engine writes them.
-    pub(super) fn sql(&self, rows: &str) -> String {
-        format!("{}{rows}{}", self.before, self.after)
+    /// The statement in a form, which `write` writes once.
+    pub(super) fn sql(&self, form: Form, write: impl FnOnce(&Self) -> String) -> Arc<str> {
+        let known = self.texts.read().iter().find(|(known, _)| *known == form).map(|(_, text)| Arc::clone(text));
+        known.unwrap_or_else(|| {
+            let text: Arc<str> = write(self).into();
+            self.texts.write().push((form, Arc::clone(&text)));
+            text
+        })
     }
 }
 
@@ -155,8 +173,6 @@ impl Cell<'_> {
 pub(super) trait Engine: Send + Sync + 'static {
     /// For people.
     const NAME: &'static str;
-    /// Ends a SELECT so that the rows cannot change until the transaction ends.
-    const HOLD: &'static str;
     /// Its rows.
     type Row: Fields;
     /// Its write transactions.
@@ -167,6 +183,23 @@ pub(super) trait Engine: Send + Sync + 'static {
 
     /// Begins a write transaction.
     fn begin(&self, durability: Durability) -> impl Future<Output = Result<Self::Transaction, StoreError>> + Send;
+
+    /// Begins a write transaction, and says whether the node is held by its incarnation, until the transaction ends.
+    fn begin_as(
+        &self,
+        node: &NodeRow,
+        durability: Durability,
+    ) -> impl Future<Output = Result<(Self::Transaction, bool), StoreError>> + Send;
+
+    /// Inserts new rows as a transaction of its own, and says whether the node is held by its incarnation: where it is not,
+    /// nothing is inserted. None where the engine has no shorter way for these rows than a transaction.
+    fn insert_as(
+        &self,
+        node: &NodeRow,
+        bulk: &Bulk,
+        rows: &[BulkRow<'_>],
+        durability: Durability,
+    ) -> impl Future<Output = Result<Option<bool>, StoreError>> + Send;
 
     /// Closes every connection.
     fn close(&self) -> impl Future<Output = ()> + Send;
@@ -205,7 +238,7 @@ pub(super) fn exists(what: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
 }
 
 /// Implements [`Fields`] and [`Transaction`] for one engine's types, which sqlx keeps apart although they behave alike. The
-/// transaction type has the fields `connection` and `settled`, and methods `bulk_rows` and `take_lock` of its own.
+/// transaction type has the fields `connection` and `settled`, and methods `script`, `bulk_rows` and `take_lock` of its own.
 macro_rules! implement_transaction {
     ($transaction:ident, $database:ty, $row:ty) => {
         impl $crate::store::field::Fields for $row {
@@ -255,10 +288,9 @@ macro_rules! implement_transaction {
         }
 
         impl $transaction {
-            async fn begin(pool: &sqlx::Pool<$database>, begin: &'static str) -> Result<Self, StoreError> {
-                let mut transaction = Self { connection: pool.acquire().await?, settled: false };
-                sqlx::raw_sql(begin).execute(&mut *transaction.connection).await?;
-                Ok(transaction)
+            /// A connection that is closed unless what is begun on it ends.
+            async fn on(pool: &sqlx::Pool<$database>) -> Result<Self, StoreError> {
+                Ok(Self { connection: pool.acquire().await?, settled: false })
             }
         }
 
@@ -291,13 +323,13 @@ macro_rules! implement_transaction {
             }
 
             async fn commit(mut self) -> Result<(), StoreError> {
-                sqlx::raw_sql("COMMIT").execute(&mut *self.connection).await?;
+                self.script("COMMIT").await?;
                 self.settled = true;
                 Ok(())
             }
 
             async fn rollback(mut self) {
-                self.settled = sqlx::raw_sql("ROLLBACK").execute(&mut *self.connection).await.is_ok();
+                self.settled = self.script("ROLLBACK").await.is_ok();
             }
         }
     };

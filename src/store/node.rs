@@ -1,10 +1,10 @@
-//! Nodes, and the check that this process still holds its own.
+//! Nodes as rows.
 
 use palestra_protocol::time::Timestamp;
 
 use super::StoreError;
 use super::cell::{Kind, text, time};
-use super::engine::{BulkRow, Engine, Select, Statement, Table, Transaction};
+use super::engine::{BulkRow, Select, Statement, Table};
 use super::field::Fields;
 use super::row::NodeRow;
 
@@ -32,12 +32,7 @@ pub(super) fn beat(node: &NodeRow, now: Timestamp) -> Statement<'_> {
     Statement::new(sql, vec![time(now), text(&node.id), text(&node.incarnation)])
 }
 
-/// Fails unless `node` is held by its incarnation, and keeps it so until the transaction ends.
-pub(super) async fn hold<E: Engine>(transaction: &mut E::Transaction, node: &NodeRow) -> Result<(), StoreError> {
-    let query = Select::from(&NODES)
-        .only("id =", text(&node.id))
-        .only("incarnation =", text(&node.incarnation))
-        .then(E::HOLD)
-        .build();
-    if transaction.fetch(query).await?.is_empty() { Err(StoreError::Fenced) } else { Ok(()) }
+/// A query that finds a row if `node` is held by its incarnation; `sql` takes both, in this order.
+pub(super) fn held<'a>(sql: &'static str, node: &'a NodeRow) -> Statement<'a> {
+    Statement::new(sql, vec![text(&node.id), text(&node.incarnation)])
 }

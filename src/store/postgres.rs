@@ -1,6 +1,7 @@
 //! PostgreSQL, the engine for production.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgRow};
@@ -10,7 +11,8 @@ use super::cell::{Cell, Kind};
 use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
 use super::field::broken;
 use super::relational::Relational;
-use super::{Durability, StoreError, migration};
+use super::row::NodeRow;
+use super::{Durability, StoreError, migration, node};
 
 /// A store in a PostgreSQL database.
 pub type PostgresStore = Relational<PostgresEngine>;
@@ -73,7 +75,6 @@ pub struct PostgresEngine {
 
 impl Engine for PostgresEngine {
     const NAME: &'static str = "postgres";
-    const HOLD: &'static str = "FOR SHARE";
     type Row = PgRow;
     type Transaction = PostgresTransaction;
 
@@ -87,7 +88,32 @@ impl Engine for PostgresEngine {
             // The log is written in order, so this makes all earlier commits durable too.
             Durability::Disk => "BEGIN; SET LOCAL synchronous_commit = on",
         };
-        PostgresTransaction::begin(&self.writers, begin).await
+        let mut transaction = PostgresTransaction::on(&self.writers).await?;
+        transaction.script(begin).await?;
+        Ok(transaction)
+    }
+
+    async fn begin_as(
+        &self,
+        node: &NodeRow,
+        durability: Durability,
+    ) -> Result<(PostgresTransaction, bool), StoreError> {
+        // Shared, so that the row cannot change until the transaction ends.
+        let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2 FOR SHARE";
+        let mut transaction = self.begin(durability).await?;
+        let rows = transaction.fetch(node::held(held, node)).await?;
+        Ok((transaction, !rows.is_empty()))
+    }
+
+    async fn insert_as(
+        &self,
+        _: &NodeRow,
+        _: &Bulk,
+        _: &[BulkRow<'_>],
+        _: Durability,
+    ) -> Result<Option<bool>, StoreError> {
+        // What a commit waits for is set within a transaction alone.
+        Ok(None)
     }
 
     async fn close(&self) {
@@ -99,10 +125,15 @@ impl Engine for PostgresEngine {
 implement_transaction!(PostgresTransaction, Postgres, PgRow);
 
 impl PostgresTransaction {
+    async fn script(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(sql).execute(&mut *self.connection).await.map(drop)
+    }
+
     async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        let sql = bulk.sql(&arrays(bulk));
+        let sql = bulk
+            .sql((PostgresEngine::NAME, BULK_ROWS), |bulk| format!("{}{}{}", bulk.before, arrays(bulk), bulk.after));
         for rows in rows.chunks(BULK_ROWS) {
-            let query = sqlx::query(AssertSqlSafe(sql.clone()));
+            let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
             let query = (0..bulk.columns.len())
                 .fold(query, |query, place| bind_column(query, bulk.columns[place].1, place, rows));
             query.execute(&mut *self.connection).await?;

@@ -104,16 +104,6 @@ impl<E: Engine> Relational<E> {
         let done = transaction.bulk(&table.insert(conflict, what), &[row]).await;
         self.settle(transaction, Durability::Disk, done).await
     }
-
-    async fn write_batch(
-        &self,
-        transaction: &mut E::Transaction,
-        node: &NodeRow,
-        batch: &Batch<'_>,
-    ) -> Result<(), StoreError> {
-        node::hold::<E>(transaction, node).await?;
-        batch.write(transaction).await
-    }
 }
 
 /// Now, for the first beat of a node that is taken.
@@ -134,8 +124,14 @@ impl<E: Engine> Store for Relational<E> {
 
     async fn commit(&self, node: &NodeRow, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
         let batch = Batch::sort(groups)?;
-        let mut transaction = self.begin(durability).await?;
-        let done = self.write_batch(&mut transaction, node, &batch).await;
+        if let Some((bulk, rows)) = batch.only_steps()
+            && let Some(held) = self.engine.insert_as(node, bulk, rows, durability).await?
+        {
+            self.unflushed.fetch_or(durability == Durability::Process, Ordering::AcqRel);
+            return if held { Ok(()) } else { Err(StoreError::Fenced) };
+        }
+        let (mut transaction, held) = self.engine.begin_as(node, durability).await?;
+        let done = if held { batch.write(&mut transaction).await } else { Err(StoreError::Fenced) };
         self.settle(transaction, durability, done).await
     }
 

@@ -30,8 +30,15 @@ pub enum Record {
         /// When.
         at: Timestamp,
     },
-    /// A step was taken; an intent of the same step is settled.
+    /// A step was taken.
     Step(Box<StepRow>),
+    /// The intent to take a step is settled, because the step is recorded.
+    IntentSettled {
+        /// The episode.
+        episode: EpisodeId,
+        /// The step.
+        seq: u64,
+    },
     /// An episode ended.
     EpisodeEnd {
         /// The episode.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -9,10 +10,11 @@ use sqlx::sqlite::{
 };
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
-use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
+use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, check_width, exists, implement_transaction};
 use super::field::broken;
 use super::relational::Relational;
-use super::{Durability, StoreError, migration};
+use super::row::NodeRow;
+use super::{Durability, StoreError, migration, node};
 
 /// A store in one file.
 pub type SqliteStore = Relational<SqliteEngine>;
@@ -31,8 +33,8 @@ const CACHE_KIB: u32 = 32 * 1024;
 const CHECKPOINT_PAGES: u32 = 4_000;
 /// What is kept of the log's file after a burst, in bytes.
 const LOG_BYTES_KEPT: u64 = 64 * 1024 * 1024;
-/// How many rows one bulk statement takes. Few sizes, so that the prepared statements are used again.
-const BULK_ROWS: [usize; 5] = [256, 64, 16, 4, 1];
+/// How many rows one bulk statement takes at most. It takes a power of two, so that few prepared statements serve all.
+const BULK_ROWS_MAX: usize = 256;
 
 impl SqliteStore {
     /// Opens the file, makes it where there is none, and brings it to the newest form.
@@ -44,23 +46,34 @@ impl SqliteStore {
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
+            // As [`Waits::INITIAL`] says.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(STATEMENTS_CACHED)
+            .pragma("temp_store", "MEMORY")
             .pragma("cache_size", format!("-{CACHE_KIB}"))
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
             .pragma("journal_size_limit", LOG_BYTES_KEPT.to_string());
-        let writer = pool(options.clone(), 1).await?;
+        let waits = Waits(Arc::new(AtomicBool::new(true)));
+        let opened = waits.clone();
+        let writers = SqlitePoolOptions::new().after_connect(move |_, _| {
+            opened.swap(Waits::INITIAL);
+            Box::pin(std::future::ready(Ok(())))
+        });
+        let writer = pool(writers, options.clone(), 1).await?;
         migration::sqlite().run(&writer).await?;
-        let readers = pool(options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
-        Ok(Self::new(SqliteEngine { writer, readers }))
+        let readers = pool(SqlitePoolOptions::new(), options.pragma("query_only", "on"), READ_CONNECTIONS).await?;
+        Ok(Self::new(SqliteEngine { writer, readers, waits }))
     }
 }
 
-async fn pool(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, sqlx::Error> {
+async fn pool(
+    pool: SqlitePoolOptions,
+    options: SqliteConnectOptions,
+    connections: u32,
+) -> Result<SqlitePool, sqlx::Error> {
     use sqlx::ConnectOptions as _;
-    SqlitePoolOptions::new()
-        .max_connections(connections)
+    pool.max_connections(connections)
         .min_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         // Local connections do not go stale, so neither age nor a test before each use makes sense.
@@ -71,16 +84,30 @@ async fn pool(options: SqliteConnectOptions, connections: u32) -> Result<SqliteP
         .await
 }
 
+/// What the commits of the one connection that writes wait for as it is set now. Only who holds the connection changes it, and
+/// where setting it fails the connection is closed.
+#[derive(Clone)]
+struct Waits(Arc<AtomicBool>);
+
+impl Waits {
+    /// As connections are opened.
+    const INITIAL: Durability = Durability::Disk;
+
+    fn swap(&self, durability: Durability) -> Durability {
+        let for_disk = self.0.swap(durability == Durability::Disk, Ordering::Relaxed);
+        if for_disk { Durability::Disk } else { Durability::Process }
+    }
+}
+
 /// Connections to one file.
 pub struct SqliteEngine {
     writer: SqlitePool,
     readers: SqlitePool,
+    waits: Waits,
 }
 
 impl Engine for SqliteEngine {
     const NAME: &'static str = "sqlite";
-    // There is one writer at a time, so nothing can change beside it.
-    const HOLD: &'static str = "";
     type Row = SqliteRow;
     type Transaction = SqliteTransaction;
 
@@ -89,12 +116,36 @@ impl Engine for SqliteEngine {
     }
 
     async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
-        let begin = match durability {
-            Durability::Process => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-            // The whole log is synchronised, so this makes all earlier commits durable too.
-            Durability::Disk => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
-        };
-        SqliteTransaction::begin(&self.writer, begin).await
+        let mut transaction = self.ready(durability).await?;
+        transaction.script("BEGIN IMMEDIATE").await?;
+        Ok(transaction)
+    }
+
+    async fn begin_as(&self, node: &NodeRow, durability: Durability) -> Result<(SqliteTransaction, bool), StoreError> {
+        // There is one writer at a time, so nothing can change beside it. Both in one go: each is a way to another thread
+        // and back, which costs more than what is done there.
+        let held = "BEGIN IMMEDIATE; SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2";
+        let mut transaction = self.ready(durability).await?;
+        let rows = transaction.fetch(node::held(held, node)).await?;
+        Ok((transaction, !rows.is_empty()))
+    }
+
+    async fn insert_as(
+        &self,
+        node: &NodeRow,
+        bulk: &Bulk,
+        rows: &[BulkRow<'_>],
+        durability: Durability,
+    ) -> Result<Option<bool>, StoreError> {
+        if rows.len() > BULK_ROWS_MAX {
+            return Ok(None);
+        }
+        check_width(bulk, rows)?;
+        // One statement is a transaction by itself, and so takes but one way to the thread of the connection and back.
+        let mut transaction = self.ready(durability).await?;
+        let inserted = transaction.insert_as(node, bulk, rows).await;
+        transaction.settled = inserted.is_ok();
+        inserted.map(|inserted| Some(inserted > 0)).map_err(exists(bulk.what))
     }
 
     async fn close(&self) {
@@ -103,24 +154,47 @@ impl Engine for SqliteEngine {
     }
 }
 
+impl SqliteEngine {
+    /// The connection that writes, with its commits waiting for what is asked.
+    async fn ready(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
+        let mut transaction = SqliteTransaction::on(&self.writer).await?;
+        if self.waits.swap(durability) != durability {
+            let level = match durability {
+                Durability::Process => "PRAGMA synchronous = NORMAL",
+                // The whole log is synchronised, so this makes all earlier commits durable too.
+                Durability::Disk => "PRAGMA synchronous = FULL",
+            };
+            // Takes effect when it is prepared, so it is never one that was prepared before.
+            sqlx::raw_sql(level).execute(&mut *transaction.connection).await?;
+        }
+        Ok(transaction)
+    }
+}
+
 implement_transaction!(SqliteTransaction, Sqlite, SqliteRow);
 
 impl SqliteTransaction {
-    async fn bulk_rows(&mut self, bulk: &Bulk, mut rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        for size in BULK_ROWS {
-            if rows.len() < size {
-                continue;
-            }
-            let sql: Arc<str> = bulk.sql(&values(bulk, size)).into();
-            while rows.len() >= size {
-                let (now, later) = rows.split_at(size);
-                let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
-                let query = now.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()));
-                query.execute(&mut *self.connection).await?;
-                rows = later;
-            }
+    /// Prepared once per connection.
+    async fn script(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::query(sql).execute(&mut *self.connection).await.map(drop)
+    }
+
+    async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
+        for rows in rows.chunks(BULK_ROWS_MAX) {
+            // Rows without values stay empty, and empty rows change nothing.
+            let size = rows.len().next_power_of_two();
+            let sql = bulk.sql((SqliteEngine::NAME, size), |bulk| text(bulk, size));
+            bind_rows(sqlx::query(AssertSqlSafe(sql)), rows).execute(&mut *self.connection).await?;
         }
         Ok(())
+    }
+
+    /// Inserts rows if the node is held; answers how many.
+    async fn insert_as(&mut self, node: &NodeRow, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<u64, sqlx::Error> {
+        let size = rows.len().next_power_of_two();
+        let sql = bulk.sql((HELD, size), |bulk| format!("{}{HELD}{}{}", bulk.before, values(bulk, size), bulk.after));
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(node.id.clone()).bind(node.incarnation.clone());
+        Ok(bind_rows(query, rows).execute(&mut *self.connection).await?.rows_affected())
     }
 
     // Being the one writer is the only lock there is.
@@ -130,18 +204,27 @@ impl SqliteTransaction {
     }
 }
 
-/// `size` rows of values as a table `r`.
+/// Comes before the rows of a statement that does nothing unless a node is held by its incarnation.
+const HELD: &str = "(SELECT 1 FROM nodes WHERE id = ? AND incarnation = ?) AS held CROSS JOIN ";
+
+fn bind_rows(query: BoundQuery, rows: &[BulkRow<'_>]) -> BoundQuery {
+    rows.iter().flatten().fold(query, |query, cell| bind_cell(query, cell.clone()))
+}
+
+/// A statement over `size` rows.
+fn text(bulk: &Bulk, size: usize) -> String {
+    // Where a statement fails the whole transaction is undone, so what it changed need not be kept to undo it alone.
+    let before = bulk.before.replacen("INSERT INTO", "INSERT OR FAIL INTO", 1);
+    format!("{before}{}{}", values(bulk, size), bulk.after)
+}
+
+/// `size` rows of values as a table `r`. The parameters have no names: each value is bound by a search through all names
+/// there are, which made binding the better half of a commit's time.
 fn values(bulk: &Bulk, size: usize) -> String {
-    let width = bulk.columns.len();
     let names: Vec<String> =
         bulk.columns.iter().enumerate().map(|(place, (name, _))| format!("column{} AS {name}", place + 1)).collect();
-    let rows: Vec<String> = (0..size)
-        .map(|row| {
-            let values: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
-            format!("({})", values.join(","))
-        })
-        .collect();
-    format!("(SELECT {} FROM (VALUES {})) AS r", names.join(", "), rows.join(","))
+    let row = format!("({})", vec!["?"; bulk.columns.len()].join(","));
+    format!("(SELECT {} FROM (VALUES {})) AS r", names.join(", "), vec![row; size].join(","))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn step_of(session: SessionId, seq: Option<u64>, text: &str) -> Command {
 
 async fn step(world: &World, session: SessionId, seq: u64, text: &str) -> Result<Stepped, SessionError> {
     match send(world, step_of(session, Some(seq), text)).await? {
-        Answer::Stepped(stepped) => Ok(*stepped),
+        Answer::Stepped(stepped) => Ok(Stepped::clone(&stepped)),
         other => panic!("a step answered {other:?}"),
     }
 }

@@ -19,7 +19,6 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::episode::Rescore;
 use palestra_protocol::id::{RunId, SessionId};
-use palestra_protocol::list::List;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::run::{CreateRun, RunState};
 use palestra_protocol::session::{
@@ -154,7 +153,7 @@ impl TaskGenerator for Slow {
                 difficulty,
                 template: "say".to_owned(),
                 messages: vec![Message::new("user", "Say something.")],
-                tools: List::default(),
+                tools: std::sync::Arc::default(),
                 metadata: Value::Null,
             },
             secret: Value::Null,
@@ -305,7 +304,7 @@ async fn nothing_heavy_runs_on_the_runtime_not_even_a_replay() {
     stage.world.crash().await;
     stage.send(say(id, "b")).await.expect("a step after the replay");
     let Ok(Answer::Stepped(last)) = stage.send(say(id, "end")).await else { panic!("a step") };
-    assert_eq!(last.verdict.map(|verdict| verdict.status), Some(Status::Scored));
+    assert_eq!(last.verdict.as_ref().map(|verdict| verdict.status), Some(Status::Scored));
     assert!(!stage.watch.threads.lock().expect("the threads").contains(&std::thread::current().id()));
 }
 

@@ -13,10 +13,13 @@ mod grid;
 #[cfg(test)]
 mod guide;
 mod kind;
+mod list;
 mod logic;
+mod numbers;
 mod question;
 mod search;
 mod sequential;
+mod walk;
 
 use std::sync::Arc;
 

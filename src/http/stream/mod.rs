@@ -68,9 +68,7 @@ pub(super) async fn open_stream(
                 metrics::gauge!(STREAM_SOCKETS).increment(1.0);
                 let shutdown = app.shutdown().clone();
                 let patience = Duration::from_millis(app.config().send_timeout_ms);
-                Socket::new(Speaker { app, principal: Arc::new(principal) }, shutdown, patience)
-                    .run(sink, stream)
-                    .await;
+                Socket::new(Speaker { app, principal }, shutdown, patience).run(sink, stream).await;
                 metrics::gauge!(STREAM_SOCKETS).decrement(1.0);
             })
         })

@@ -125,10 +125,11 @@ pub(super) async fn an_intent_is_open_until_its_step(fixture: &mut Fixture) {
     fixture.commit(&[intent(1)]).await.expect("it is new");
     let open = fixture.store.open_intent(episode.id).await.expect("a query");
     assert_eq!(open, Some((1, r#"{"text":"\u00001"}"#.to_owned())));
-    fixture.commit(&[recorded(step(episode.id, 1)), intent(2), recorded(step(episode.id, 2))]).await.expect("new");
+    let taken = |seq: u64| [recorded(step(episode.id, seq)), Record::IntentSettled { episode: episode.id, seq }];
+    fixture.commit(&[taken(1).as_slice(), &[intent(2)], &taken(2)].concat()).await.expect("new");
     assert_eq!(fixture.store.open_intent(episode.id).await.expect("a query"), None);
     // A step settles its own intent alone.
-    fixture.commit(&[intent(4), recorded(step(episode.id, 3))]).await.expect("new");
+    fixture.commit(&[&[intent(4)], taken(3).as_slice()].concat()).await.expect("new");
     assert_eq!(fixture.store.open_intent(episode.id).await.expect("a query").map(|open| open.0), Some(4));
 }
 

@@ -1,8 +1,7 @@
 //! `puzzle/sokoban`: push boxes onto goals. Many turns, and pushes that cannot be undone, so that forks are worth something.
 
 mod level;
-
-use std::collections::{BTreeSet, VecDeque};
+mod solver;
 
 use palestra_protocol::action::Action;
 use palestra_protocol::observation::Observation;
@@ -11,19 +10,12 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::level::{Cell, Direction, Grid, Moved};
+use self::level::{Grid, Moved};
 use crate::environment::puzzle::facts::{Category, Facts};
+use crate::environment::puzzle::walk::{self, Cell, Direction, MOVES_PER_TURN_MAX};
 use crate::environment::puzzle::{Puzzle, call, scale};
-use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
-use crate::verifier::final_answer::extract;
-
-/// Moves that one turn may hold.
-const MOVES_PER_TURN_MAX: usize = 100;
-
-/// Positions that the reference solver looks at before it gives up.
-const POSITIONS_MAX: usize = 20_000;
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -57,31 +49,21 @@ impl Puzzle for Sokoban {
     fn facts(&self) -> Facts {
         Facts {
             name: "sokoban",
-            version: 1,
+            version: 2,
             category: Category::Grid,
             tags: &["planning"],
             multi_turn: true,
             description: "Push one to three boxes onto the goals of a small warehouse; boxes cannot be pulled.",
             rule: "Every box has to stand on a goal.",
             scale: "Larger rooms, more boxes, more pushes.",
-            effort: "Searches breadth first over the places of player and boxes; positions seen.",
+            effort: "Searches over pushes, the most promising first (A*); positions gone on from, of 500 at most.",
             floor: 0.05,
-            heavy: false,
+            heavy: true,
         }
     }
 
     fn tools(&self) -> Vec<Value> {
-        let words: Vec<&str> = Direction::ALL.iter().map(|direction| direction.word()).collect();
-        vec![function(
-            "move",
-            "Makes moves in order.",
-            json!({
-                "type": "object", "required": ["directions"], "additionalProperties": false,
-                "properties": {"directions": {
-                    "type": "array", "items": {"enum": words}, "minItems": 1, "maxItems": MOVES_PER_TURN_MAX
-                }}
-            }),
-        )]
+        vec![walk::move_tool()]
     }
 
     fn observation_schema(&self) -> Value {
@@ -96,9 +78,9 @@ impl Puzzle for Sokoban {
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let side = scale(difficulty, 5, 8);
+        let side = scale(difficulty, 6, 9);
         let boxes = scale(difficulty, 1, 3);
-        let pulls = scale(difficulty, 6, 24);
+        let pulls = scale(difficulty, 5, 24);
         let made = level::make(rng, side, boxes, pulls)?;
         let steps = u32::try_from(made.solution.len()).ok()?;
         let solution = made.solution.iter().map(|direction| direction.letter()).collect();
@@ -139,11 +121,7 @@ impl Puzzle for Sokoban {
 
     fn act(&self, instance: &Instance, progress: &mut Progress, input: Input<'_>) -> Reaction {
         let (grid, ..) = Grid::read(&instance.rows);
-        let directions = match input {
-            Input::Text(text) => read_moves(extract(text)),
-            Input::Call { arguments, .. } => read_argument(arguments.get("directions")),
-        };
-        let Some(directions) = directions else {
+        let Some(directions) = walk::read_moves(input) else {
             let text = format!(
                 "Error: nothing was moved. A turn is 1 to {MOVES_PER_TURN_MAX} of the words up, down, left and right.\n"
             );
@@ -200,23 +178,7 @@ impl Puzzle for Sokoban {
     }
 
     fn effort(&self, instance: &Instance) -> f64 {
-        let (grid, player, boxes) = Grid::read(&instance.rows);
-        let mut seen = BTreeSet::from([(player, boxes.clone())]);
-        let mut waiting = VecDeque::from([(player, boxes)]);
-        while let Some((player, boxes)) = waiting.pop_front() {
-            if grid.solved(&boxes) || seen.len() >= POSITIONS_MAX {
-                break;
-            }
-            for direction in Direction::ALL {
-                let mut pushed = boxes.clone();
-                if let Moved::To(cell) = grid.step(player, &mut pushed, direction)
-                    && seen.insert((cell, pushed.clone()))
-                {
-                    waiting.push_back((cell, pushed));
-                }
-            }
-        }
-        f64::from(u32::try_from(seen.len()).unwrap_or(u32::MAX))
+        f64::from(solver::positions(&instance.rows))
     }
 }
 
@@ -226,17 +188,6 @@ fn show(instance: &Instance, grid: &Grid, progress: &Progress, before: &str) -> 
     let after = if grid.solved(&progress.boxes) { " Every box is on a goal." } else { "" };
     let text = format!("{before}{}\nMoves left: {left}.{after}", rows.join("\n"));
     Observation { data: json!({"rows": rows, "moves_left": left}), ..Observation::text(text) }
-}
-
-/// Words or single letters, separated by spaces, commas or line breaks; nothing else may stand between.
-fn read_moves(text: &str) -> Option<Vec<Direction>> {
-    let words = text.split([' ', ',', '\n', '\r', '\t']).filter(|word| !word.is_empty());
-    let moves: Option<Vec<Direction>> = words.take(MOVES_PER_TURN_MAX + 1).map(Direction::of_word).collect();
-    moves.filter(|moves| (1..=MOVES_PER_TURN_MAX).contains(&moves.len()))
-}
-
-fn read_argument(directions: Option<&Value>) -> Option<Vec<Direction>> {
-    directions?.as_array()?.iter().take(MOVES_PER_TURN_MAX).map(|word| Direction::of_word(word.as_str()?)).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
+
+use crate::environment::puzzle::walk::{Cell, Direction};
 
 /// How far the boxes must be from their nearest goals in sum, walls left aside, for a level to be worth solving: less is
 /// too often solved by walking about.
@@ -12,71 +13,6 @@ const DISTANCE_MIN: u32 = 3;
 
 /// One wall in so many inner places.
 const WALL_ONE_IN: u32 = 7;
-
-/// A place: row and column, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Cell(u8, u8);
-
-/// Where one can walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Up,
-    Down,
-    Left,
-    Right,
-}
-
-impl Direction {
-    /// All of them.
-    pub(super) const ALL: [Self; 4] = [Self::Up, Self::Down, Self::Left, Self::Right];
-
-    /// As it is written in answers.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Left => "left",
-            Self::Right => "right",
-        }
-    }
-
-    /// Its first letter.
-    pub(super) fn letter(self) -> char {
-        self.word().chars().next().unwrap_or_default()
-    }
-
-    /// The direction with this first letter.
-    pub(super) fn of_letter(letter: char) -> Option<Self> {
-        Self::ALL.into_iter().find(|direction| direction.letter() == letter)
-    }
-
-    /// The direction that a word or a letter names, in any case.
-    pub(super) fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|direction| {
-            let name = direction.word();
-            word.eq_ignore_ascii_case(name) || word.eq_ignore_ascii_case(&name[..1])
-        })
-    }
-
-    const fn back(self) -> Self {
-        match self {
-            Self::Up => Self::Down,
-            Self::Down => Self::Up,
-            Self::Left => Self::Right,
-            Self::Right => Self::Left,
-        }
-    }
-
-    /// The next place; at the edge the same one, which there is always wall.
-    const fn from(self, Cell(row, column): Cell) -> Cell {
-        match self {
-            Self::Up => Cell(row.saturating_sub(1), column),
-            Self::Down => Cell(row.saturating_add(1), column),
-            Self::Left => Cell(row, column.saturating_sub(1)),
-            Self::Right => Cell(row, column.saturating_add(1)),
-        }
-    }
-}
 
 /// What a move came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +106,28 @@ impl Grid {
         boxes.iter().filter(|cell| self.goals.contains(cell)).count()
     }
 
+    /// Pushes that are still needed, at least.
+    pub(super) fn pushes_min(&self, boxes: &[Cell]) -> u32 {
+        boxes.iter().map(|cell| self.goal_distance(*cell)).sum()
+    }
+
+    /// Whether a box could never leave this place, a corner, and it is no goal.
+    pub(super) fn stuck(&self, cell: Cell) -> bool {
+        let [up, down, left, right] = Direction::ALL.map(|direction| self.wall(direction.from(cell)));
+        (up || down) && (left || right) && !self.goals.contains(&cell)
+    }
+
+    /// Whether somebody can stand at a place, after walks from `from`.
+    pub(super) fn reaches(&self, walks: &[Option<Direction>], from: Cell, to: Cell) -> bool {
+        to == from || (!self.wall(to) && walks[self.index(to)].is_some())
+    }
+
+    /// Where walks lead.
+    pub(super) fn reached(&self, walks: &[Option<Direction>]) -> impl Iterator<Item = Cell> {
+        let cells = (0..self.height).flat_map(|row| (0..self.width).map(move |column| Cell(row, column)));
+        cells.zip(walks).filter(|(_, last)| last.is_some()).map(|(cell, _)| cell)
+    }
+
     /// Places from `cell` to the nearest goal, through walls.
     fn goal_distance(&self, cell: Cell) -> u32 {
         let distance = |goal: &Cell| u32::from(goal.0.abs_diff(cell.0)) + u32::from(goal.1.abs_diff(cell.1));
@@ -191,7 +149,7 @@ impl Grid {
     }
 
     /// For every place that can be walked to, the last move of a shortest walk there.
-    fn walks(&self, from: Cell, boxes: &[Cell]) -> Vec<Option<Direction>> {
+    pub(super) fn walks(&self, from: Cell, boxes: &[Cell]) -> Vec<Option<Direction>> {
         let mut last = vec![None; self.walls.len()];
         let mut queue = VecDeque::from([from]);
         while let Some(cell) = queue.pop_front() {
@@ -254,8 +212,7 @@ pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> O
         player = direction.from(stand);
     }
     boxes.sort_unstable();
-    let distance: u32 = boxes.iter().map(|cell| grid.goal_distance(*cell)).sum();
-    if distance < DISTANCE_MIN || grid.placed(&boxes) > 0 {
+    if grid.pushes_min(&boxes) < DISTANCE_MIN || grid.placed(&boxes) > 0 {
         return None;
     }
     let solution: Vec<Direction> = solution.into_iter().rev().map(Direction::back).collect();
@@ -312,8 +269,8 @@ fn possible_pulls(grid: &Grid, player: Cell, boxes: &[Cell], walks: &[Option<Dir
     for (index, cell) in boxes.iter().enumerate() {
         for direction in Direction::ALL {
             let stand = direction.from(*cell);
-            let reachable = stand == player || (!grid.wall(stand) && walks[grid.index(stand)].is_some());
-            if reachable && grid.free(stand, boxes) && grid.free(direction.from(stand), boxes) {
+            if grid.reaches(walks, player, stand) && grid.free(stand, boxes) && grid.free(direction.from(stand), boxes)
+            {
                 possible.push((index, direction));
             }
         }
