@@ -103,6 +103,12 @@ pub struct Config {
     pub head_timeout_ms: u64,
     /// Milliseconds for the reader of a WebSocket to take a message before it is disconnected.
     pub send_timeout_ms: u64,
+    /// Sessions that are played over the OpenEnv mounts at once, those that wait for a lost connection included.
+    pub openenv_sessions_max: usize,
+    /// Milliseconds that a session waits for an OpenEnv connection that dropped to come back.
+    pub openenv_linger_ms: u64,
+    /// Bytes of a frame that an OpenEnv client sends.
+    pub openenv_frame_bytes_max: usize,
     /// Origins whose pages may call the API; none where empty.
     pub cors_origins: Vec<String>,
     /// Whether `/metrics` is readable without an admin key.
@@ -137,6 +143,9 @@ impl Default for Config {
             connections_max: 20_000,
             head_timeout_ms: 60_000,
             send_timeout_ms: 10_000,
+            openenv_sessions_max: 10_000,
+            openenv_linger_ms: 300_000,
+            openenv_frame_bytes_max: 100 << 20,
             cors_origins: Vec::new(),
             metrics_public: false,
             log: "info".to_owned(),
@@ -218,6 +227,18 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_SEND_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     send_timeout_ms: Option<u64>,
+    /// Sessions played over the OpenEnv mounts at once [default: 10000].
+    #[arg(long, env = "PALESTRA_OPENENV_SESSIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    openenv_sessions_max: Option<usize>,
+    /// Milliseconds that a session waits for an OpenEnv connection that dropped [default: 300000].
+    #[arg(long, env = "PALESTRA_OPENENV_LINGER_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    openenv_linger_ms: Option<u64>,
+    /// Bytes of a frame that an OpenEnv client sends [default: 104857600].
+    #[arg(long, env = "PALESTRA_OPENENV_FRAME_BYTES_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    openenv_frame_bytes_max: Option<usize>,
     /// Origins whose pages may call the API, separated by commas [default: none].
     #[arg(long, env = "PALESTRA_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,6 +333,9 @@ impl Config {
             ("connections_max", self.connections_max as u64),
             ("head_timeout_ms", self.head_timeout_ms),
             ("send_timeout_ms", self.send_timeout_ms),
+            ("openenv_sessions_max", self.openenv_sessions_max as u64),
+            ("openenv_linger_ms", self.openenv_linger_ms),
+            ("openenv_frame_bytes_max", self.openenv_frame_bytes_max as u64),
         ] {
             if value == 0 {
                 return Err(invalid(name, "must be at least 1"));

@@ -30,6 +30,10 @@ pub const STREAM_SOCKETS: &str = "palestra_stream_sockets";
 pub const STREAM_FRAMES: &str = "palestra_stream_frames_total";
 /// Sockets that ended, by `reason`.
 pub const STREAM_ENDS: &str = "palestra_stream_ends_total";
+/// Open sockets of the OpenEnv mounts.
+pub const OPENENV_SOCKETS: &str = "palestra_openenv_sockets";
+/// Sockets of the OpenEnv mounts that ended, by `reason`.
+pub const OPENENV_ENDS: &str = "palestra_openenv_ends_total";
 /// Commands that were answered, by `operation` and `code` (`ok`, or the problem's).
 pub const COMMANDS: &str = "palestra_commands_total";
 /// Credentials that were refused.
@@ -116,6 +120,8 @@ fn describe() {
     metrics::describe_gauge!(STREAM_SOCKETS, Unit::Count, "Open sockets of the stream.");
     metrics::describe_counter!(STREAM_FRAMES, Unit::Count, "Frames that came in over sockets.");
     metrics::describe_counter!(STREAM_ENDS, Unit::Count, "Sockets that ended.");
+    metrics::describe_gauge!(OPENENV_SOCKETS, Unit::Count, "Open sockets of the OpenEnv mounts.");
+    metrics::describe_counter!(OPENENV_ENDS, Unit::Count, "Sockets of the OpenEnv mounts that ended.");
     metrics::describe_counter!(COMMANDS, Unit::Count, "Commands that were answered.");
     metrics::describe_counter!(CREDENTIALS_REFUSED, Unit::Count, "Credentials that were refused.");
 }

@@ -32,6 +32,8 @@ use crate::body;
 const SESSIONS: usize = 32;
 /// Steps in a frame of the batch form.
 const STEPS_PER_FRAME: usize = 256;
+/// Bytes of state of the session that is forked.
+const STATE_BYTES: usize = 1_000_000;
 /// Bytes of the pipe of a stream, in each direction.
 const PIPE_BYTES: usize = 64 << 10;
 /// Bytes of an answer that is read.
@@ -43,7 +45,7 @@ const REQUEST_TIMEOUT_MS: u64 = 600_000;
 /// The credential with which the driver makes its key.
 const ADMIN_KEY: &str = "an-admin-key-for-load-tests";
 
-/// A way that a step takes through the server.
+/// A way that an operation takes through the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Way {
     /// Over HTTP, recorded nowhere.
@@ -60,18 +62,22 @@ pub(crate) enum Way {
     BatchNone,
     /// 256 steps per frame, recorded in groups.
     BatchGroup,
+    /// Creating a session and resetting it, over HTTP.
+    CreateReset,
+    /// Forking a session with 1 MB of state, 32 times in each request.
+    Fork,
 }
 
 impl Way {
     const fn record(self) -> &'static str {
         match self {
             Self::HttpNone | Self::HttpToolNone | Self::StreamNone | Self::BatchNone => "none",
-            Self::HttpGroup | Self::StreamGroup | Self::BatchGroup => "group",
+            Self::HttpGroup | Self::StreamGroup | Self::BatchGroup | Self::CreateReset | Self::Fork => "group",
         }
     }
 
-    /// Steps that are under way at the same time; a drive takes a multiple of them.
-    pub(crate) const fn steps_at_once(self) -> u64 {
+    /// Operations of a round, which are under way at the same time.
+    pub(crate) const fn operations_per_round(self) -> u64 {
         match self {
             Self::BatchNone | Self::BatchGroup => STEPS_PER_FRAME as u64,
             _ => SESSIONS as u64,
@@ -82,9 +88,9 @@ impl Way {
 /// What to drive.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The way of the steps.
+    /// The way of the operations.
     way: Way,
-    /// How many rounds of steps; every session takes one step in each.
+    /// How many rounds; every session takes one step in each.
     rounds: u64,
 }
 
@@ -116,8 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
 /// What is counted: everything that all threads do between entering and leaving this function, which valgrind finds by its
 /// name.
 #[inline(never)]
-fn counted(runtime: &Runtime, steps: LocalBoxFuture<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
-    runtime.block_on(steps)
+fn counted(runtime: &Runtime, rounds: LocalBoxFuture<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    runtime.block_on(rounds)
 }
 
 /// The application, a credential and the sessions that step.
@@ -130,7 +136,7 @@ struct Driver {
     line: Line,
 }
 
-/// How steps get to the application.
+/// How operations get to the application.
 enum Line {
     /// As calls of its service.
     Http { paths: Vec<String>, body: fn(u64) -> String },
@@ -138,6 +144,10 @@ enum Line {
     Stream(Box<WebSocketStream<DuplexStream>>),
     /// As frames with a step of every session.
     Batches(Box<WebSocketStream<DuplexStream>>),
+    /// As calls that create a session and then reset it.
+    Creations { body: String },
+    /// As one call that forks.
+    Forks { path: String, body: String },
 }
 
 impl Driver {
@@ -148,9 +158,13 @@ impl Driver {
         let key = driver.call("/v1/keys", json!({"name": "load", "scopes": ["sessions"]}).to_string()).await?;
         let secret = key["secret"].as_str().context("a key without its secret")?;
         driver.bearer = HeaderValue::from_str(&format!("Bearer {secret}"))?;
-        let count = usize::try_from(way.steps_at_once())?;
-        let opened =
-            driver.call("/v1/sessions", body::create("bench/counter", way.record(), count).to_string()).await?;
+        let count = usize::try_from(way.operations_per_round())?;
+        let mut request = body::create("bench/counter", way.record(), count);
+        if way == Way::Fork {
+            request = body::create("bench/document", way.record(), 1);
+            request["config"] = json!({"bytes": STATE_BYTES});
+        }
+        let opened = driver.call("/v1/sessions", request.to_string()).await?;
         let opened = opened["data"].as_array().context("no list of sessions")?;
         driver.sessions =
             opened.iter().map(|one| Ok(serde_json::from_value(one["id"].clone())?)).collect::<anyhow::Result<_>>()?;
@@ -159,6 +173,14 @@ impl Driver {
             Way::HttpToolNone => driver.http(body::tool_step),
             Way::StreamNone | Way::StreamGroup => Line::Stream(Box::new(driver.open_stream().await?)),
             Way::BatchNone | Way::BatchGroup => Line::Batches(Box::new(driver.open_stream().await?)),
+            Way::CreateReset => {
+                let body = json!({"environment": "bench/counter", "task": {"split": "train", "index": 0}});
+                Line::Creations { body: body.to_string() }
+            }
+            Way::Fork => {
+                let parent = driver.sessions.first().context("no session")?;
+                Line::Forks { path: format!("/v1/sessions/{parent}/fork"), body: json!({"count": count}).to_string() }
+            }
         };
         Ok(driver)
     }
@@ -167,7 +189,7 @@ impl Driver {
         Line::Http { paths: self.sessions.iter().map(|id| format!("/v1/sessions/{id}/step")).collect(), body }
     }
 
-    /// Takes a step in every session, again and again.
+    /// Does the operations of so many rounds.
     async fn take(&mut self, rounds: u64) -> anyhow::Result<()> {
         for _ in 0..rounds {
             self.seq += 1;
@@ -188,6 +210,14 @@ impl Driver {
                 Line::Batches(socket) => {
                     socket.send(Message::text(body::steps_frame(0, &self.sessions, self.seq))).await?;
                     expect_no_error(socket).await?;
+                }
+                Line::Creations { body } => {
+                    let (router, bearer) = (&self.router, &self.bearer);
+                    let creations = (0..SESSIONS).map(|_| create_and_reset(router, bearer, body.clone()));
+                    try_join_all(creations).await?;
+                }
+                Line::Forks { path, body } => {
+                    post(&self.router, &self.bearer, path, body.clone()).await?;
                 }
             }
         }
@@ -222,6 +252,13 @@ async fn post(router: &Router, bearer: &HeaderValue, path: &str, body: String) -
     let bytes = to_bytes(body, ANSWER_BYTES_MAX).await?;
     ensure!(head.status.is_success(), "{path} answered {}: {}", head.status, String::from_utf8_lossy(&bytes));
     Ok(bytes)
+}
+
+async fn create_and_reset(router: &Router, bearer: &HeaderValue, body: String) -> anyhow::Result<()> {
+    let opened: Value = serde_json::from_slice(&post(router, bearer, "/v1/sessions", body).await?)?;
+    let id = opened["id"].as_str().context("a session without an id")?;
+    post(router, bearer, &format!("/v1/sessions/{id}/reset"), "{}".to_owned()).await?;
+    Ok(())
 }
 
 async fn expect_no_error(socket: &mut WebSocketStream<DuplexStream>) -> anyhow::Result<()> {

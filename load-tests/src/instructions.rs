@@ -1,4 +1,4 @@
-//! Instructions of a step, counted by valgrind: they hardly depend on what else the machine does, so that a change which
+//! Instructions of an operation, counted by valgrind: they hardly depend on what else the machine does, so that a change which
 //! costs a few per cent shows.
 //!
 //! Only what happens within [`crate::drive`]'s function `counted` is counted, on all threads: no start and no end.
@@ -18,8 +18,8 @@ use crate::terminal::{print, tell};
 
 /// By how much a count may rise.
 const MARGIN_PERCENT: f64 = 5.0;
-/// Steps of a drive.
-const STEPS: u64 = 8_192;
+/// Operations of a drive.
+const OPERATIONS: u64 = 4_096;
 /// The function whose instructions count, as valgrind names it.
 const COUNTED: &str = "palestra_load_tests::drive::counted";
 
@@ -47,8 +47,8 @@ fn committed() -> PathBuf {
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counts {
-    /// Instructions per step, by way.
-    per_step: BTreeMap<String, u64>,
+    /// Instructions per operation, by way.
+    per_operation: BTreeMap<String, u64>,
 }
 
 /// Counts, prints, and compares; false when a count rose by more than the margin.
@@ -70,12 +70,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         }
         None => scratch.path(),
     };
-    print("| way of a step | instructions | committed | change | holds |\n| --- | --- | --- | --- | --- |")?;
+    print("| operation | instructions | committed | change | holds |\n| --- | --- | --- | --- | --- |")?;
     let mut all_hold = true;
     for way in ways {
         let name = name(*way);
-        let counted = instructions_per_step(*way, folder)?;
-        let before = counts.per_step.get(&name).copied();
+        let counted = instructions_per_operation(*way, folder)?;
+        let before = counts.per_operation.get(&name).copied();
         let change = before.map(|before| (counted as f64 / before as f64 - 1.0) * 100.0);
         let holds = change.is_none_or(|change| change <= MARGIN_PERCENT);
         all_hold &= holds;
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
             change.map_or("none".to_owned(), |change| format!("{change:+.1}%")),
             if holds { "yes" } else { "no" }
         ))?;
-        counts.per_step.insert(name, counted);
+        counts.per_operation.insert(name, counted);
     }
     if arguments.update {
         fs::write(&arguments.file, serde_json::to_string_pretty(&counts)? + "\n")?;
@@ -104,8 +104,8 @@ fn name(way: Way) -> String {
     way.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn instructions_per_step(way: Way, folder: &Path) -> anyhow::Result<u64> {
-    let rounds = STEPS.div_ceil(way.steps_at_once());
+fn instructions_per_operation(way: Way, folder: &Path) -> anyhow::Result<u64> {
+    let rounds = OPERATIONS.div_ceil(way.operations_per_round());
     let profile = folder.join(format!("{}.callgrind", name(way)));
     let done = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet"])
@@ -123,7 +123,7 @@ fn instructions_per_step(way: Way, folder: &Path) -> anyhow::Result<u64> {
     let text = fs::read_to_string(&dump).with_context(|| format!("valgrind found no function {COUNTED}"))?;
     let total = total(&text).context("the profile holds no total")?;
     ensure!(total > 0, "nothing was counted in {COUNTED}");
-    Ok(total / (rounds * way.steps_at_once()))
+    Ok(total / (rounds * way.operations_per_round()))
 }
 
 /// The sum of all counts, which callgrind writes in a line of its own.
@@ -148,8 +148,8 @@ mod tests {
         let counts: Counts = serde_json::from_str(&fs::read_to_string(committed()).expect("a file")).expect("counts");
         let ways: Vec<String> = Way::value_variants().iter().map(|way| name(*way)).collect();
         for way in &ways {
-            assert!(counts.per_step.get(way).is_some_and(|count| *count > 0), "{way}");
+            assert!(counts.per_operation.get(way).is_some_and(|count| *count > 0), "{way}");
         }
-        assert_eq!(counts.per_step.len(), ways.len());
+        assert_eq!(counts.per_operation.len(), ways.len());
     }
 }

@@ -42,11 +42,11 @@ struct Program {
 enum Command {
     /// Measures everything beside its references and prints the tables.
     Measure(measure::Arguments),
-    /// Counts the instructions of a step with valgrind, and fails when they rose.
+    /// Counts the instructions of steps, creations and forks with valgrind, and fails when they rose.
     Instructions(instructions::Arguments),
     /// Measures what it costs to make and to score puzzles, beside reasoning-gym.
     Generation(generation::Arguments),
-    /// Takes steps in a server inside this process: what `instructions` runs.
+    /// Does operations in a server inside this process: what `instructions` runs.
     #[command(hide = true)]
     Drive(drive::Arguments),
     /// Serves the bare reference: what `measure` compares with.

@@ -147,6 +147,7 @@ codes! {
     SessionBusy = "session_busy", 429, "Too many commands wait for this session.";
     TooManyRequests = "too_many_requests", 429, "Too many requests at once.";
     Internal = "internal", 500, "The server failed.";
+    Unscored = "unscored", 500, "The episode ended without a score and is no sample.";
     NotRecorded = "not_recorded", 503, "The store did not take the record; nothing that was answered is lost.";
     Capacity = "capacity", 503, "No more sessions fit.";
     Draining = "draining", 503, "The server is shutting down.";

@@ -8,11 +8,13 @@ mod token;
 
 use std::sync::Arc;
 
+use hmac::Mac as _;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::store::row::{KeyRow, PageRequest};
@@ -57,6 +59,8 @@ pub struct Auth {
     /// Digest of the key that is set from outside, and whom it stands for.
     admin_key: Option<([u8; 32], Arc<Principal>)>,
     tokens: Tokens,
+    /// Key of the ids that names stand for.
+    names: [u8; 32],
     cache: Cache,
 }
 
@@ -70,6 +74,7 @@ impl Auth {
             pepper: root.derive("api keys"),
             admin_key: admin_key.map(|key| (digest(key), Arc::new(Principal::admin(DEFAULT_TENANT.into())))),
             tokens: Tokens::new(&root.derive("session tokens")),
+            names: root.derive("names"),
             cache: Cache::default(),
         }
     }
@@ -192,6 +197,18 @@ impl Auth {
     #[must_use]
     pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
         self.tokens.mint(maker, session, expires_at)
+    }
+
+    /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.
+    #[must_use]
+    pub fn id_of(&self, words: &[&str]) -> Uuid {
+        let mut hmac = secret::hmac(&self.names);
+        for word in words {
+            hmac.update(&(word.len() as u64).to_le_bytes());
+            hmac.update(word.as_bytes());
+        }
+        let digest: [u8; 32] = hmac.finalize().into_bytes().into();
+        Uuid::from_slice(&digest[..16]).unwrap_or_default()
     }
 }
 

@@ -22,7 +22,15 @@ const CREDENTIAL_BYTES_MAX: usize = 4_096;
 
 /// Who sends these headers; refusals are counted.
 pub(super) async fn admit(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, Failure> {
-    let admitted = authenticate(app, headers).await;
+    counted(authenticate(app, headers).await)
+}
+
+/// Who has this credential; refusals are counted.
+pub(super) async fn admit_bearer(app: &App, bearer: &str) -> Result<Arc<Principal>, Failure> {
+    counted(authenticate_bearer(app, bearer).await)
+}
+
+fn counted(admitted: Result<Arc<Principal>, AuthError>) -> Result<Arc<Principal>, Failure> {
     if matches!(admitted, Err(AuthError::Missing | AuthError::Refused)) {
         metrics::counter!(CREDENTIALS_REFUSED).increment(1);
     }
@@ -31,7 +39,10 @@ pub(super) async fn admit(app: &App, headers: &HeaderMap) -> Result<Arc<Principa
 
 /// Who sends these headers.
 pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, AuthError> {
-    let bearer = bearer(headers).ok_or(AuthError::Missing)?;
+    authenticate_bearer(app, bearer(headers).ok_or(AuthError::Missing)?).await
+}
+
+async fn authenticate_bearer(app: &App, bearer: &str) -> Result<Arc<Principal>, AuthError> {
     if bearer.len() > CREDENTIAL_BYTES_MAX {
         return Err(AuthError::Refused);
     }

@@ -23,6 +23,10 @@ const TAGS: &[(&str, &str)] = &[
     ("episodes", "The record that outlives sessions."),
     ("runs", "Owners of sessions, alive as long as their lease is renewed."),
     ("keys", "Credentials."),
+    (
+        "openenv",
+        "Every environment as a server of OpenEnv; with a key in the path also below `/openenv/{family}/{name}/t/{key}`.",
+    ),
     ("operations", "What those who run the server watch."),
 ];
 
@@ -95,8 +99,9 @@ fn complete(path: &str, operation: &mut Operation) {
     if !public {
         operation.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
     }
-    let on_sessions =
-        ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes"].iter().any(|prefix| path.starts_with(prefix));
+    let on_sessions = ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes", "/openenv"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix));
     let mut statuses: Vec<u16> =
         [(true, ALWAYS), (!public, GUARDED), (operation.request_body.is_some(), WITH_BODY), (on_sessions, ON_SESSIONS)]
             .into_iter()

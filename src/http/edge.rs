@@ -18,6 +18,7 @@ use super::caller::admit;
 use super::envelope::{self, REQUEST_ID};
 use super::measure;
 use crate::app::App;
+use crate::auth::Principal;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
@@ -74,25 +75,33 @@ impl Gate {
         let patience = patience_ms.map(Duration::from_millis);
         Self(Arc::new(Terms { app: app.clone(), bounds, patience }))
     }
+
+    pub(super) fn app(&self) -> &App {
+        &self.0.app
+    }
+
+    /// Answers a request that was let in, with the principal and the bounds of the body in the extensions.
+    pub(super) async fn let_in(self, principal: Arc<Principal>, mut request: Request, next: Next) -> Response {
+        request.extensions_mut().insert(principal);
+        request.extensions_mut().insert(self.0.bounds);
+        let answering = next.run(request);
+        let mut response = match self.0.patience {
+            Some(patience) => timeout(patience, answering).await.unwrap_or_else(|_| late()),
+            None => answering.await,
+        };
+        // What is private must not stay in caches on the way.
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
+        response
+    }
 }
 
-/// Lets requests with a valid credential through, with the principal and the bounds of the body in the extensions. It stands
-/// outside of everything that reads, so that strangers cannot make the server read anything.
-pub(super) async fn guard(State(Gate(terms)): State<Gate>, mut request: Request, next: Next) -> Response {
-    let principal = match admit(&terms.app, request.headers()).await {
-        Ok(principal) => principal,
-        Err(failure) => return failure.into_response(),
-    };
-    request.extensions_mut().insert(principal);
-    request.extensions_mut().insert(terms.bounds);
-    let answering = next.run(request);
-    let mut response = match terms.patience {
-        Some(patience) => timeout(patience, answering).await.unwrap_or_else(|_| late()),
-        None => answering.await,
-    };
-    // What is private must not stay in caches on the way.
-    response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
-    response
+/// Lets requests with a valid credential through. It stands outside of everything that reads, so that strangers cannot make the
+/// server read anything.
+pub(super) async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    match admit(gate.app(), request.headers()).await {
+        Ok(principal) => gate.let_in(principal, request, next).await,
+        Err(failure) => failure.into_response(),
+    }
 }
 
 /// The same limit of time for routes that need no credential.

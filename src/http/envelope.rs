@@ -53,10 +53,15 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
+/// Marks an answer whose refusal is written already, in the form of a foreign protocol.
+#[derive(Clone)]
+pub(super) struct Written;
+
 /// Writes the body of every refusal: our own, and those of the framework, which knows nothing of problem documents.
 pub(super) fn write_problem(response: &mut Response, id: &HeaderValue) {
     let problem = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => Some(*failure.0),
+        None if response.extensions().get::<Written>().is_some() => None,
         None => foreign_problem(response.status()),
     };
     if let Some(problem) = problem {

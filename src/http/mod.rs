@@ -4,6 +4,7 @@ mod answer;
 mod batch;
 mod body;
 mod caller;
+mod compat;
 mod docs;
 mod edge;
 mod envelope;
@@ -31,7 +32,7 @@ use std::time::Duration;
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
@@ -41,6 +42,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::config::Config;
 use body::BodyBounds;
+use compat::openenv;
 use edge::Gate;
 pub(crate) use listen::listen;
 
@@ -60,6 +62,8 @@ struct Routes {
     patient: OpenApiRouter<App>,
     /// With large bodies.
     uploads: OpenApiRouter<App>,
+    /// Other people's protocols, which may wait for a verdict or stay open too.
+    mounts: OpenApiRouter<App>,
 }
 
 fn routes() -> Routes {
@@ -103,21 +107,24 @@ fn routes() -> Routes {
             .routes(routes!(stream::open_stream)),
         uploads: OpenApiRouter::new()
             .routes(routes!(environments::list_environments, environments::publish_environment)),
+        mounts: OpenApiRouter::new().nest(openenv::PATH, openenv::routes()),
     }
 }
 
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { acts, public, prompt, patient, uploads } = routes();
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
     let mut api = OpenApi::default();
     let mut split = |group: OpenApiRouter<App>| {
         let (router, part) = group.split_for_parts();
         api.merge(part);
         router
     };
-    let (acts, public, prompt, patient, uploads) =
-        (split(acts), split(public), split(prompt), split(patient), split(uploads));
+    let (acts, public, prompt, patient, uploads, mounts) =
+        (split(acts), split(public), split(prompt), split(patient), split(uploads), split(mounts));
+    // The same once more, for those who can send no headers: the key stands in the path.
+    let (keyed, _) = OpenApiRouter::new().nest(openenv::KEYED_PATH, openenv::routes()).split_for_parts();
 
     let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
@@ -129,6 +136,10 @@ pub fn router(app: App) -> Router {
     let patient = patient.route_layer(guard(bounds, None));
     let uploads =
         uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
+    let seats = Extension(openenv::Seats::new(app.clone()));
+    let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
+    let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
+    let keyed = keyed.layer(seats).route_layer(by_path);
     let public = public
         .route_layer(middleware::from_fn_with_state(in_time, edge::in_time))
         .merge(docs::pages(docs::finish(api)));
@@ -138,6 +149,8 @@ pub fn router(app: App) -> Router {
         .merge(prompt)
         .merge(patient)
         .merge(uploads)
+        .merge(mounts)
+        .merge(keyed)
         .fallback(async || StatusCode::NOT_FOUND)
         .with_state(app)
         .layer(middleware::from_fn(edge::pass));
@@ -150,9 +163,9 @@ pub fn router(app: App) -> Router {
 /// Every operation, as OpenAPI.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let Routes { acts, public, prompt, patient, uploads } = routes();
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
     let mut api = OpenApi::default();
-    for group in [acts, public, prompt, patient, uploads] {
+    for group in [acts, public, prompt, patient, uploads, mounts] {
         api.merge(group.into_openapi());
     }
     docs::finish(api)

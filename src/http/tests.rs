@@ -89,7 +89,12 @@ async fn every_route_but_the_public_ones_needs_a_credential() {
     let api = openapi();
     let mut guarded = 0;
     for (path, item) in &api.paths.paths {
-        let path = path.replace("{id}", SESSION).replace("{family}", "a").replace("{name}", "b").replace("{seq}", "1");
+        let path = path
+            .replace("{id}", SESSION)
+            .replace("{family}", "a")
+            .replace("{name}", "b")
+            .replace("{seq}", "1")
+            .replace("{env}", "b");
         for (method, operation) in [("GET", &item.get), ("POST", &item.post), ("DELETE", &item.delete)] {
             if operation.is_none() {
                 continue;

@@ -24,6 +24,10 @@ parameters = {{ "path.id" = "{episode}", "path.seq" = 1 }}
 [[operations]]
 include-path-regex = "^/v1/environments/"
 parameters = {{ "path.family" = "puzzle", "path.name" = "mastermind" }}
+
+[[operations]]
+include-path-regex = "^/openenv/"
+parameters = {{ "path.family" = "puzzle", "path.name" = "mastermind", "path.env" = "mastermind" }}
 """
 
 
@@ -53,9 +57,9 @@ def run(short):
             # Python 3.11 parses source in one thread at a time only, and several workers do so at once.
             "--workers", "1",
             "--no-color",
-            # The socket is no HTTP exchange, and an event stream of a live session never ends.
+            # Sockets are no HTTP exchange, and an event stream of a live session never ends.
             "--exclude-path", "/v1/stream",
-            "--exclude-path-regex", "/events$",
+            "--exclude-path-regex", "/(events|ws)$",
         ]
         if short:
             command += ["--seed", "1"]

@@ -1,10 +1,16 @@
 //! A server of its own for one test: the real application on a free port, with a temporary data folder.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use palestra::app::{self, App};
+use palestra::auth::RootSecret;
+use palestra::clock::Clock;
 use palestra::config::Config;
+use palestra::environment::EnvironmentKind;
+use palestra::store::row::NodeRow;
+use palestra::store::{self, Target};
 use palestra_client::Client;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
@@ -61,8 +67,6 @@ impl TestServer {
 
     /// Starts on a data folder that an earlier server left.
     pub async fn start_in(data: TempDir, change: impl FnOnce(&mut Config)) -> Self {
-        // Another test of this process may have installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = Config {
             data: data.path().to_owned(),
             admin_key: Some(ADMIN_KEY.into()),
@@ -70,9 +74,27 @@ impl TestServer {
             ..Config::default()
         };
         change(&mut config);
+        let app = App::open(config).await.expect("the application opens");
+        Self::serve(app, data).await
+    }
+
+    /// Starts with these kinds of environments and no others.
+    pub async fn start_with_kinds(kinds: Vec<Arc<dyn EnvironmentKind>>) -> Self {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let config = Config { data: data.path().to_owned(), admin_key: Some(ADMIN_KEY.into()), ..Config::default() };
+        let node = NodeRow { id: "node".to_owned(), incarnation: "1".to_owned() };
+        let store = store::open(&Target::Sqlite(data.path().join("palestra.db"))).await.expect("a store");
+        store.claim_node(&node).await.expect("the node");
+        let root = RootSecret::from_text("a root secret for tests");
+        let app = App::assemble(config, store, kinds, node, &root, Clock::System, None).await.expect("an application");
+        Self::serve(app, data).await
+    }
+
+    async fn serve(app: App, data: TempDir) -> Self {
+        // Another test of this process may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let app = App::open(config).await.expect("the application opens");
         let tracker = TaskTracker::new();
         tracker.spawn(app::serve(app.clone(), listener));
         Self { app, http: reqwest::Client::new(), address, data, tracker }

@@ -36,6 +36,18 @@ pub(super) fn evaluate(text: &str) -> Result<Evaluated, String> {
     }
 }
 
+/// Takes a result such as `= 24` off the end, as people write it.
+///
+/// # Errors
+/// In words, where the result is another one: then the answer contradicts itself.
+pub(super) fn without_result(answer: &str, target: Rational) -> Result<&str, String> {
+    match answer.split_once('=') {
+        None => Ok(answer),
+        Some((expression, result)) if evaluate(result).is_ok_and(|result| result.value == target) => Ok(expression),
+        Some(_) => Err(format!("what it says after the equals sign is not {target}")),
+    }
+}
+
 struct Parser<'a> {
     rest: &'a str,
     numbers: Vec<i64>,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::environment::puzzle::expression::evaluate;
+use crate::environment::puzzle::expression::{evaluate, without_result};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
@@ -19,14 +19,14 @@ use crate::verifier::rational::Rational;
 /// The answer is kept up to here; no right one is as long.
 const ANSWER_BYTES_MAX: usize = 2000;
 
-/// Targets lie from here to [`TARGET_MAX`].
-const TARGET_MIN: i64 = 10;
+/// The largest target of the easiest problems and of the hardest; also of the values on the way to one.
+const TARGET_MAX: [u32; 2] = [150, 1500];
 
-/// The largest target, and the largest value on the way to one.
-const TARGET_MAX: i64 = 999;
+/// The smallest target is such a part of the largest.
+const TARGET_RANGE: i64 = 10;
 
 /// Joins that the reference solver makes before it gives up.
-const JOINS_MAX: u32 = 200_000;
+const JOINS_MAX: u32 = 100_000;
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +62,8 @@ impl Puzzle for Countdown {
             multi_turn: false,
             description: "Reach a target number with + - * / and parentheses, using each of 3 to 6 given numbers at most once.",
             rule: "The expression is evaluated exactly, in fractions; it has to equal the target, and each of its numbers has to be given.",
-            scale: "More numbers, and larger ones.",
-            effort: "Joins pairs of numbers until the target comes up; joins made.",
+            scale: "More numbers, larger ones, and larger targets.",
+            effort: "Makes one join of two numbers in every way, then two joins, and so on until the target comes up; joins made.",
             floor: 0.05,
             heavy: false,
         }
@@ -93,10 +93,11 @@ impl Puzzle for Countdown {
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
         let count = scale(difficulty, 3, 6);
-        let largest = i64::from(scale(difficulty, 30, 100));
+        let largest = i64::from(scale(difficulty, 60, 100));
         let numbers: Vec<i64> = (0..count).map(|_| rng.random_range(1..=largest)).collect();
-        let (solution, target) = combine(rng, &numbers)?;
-        let wanted = (TARGET_MIN..=TARGET_MAX).contains(&target) && !numbers.contains(&target);
+        let target_max = i64::from(scale(difficulty * difficulty, TARGET_MAX[0], TARGET_MAX[1]));
+        let (solution, target) = combine(rng, &numbers, target_max)?;
+        let wanted = (target_max / TARGET_RANGE..=target_max).contains(&target) && !numbers.contains(&target);
         wanted.then_some(Instance { numbers, target, solution })
     }
 
@@ -180,39 +181,47 @@ impl Puzzle for Countdown {
 
     fn effort(&self, instance: &Instance) -> f64 {
         let mut joins = 0;
-        reaches(&instance.numbers, instance.target, &mut joins);
+        (1..instance.numbers.len()).find(|depth| reaches(&instance.numbers, instance.target, *depth, &mut joins));
         f64::from(joins)
     }
 }
 
-/// Whether some of the numbers can be joined to the target, by whole and positive values; counts the joins.
-fn reaches(numbers: &[i64], target: i64, joins: &mut u32) -> bool {
-    if numbers.contains(&target) {
-        return true;
-    }
+/// Whether so many joins of numbers can lead to the target, by whole and positive values; counts the joins, and gives up
+/// (as if it could) at [`JOINS_MAX`].
+fn reaches(numbers: &[i64], target: i64, depth: usize, joins: &mut u32) -> bool {
     for (at, left) in numbers.iter().enumerate() {
         for (beside, right) in numbers.iter().enumerate().filter(|(beside, _)| *beside != at) {
-            let ordered = at < beside;
-            let values = [
-                (ordered).then(|| left + right),
-                (left > right).then(|| left - right),
-                (ordered && *left > 1 && *right > 1).then(|| left * right),
-                (*right > 1 && left % right == 0).then(|| left / right),
-            ];
-            for value in values.into_iter().flatten().filter(|value| *value <= TARGET_MAX) {
-                *joins += 1;
-                if *joins >= JOINS_MAX {
-                    return false;
+            for (_, value) in results(*left, *right).into_iter().flatten() {
+                // A sum or a product is the same from the other side.
+                let doubled = at > beside && (value == left + right || value == left * right);
+                if doubled || value > i64::from(TARGET_MAX[1]) {
+                    continue;
                 }
-                let others = numbers.iter().enumerate().filter(|(other, _)| *other != at && *other != beside);
-                let joined: Vec<i64> = others.map(|(_, number)| *number).chain([value]).collect();
-                if reaches(&joined, target, joins) {
+                *joins += 1;
+                if value == target || *joins >= JOINS_MAX {
                     return true;
+                }
+                if depth > 1 {
+                    let others = numbers.iter().enumerate().filter(|(other, _)| *other != at && *other != beside);
+                    let joined: Vec<i64> = others.map(|(_, number)| *number).chain([value]).collect();
+                    if reaches(&joined, target, depth - 1, joins) {
+                        return true;
+                    }
                 }
             }
         }
     }
     false
+}
+
+/// What two numbers can be joined to, with the sign: whole and positive values, but no product or quotient with one.
+fn results(left: i64, right: i64) -> [Option<(char, i64)>; 4] {
+    [
+        Some(('+', left + right)),
+        (left > right).then(|| ('-', left - right)),
+        (left > 1 && right > 1).then(|| ('*', left * right)),
+        (right > 1 && left % right == 0).then(|| ('/', left / right)),
+    ]
 }
 
 /// Whether an answer follows the rules and reaches the target; the reason either way.
@@ -230,30 +239,14 @@ fn check(instance: &Instance, answer: &str) -> Result<String, String> {
     if result.value == target { Ok(verdict) } else { Err(verdict) }
 }
 
-/// Takes `= 24` off the end, as people write it; with any other number the answer contradicts itself.
-fn without_result(answer: &str, target: Rational) -> Result<&str, String> {
-    match answer.split_once('=') {
-        None => Ok(answer),
-        Some((expression, result)) if evaluate(result).is_ok_and(|result| result.value == target) => Ok(expression),
-        Some(_) => Err(format!("what it says after the equals sign is not {target}")),
-    }
-}
-
 /// Joins all numbers into one expression with whole, positive values on the way.
-fn combine(rng: &mut ChaCha8Rng, numbers: &[i64]) -> Option<(String, i64)> {
+fn combine(rng: &mut ChaCha8Rng, numbers: &[i64], value_max: i64) -> Option<(String, i64)> {
     let mut parts: Vec<(String, i64)> = numbers.iter().map(|number| (number.to_string(), *number)).collect();
     while parts.len() > 1 {
         let (left, right) = (take_one(rng, &mut parts)?, take_one(rng, &mut parts)?);
-        let (sign, value) = match rng.random_range(0..4) {
-            0 => ('+', left.1.checked_add(right.1)?),
-            1 if left.1 > right.1 => ('-', left.1 - right.1),
-            2 if left.1 > 1 && right.1 > 1 => ('*', left.1.checked_mul(right.1)?),
-            3 if right.1 > 1 && left.1 % right.1 == 0 => ('/', left.1 / right.1),
-            _ => return None,
-        };
-        if value > TARGET_MAX {
-            return None;
-        }
+        let mut results: Vec<(char, i64)> =
+            results(left.1, right.1).into_iter().flatten().filter(|(_, value)| *value <= value_max).collect();
+        let (sign, value) = take_one(rng, &mut results)?;
         let joined = format!("{} {sign} {}", left.0, right.0);
         let whole = parts.is_empty();
         parts.push((if whole { joined } else { format!("({joined})") }, value));

@@ -18,13 +18,17 @@ use crate::verifier::final_answer::extract;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mastermind;
 
-/// A problem: the hidden code, one digit from 1 to `digits` per place.
+/// Codes that the prompt and the tool give as examples begin this.
+const EXAMPLE: &str = "123456";
+
+/// A problem: the hidden code, one digit from 1 to `digits` per place, and guesses that somebody made before.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Instance {
     code: String,
     digits: u8,
     guesses_max: u32,
+    clues: Vec<Guess>,
 }
 
 /// The guesses so far, each with what it revealed.
@@ -45,6 +49,18 @@ struct Guess {
     misplaced: usize,
 }
 
+impl Guess {
+    /// A guess of `code` where `hidden` is to be found.
+    fn of(code: String, hidden: &str) -> Self {
+        let (exact, misplaced) = compare(hidden, &code);
+        Self { code, exact, misplaced }
+    }
+
+    fn say(&self) -> String {
+        format!("{}: {} exact, {} misplaced.", self.code, self.exact, self.misplaced)
+    }
+}
+
 impl Puzzle for Mastermind {
     type Instance = Instance;
     type Progress = Progress;
@@ -52,13 +68,13 @@ impl Puzzle for Mastermind {
     fn facts(&self) -> Facts {
         Facts {
             name: "mastermind",
-            version: 1,
+            version: 2,
             category: Category::Logic,
             tags: &[],
             multi_turn: true,
-            description: "Find a hidden code of 4 to 6 digits; every guess tells how many digits are right and in the right place.",
+            description: "Find a hidden code of 4 to 6 digits; every guess, and a few made before, tells how many digits are right and in the right place.",
             rule: "One of the guesses has to be the code.",
-            scale: "More places, more digits, fewer guesses.",
+            scale: "More places, more digits, fewer guesses, fewer clues to begin with.",
             effort: "Guesses the first code that agrees with everything revealed; beginnings of codes looked at.",
             floor: 0.02,
             heavy: false,
@@ -77,17 +93,13 @@ impl Puzzle for Mastermind {
     }
 
     fn observation_schema(&self) -> Value {
+        let guesses = json!({"type": "array", "items": {
+            "type": "object", "required": ["code", "exact", "misplaced"],
+            "properties": {"code": {"type": "string"}, "exact": {"type": "integer"}, "misplaced": {"type": "integer"}}
+        }});
         json!({
-            "type": "object", "required": ["guesses", "guesses_left"],
-            "properties": {
-                "guesses": {"type": "array", "items": {
-                    "type": "object", "required": ["code", "exact", "misplaced"],
-                    "properties": {
-                        "code": {"type": "string"}, "exact": {"type": "integer"}, "misplaced": {"type": "integer"}
-                    }
-                }},
-                "guesses_left": {"type": "integer"}
-            }
+            "type": "object", "required": ["clues", "guesses", "guesses_left"],
+            "properties": {"clues": guesses, "guesses": guesses, "guesses_left": {"type": "integer"}}
         })
     }
 
@@ -97,31 +109,40 @@ impl Puzzle for Mastermind {
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        // The easiest scale has 4,096 codes, the hardest 531,441.
-        let places = scale(difficulty, 4, 6);
+        // The easiest scale has 4,096 codes, the hardest 531,441; the clues make many problems of each.
+        let places = usize::try_from(scale(difficulty, 4, 6)).ok()?;
         let digits = u8::try_from(scale(difficulty, 8, 9)).ok()?;
-        let code = random_code(rng, usize::try_from(places).ok()?, digits);
-        Some(Instance { code, digits, guesses_max: scale(difficulty, 14, 10) })
+        let code = random_code(rng, places, digits);
+        let clues: Vec<Guess> =
+            (0..scale(difficulty, 3, 1)).map(|_| Guess::of(random_code(rng, places, digits), &code)).collect();
+        let given_away = EXAMPLE.starts_with(&code) || clues.iter().any(|clue| clue.code == code);
+        let instance = Instance { code, digits, guesses_max: scale(difficulty, 14, 10), clues };
+        (!given_away).then_some(instance)
     }
 
-    fn content(&self, instance: &Instance) -> Value {
-        json!(instance.code)
+    fn content(&self, Instance { code, clues, .. }: &Instance) -> Value {
+        // The order of the clues does not make another problem.
+        let mut clues: Vec<&str> = clues.iter().map(|clue| clue.code.as_str()).collect();
+        clues.sort_unstable();
+        json!({"hidden": code, "clues": clues})
     }
 
-    fn metadata(&self, instance: &Instance) -> Value {
-        json!({"places": instance.code.len(), "digits": instance.digits, "guesses_max": instance.guesses_max})
+    fn metadata(&self, Instance { code, digits, guesses_max, clues }: &Instance) -> Value {
+        json!({"places": code.len(), "digits": digits, "guesses_max": guesses_max, "clues": clues})
     }
 
-    fn prompt(&self, Instance { code, digits, guesses_max }: &Instance) -> String {
+    fn prompt(&self, Instance { code, digits, guesses_max, clues }: &Instance) -> String {
         let places = code.len();
+        let clues: String = clues.iter().map(|clue| format!("{}\n", clue.say())).collect();
         format!(
             "Find the hidden code of {places} digits. Each digit is from 1 to {digits}; a digit may come more than once. You \
              have {guesses_max} guesses.\n\
              After each guess you are told how many digits are exact (right digit, right place) and how many are misplaced \
-             (right digit, wrong place).\n\
+             (right digit, wrong place). This is what guesses revealed that were made before, and do not count:\n\
+             {clues}\
              Guess with the {places} digits alone, or think first and put them into <answer></answer>, for example \
              <answer>{}</answer>; or call the tool `guess`.",
-            &"123456"[..places.min(6)]
+            &EXAMPLE[..places.min(EXAMPLE.len())]
         )
     }
 
@@ -131,8 +152,8 @@ impl Puzzle for Mastermind {
 
     fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
         let mut text = String::new();
-        for (turn, Guess { code, exact, misplaced }) in progress.guesses.iter().enumerate() {
-            text.push_str(&format!("Guess {}: {code}: {exact} exact, {misplaced} misplaced.\n", turn + 1));
+        for (turn, guess) in progress.guesses.iter().enumerate() {
+            text.push_str(&format!("Guess {}: {}\n", turn + 1, guess.say()));
         }
         text.push_str(&format!("Guesses left: {}.", guesses_left(instance, progress)));
         observation(instance, progress, text)
@@ -152,16 +173,17 @@ impl Puzzle for Mastermind {
             );
             return Reaction { observation: observation(instance, progress, text), ..Reaction::default() };
         };
-        let (exact, misplaced) = compare(&instance.code, &code);
-        progress.guesses.push(Guess { code: code.clone(), exact, misplaced });
+        let guess = Guess::of(code, &instance.code);
+        let said = guess.say();
+        let solved = guess.code == instance.code;
+        progress.guesses.push(guess);
         let left = guesses_left(instance, progress);
-        let solved = exact == instance.code.len();
         let outcome = match (solved, left) {
             (true, _) => "You found the code.".to_owned(),
             (false, 0) => "No guesses are left.".to_owned(),
             (false, left) => format!("Guesses left: {left}."),
         };
-        let text = format!("{code}: {exact} exact, {misplaced} misplaced. {outcome}");
+        let text = format!("{said} {outcome}");
         let observation = observation(instance, progress, text);
         Reaction { observation, terminated: solved || left == 0, ..Reaction::default() }
     }
@@ -199,7 +221,7 @@ impl Puzzle for Mastermind {
     }
 
     fn effort(&self, instance: &Instance) -> f64 {
-        let mut solver = Solver { instance, revealed: Vec::new(), looked_at: 0 };
+        let mut solver = Solver { instance, revealed: instance.clues.clone(), looked_at: 0 };
         solver.search(&mut String::new());
         f64::from(solver.looked_at)
     }
@@ -217,8 +239,7 @@ impl Solver<'_> {
     fn search(&mut self, beginning: &mut String) -> bool {
         self.looked_at += 1;
         if beginning.len() == self.instance.code.len() {
-            let (exact, misplaced) = compare(&self.instance.code, beginning);
-            self.revealed.push(Guess { code: beginning.clone(), exact, misplaced });
+            self.revealed.push(Guess::of(beginning.clone(), &self.instance.code));
             return *beginning == self.instance.code;
         }
         for digit in ('1'..='9').take(usize::from(self.instance.digits)) {
@@ -245,7 +266,8 @@ impl Solver<'_> {
 }
 
 fn observation(instance: &Instance, progress: &Progress, text: String) -> Observation {
-    let data = json!({"guesses": progress.guesses, "guesses_left": guesses_left(instance, progress)});
+    let left = guesses_left(instance, progress);
+    let data = json!({"clues": instance.clues, "guesses": progress.guesses, "guesses_left": left});
     Observation { data, ..Observation::text(text) }
 }
 
@@ -274,8 +296,12 @@ fn read_code(instance: &Instance, written: &str) -> Option<String> {
 /// How many digits are exact, and how many more are there in other places.
 fn compare(code: &str, guess: &str) -> (usize, usize) {
     let exact = code.bytes().zip(guess.bytes()).filter(|(left, right)| left == right).count();
-    let count = |text: &str, digit: u8| text.bytes().filter(|byte| *byte == digit).count();
-    let common: usize = (b'1'..=b'9').map(|digit| count(code, digit).min(count(guess, digit))).sum();
+    let count = |text: &str| {
+        let mut counts = [0_usize; 10];
+        text.bytes().for_each(|digit| counts[usize::from(digit.saturating_sub(b'0').min(9))] += 1);
+        counts
+    };
+    let common: usize = count(code).into_iter().zip(count(guess)).map(|(left, right)| left.min(right)).sum();
     (exact, common - exact)
 }
 
@@ -284,7 +310,8 @@ mod tests {
     use super::*;
 
     fn instance() -> Instance {
-        Instance { code: "1123".to_owned(), digits: 6, guesses_max: 2 }
+        let clues = vec![Guess::of("2266".to_owned(), "1123")];
+        Instance { code: "1123".to_owned(), digits: 6, guesses_max: 2, clues }
     }
 
     #[test]
@@ -294,6 +321,17 @@ mod tests {
         {
             assert_eq!(compare("1123", guess), revealed, "{guess}");
         }
+    }
+
+    #[test]
+    fn clues_are_told_and_count_as_no_guess() {
+        let instance = instance();
+        let progress = Mastermind.start(&instance);
+        assert!(Mastermind.prompt(&instance).contains("\n2266: 0 exact, 1 misplaced.\nGuess"));
+        let shown = Mastermind.show(&instance, &progress);
+        assert_eq!(shown.text, "Guesses left: 2.");
+        assert_eq!(shown.data["clues"], json!([{"code": "2266", "exact": 0, "misplaced": 1}]));
+        assert_eq!(Mastermind.metadata(&instance)["clues"], shown.data["clues"]);
     }
 
     #[test]

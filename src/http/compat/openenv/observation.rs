@@ -1,0 +1,139 @@
+//! Observations: what a step or a reset came to, as clients of OpenEnv read it.
+//!
+//! Many of them hand `observation` to the policy as it is, so what belongs to the trainer (reward, verdict, ids) stands beside
+//! it and never in it.
+
+use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::step::StopReason;
+use palestra_protocol::verdict::Verdict;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::action::{Called, tool_form};
+
+/// An observation on its way out.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub(super) struct Shown {
+    /// What the policy may see.
+    pub(super) observation: Map<String, Value>,
+    /// The step's reward; on the last step the score. Null where none is defined.
+    pub(super) reward: Option<f64>,
+    /// The episode is over.
+    pub(super) done: bool,
+    /// What the trainer may see besides: ids, `terminated`, `truncated`, and the verdict of an episode that is over.
+    pub(super) metadata: Map<String, Value>,
+}
+
+/// How an episode ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ending {
+    pub(super) terminated: bool,
+    pub(super) truncated: bool,
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) verdict: Verdict,
+}
+
+impl Ending {
+    /// For the trainer.
+    pub(super) fn describe(&self, metadata: &mut Map<String, Value>) {
+        metadata.insert("terminated".to_owned(), json!(self.terminated));
+        metadata.insert("truncated".to_owned(), json!(self.truncated));
+        metadata.insert("stop_reason".to_owned(), json!(self.stop_reason));
+        metadata.insert("score".to_owned(), json!(self.verdict.score));
+        metadata.insert("strict".to_owned(), json!(self.verdict.strict));
+        metadata.insert("trainable".to_owned(), json!(self.verdict.trainable));
+    }
+}
+
+/// What is seen, with the messages that say more than its text does.
+pub(super) fn seen(observation: Observation, messages: &[Message]) -> Map<String, Value> {
+    let repeats = |message: &Message| {
+        message.role == "user" && message.tool_call_id.is_none() && observation.text.contains(&message.content)
+    };
+    let messages = if messages.iter().all(repeats) { &[] } else { messages };
+    let Observation { text, content, data, omitted_bytes } = observation;
+    let mut fields = Map::new();
+    fields.insert("text".to_owned(), json!(text));
+    for (name, value, wanted) in [
+        ("content", json!(content), !content.is_empty()),
+        ("data", data.clone(), !data.is_null()),
+        ("messages", json!(messages), !messages.is_empty()),
+        ("omitted_bytes", json!(omitted_bytes), omitted_bytes > 0),
+    ] {
+        if wanted {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+    fields.insert("metadata".to_owned(), json!({}));
+    fields
+}
+
+/// The tools as an observation.
+pub(super) fn tools_seen(tools: &[Value]) -> Map<String, Value> {
+    let tools: Vec<Value> = tools.iter().map(tool_form).collect();
+    Map::from_iter([("tools".to_owned(), json!(tools)), ("metadata".to_owned(), json!({}))])
+}
+
+/// Why a call did not fit, as far as that can be said before it is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// `tool_not_found` or `invalid_args`.
+    pub(super) kind: &'static str,
+    pub(super) words: String,
+}
+
+/// What a tool call came to, as an observation of a call.
+pub(super) fn call_seen(
+    mut fields: Map<String, Value>,
+    called: &Called,
+    misfit: Option<&Misfit>,
+) -> Map<String, Value> {
+    fields.insert("tool_name".to_owned(), json!(called.tool));
+    fields.insert("result".to_owned(), call_result(&fields, misfit.is_some()));
+    let error = misfit.map(|misfit| json!({"error_type": misfit.kind, "message": misfit.words}));
+    fields.insert("error".to_owned(), json!(error));
+    fields
+}
+
+/// The result of a tool call: its text, and its data where the environment has some.
+pub(super) fn call_result(fields: &Map<String, Value>, is_error: bool) -> Value {
+    let text = fields.get("text").cloned().unwrap_or_default();
+    json!({
+        "content": [{"type": "text", "text": text}],
+        "structured_content": fields.get("data"),
+        "data": text,
+        "is_error": is_error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observation() -> Observation {
+        Observation { data: json!({"count": 1}), ..Observation::text("Count: 1.") }
+    }
+
+    #[test]
+    fn messages_are_shown_where_they_say_more_than_the_text() {
+        let same = vec![Message::new("user", "Count: 1.")];
+        assert_eq!(json!(seen(Observation::text("Add. Count: 1."), &same)).get("messages"), None);
+        assert_eq!(
+            json!(seen(observation(), &same)),
+            json!({"text": "Count: 1.", "data": {"count": 1}, "metadata": {}})
+        );
+        let more = vec![Message::new("system", "Be brief."), Message::new("user", "Count: 1.")];
+        assert_eq!(json!(seen(observation(), &more))["messages"][0]["content"], "Be brief.");
+    }
+
+    #[test]
+    fn a_call_shows_its_result_and_why_it_did_not_fit() {
+        let called = Called { tool: "add".to_owned(), arguments: Map::new() };
+        let good = call_seen(seen(observation(), &[]), &called, None);
+        assert_eq!((&good["result"]["data"], &good["error"]), (&json!("Count: 1."), &Value::Null));
+        let misfit = Misfit { kind: "invalid_args", words: "no amount".to_owned() };
+        let bad = call_seen(seen(observation(), &[]), &called, Some(&misfit));
+        assert_eq!(bad["error"], json!({"error_type": "invalid_args", "message": "no amount"}));
+        assert_eq!(bad["result"]["is_error"], true);
+    }
+}
