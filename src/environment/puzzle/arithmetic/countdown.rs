@@ -20,10 +20,10 @@ use crate::verifier::rational::Rational;
 const ANSWER_BYTES_MAX: usize = 2000;
 
 /// The largest target of the easiest problems and of the hardest; also of the values on the way to one.
-const TARGET_MAX: [u32; 2] = [150, 1500];
+const TARGET_MAX: [u32; 2] = [400, 2000];
 
 /// The smallest target is such a part of the largest.
-const TARGET_RANGE: i64 = 10;
+const TARGET_RANGE: i64 = 20;
 
 /// Joins that the reference solver makes before it gives up.
 const JOINS_MAX: u32 = 100_000;
@@ -93,7 +93,7 @@ impl Puzzle for Countdown {
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
         let count = scale(difficulty, 3, 6);
-        let largest = i64::from(scale(difficulty, 60, 100));
+        let largest = i64::from(scale(difficulty, 80, 100));
         let numbers: Vec<i64> = (0..count).map(|_| rng.random_range(1..=largest)).collect();
         let target_max = i64::from(scale(difficulty * difficulty, TARGET_MAX[0], TARGET_MAX[1]));
         let (solution, target) = combine(rng, &numbers, target_max)?;
