@@ -60,7 +60,7 @@ impl Puzzle for Maze {
             multi_turn: true,
             description: "Walk to the hidden exit of a maze of which only the squares around are seen, with a limited number of moves.",
             rule: "The walk has to end at the exit.",
-            scale: "Mazes from 6 by 6 to 12 by 12 rooms, and fewer moves per square.",
+            scale: "Mazes from 6 by 6 to 14 by 14 rooms, and fewer moves per square.",
             effort: "Walks to the nearest floor beside something unseen until it sees the exit; moves made.",
             floor: 0.05,
             heavy: false,
@@ -83,7 +83,7 @@ impl Puzzle for Maze {
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let rooms = u8::try_from(scale(difficulty, 6, 12)).ok()?;
+        let rooms = u8::try_from(scale(difficulty, 6, 14)).ok()?;
         let tenths = scale(difficulty, 20, 10);
         let mut rows = carve(rng, rooms);
         let floor = rows.iter().map(|row| row.matches('-').count()).sum::<usize>();
