@@ -44,7 +44,7 @@ const LONG: Sizes = Sizes {
     sockets: 1_000,
     documents: 100_000,
     forks: 7,
-    edits: 300,
+    edits: 1_000,
     live: [10, 1_000, 100_000],
     stored_steps: 1_000_000,
     rounds: 5,
