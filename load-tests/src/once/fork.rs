@@ -49,15 +49,16 @@ async fn hash(palestra: &Palestra, sizes: Sizes) -> anyhow::Result<Series> {
     editing.edit(true).await?;
     let mut series = Series::default();
     for _ in 0..sizes.rounds {
-        let mut each = [0.0; 2];
-        for (with_hash, cost) in [false, true].into_iter().zip(&mut each) {
-            let before = palestra.server().cpu()?;
-            for _ in 0..sizes.edits {
+        let mut sums = [0.0; 2];
+        // In turns, so that what else the server and the machine do meets both alike.
+        for _ in 0..sizes.edits {
+            for (with_hash, sum) in [false, true].into_iter().zip(&mut sums) {
+                let before = palestra.server().cpu()?;
                 editing.edit(with_hash).await?;
+                *sum += microseconds(palestra.server().cpu()?.saturating_sub(before));
             }
-            *cost = microseconds(palestra.server().cpu()?.saturating_sub(before)) / sizes.edits as f64;
         }
-        series.push(each[1] - each[0]);
+        series.push((sums[1] - sums[0]) / sizes.edits as f64);
     }
     Ok(series)
 }
