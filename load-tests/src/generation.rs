@@ -32,7 +32,6 @@ const SHARED: &[(&str, &str)] = &[
     ("graph_colouring", "graph_color"),
     ("hanoi", "tower_of_hanoi"),
     ("knights_and_knaves", "knights_knaves"),
-    ("maze", "maze"),
     ("n_queens", "n_queens"),
     ("sequence_completion", "number_sequence"),
     ("shortest_path", "shortest_path"),
