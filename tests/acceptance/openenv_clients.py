@@ -16,6 +16,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 VERIFIERS = os.path.join(FOLDER, "openenv_verifiers.py")
 # What `pip install "verifiers[openenv]"` brings; it cannot be installed beside the client that the other parts use.
 VERIFIERS_REQUIREMENTS = ["verifiers[openenv]==0.4.0"]
+SOCKETS_TIMEOUT_S = 10
 LINGER_MS = 60_000
 CAPACITY = 20
 REVOKED_WITHIN_S = 60
@@ -160,6 +161,7 @@ async def capacity(rounds):
     """As many as there is room for; the next one is told, and room comes back."""
     arguments = ["--openenv-sessions-max", str(CAPACITY), "--openenv-linger-ms", str(LINGER_MS)]
     with Server(*arguments) as server:
+        api = server.api()
         for _ in range(rounds):
             envs = [client(server) for _ in range(CAPACITY)]
             await asyncio.gather(*(env.reset(seed=seed) for seed, env in enumerate(envs)))
@@ -172,7 +174,11 @@ async def capacity(rounds):
                     await env.close()
             for env in envs[1::2]:
                 await env._ws.wait_closed()
-            await asyncio.sleep(0.2)
+            # The server counts its sockets: it has seen every end when none is left.
+            deadline = asyncio.get_running_loop().time() + SOCKETS_TIMEOUT_S
+            while api.metric("palestra_openenv_sockets") > 0:
+                expect(asyncio.get_running_loop().time() < deadline, "sockets that ended are still counted")
+                await asyncio.sleep(0.02)
 
 
 async def tools(server, api):
