@@ -42,6 +42,7 @@ pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
 pub use said::Said;
+pub use step::{AtOnce, Taken};
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;
@@ -147,17 +148,22 @@ impl Sessions {
     /// # Errors
     /// When the command is refused; it has then changed nothing.
     pub async fn run(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
+        let command = match command {
+            Command::Step { session, step } => match self.step_at_once(tenant, session, step) {
+                AtOnce::Taken(taken) => return taken.recorded().await.map(Answer::Stepped),
+                AtOnce::Refused(error) => return Err(error),
+                AtOnce::Waits(step) => Command::Step { session, step },
+            },
+            command => command,
+        };
+        // Apart, so that the future of a step that does not wait, as most do not, is small.
+        Box::pin(self.run_in_turn(tenant, command)).await
+    }
+
+    async fn run_in_turn(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
         if self.0.draining.load(Ordering::Relaxed) {
             return Err(SessionError::Draining);
         }
-        match command {
-            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
-            // Apart, so that a step's future, of which there are many at once, has no room for what the others need.
-            command => Box::pin(self.run_rare(tenant, command)).await,
-        }
-    }
-
-    async fn run_rare(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
         match command {
             Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,
