@@ -22,6 +22,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::answer::{write_answer, write_outcomes};
+use super::super::impatient::in_time;
 use super::super::perform::{Begun, begin_all, finish_all};
 use super::super::problem::Failure;
 use super::frame::{self, Frame, Request, Unreadable};
@@ -284,7 +285,8 @@ impl<E: Engine> Socket<E> {
         match self.engine.begin(command).in_place() {
             Begun::Done(outcome) => self.answered(session.into_iter(), answer(id, &outcome)),
             begun => {
-                self.wait(session.into_iter().collect(), 1, async move { answer(id, &begun.finish().await) }.boxed())
+                let running = begun.finish().map(move |outcome| answer(id, &outcome));
+                self.wait(session.into_iter().collect(), 1, running);
             }
         }
     }
@@ -308,17 +310,22 @@ impl<E: Engine> Socket<E> {
     }
 
     /// Takes in what was answered at once.
-    fn answered(&mut self, mut sessions: impl Iterator<Item = SessionId> + Clone, answer: String) {
+    fn answered(&mut self, sessions: impl Iterator<Item = SessionId> + Clone, answer: String) {
         if sessions.clone().all(|session| self.order.is_clear(session)) {
             self.outgoing.push_back(Message::Text(answer.into()));
         } else {
-            let ticket = self.order.queue(sessions.by_ref().collect());
+            let ticket = self.order.queue(sessions.collect());
             self.leave(ticket, answer);
         }
     }
 
     /// Goes on with what is not answered yet.
-    fn wait(&mut self, sessions: Vec<SessionId>, commands: usize, running: BoxFuture<'static, String>) {
+    fn wait(
+        &mut self,
+        sessions: Vec<SessionId>,
+        commands: usize,
+        running: impl Future<Output = String> + Send + 'static,
+    ) {
         let ticket = self.order.queue(sessions);
         self.commands += commands;
         self.running.push(running.map(move |answer| Done::Answered { ticket, commands, answer }).boxed());
@@ -462,13 +469,13 @@ impl<E: Engine> Socket<E> {
 /// Sends messages in order; the peer has `patience` to take each.
 async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, patience: Duration) -> Result<(), End> {
     for message in batch {
-        match timeout(patience, sink.feed(message)).await {
+        match in_time(patience, sink.feed(message)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(End::Gone),
             Err(_) => return Err(End::Slow),
         }
     }
-    match timeout(patience, sink.flush()).await {
+    match in_time(patience, sink.flush()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Slow),
