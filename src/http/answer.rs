@@ -11,6 +11,9 @@ use crate::session::Answer;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// Bytes around the answer of an item, and around all items.
+const BYTES_BESIDE_ANSWER: usize = 16;
+
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 
@@ -34,6 +37,12 @@ pub(super) fn write_answer(json: &mut String, answer: &Answer) -> serde_json::Re
 
 /// The JSON of what many commands came to: a list with an [`Outcome`](palestra_protocol::stream::Outcome) for each.
 pub(super) fn write_outcomes(json: &mut String, answers: &[Result<Answer, Failure>]) -> serde_json::Result<()> {
+    // Most answers are there already: their frame is written without growing.
+    let known = |answer: &Result<Answer, Failure>| match answer {
+        Ok(Answer::Stepped(said)) => said.json().len() + BYTES_BESIDE_ANSWER,
+        _ => 0,
+    };
+    json.reserve(BYTES_BESIDE_ANSWER + answers.iter().map(known).sum::<usize>());
     json.push_str(r#"{"data":["#);
     for (place, answer) in answers.iter().enumerate() {
         json.push_str(if place == 0 { "" } else { "," });

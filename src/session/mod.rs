@@ -3,6 +3,7 @@
 //! A session takes one command at a time, in order of arrival. A command that has started finishes and is recorded even if
 //! its caller is gone: what acts at once does so between two awaits, and everything else runs on a task of its own.
 
+mod at_once;
 mod cell;
 pub mod command;
 mod error;
@@ -36,13 +37,13 @@ use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::store::Store;
 use crate::store::row::NodeRow;
+pub use at_once::{AtOnce, Taken};
 use cell::{Cell, Live, Slot, Turn};
 pub use command::{Answer, Command, Tenant};
 pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
 pub use said::Said;
-pub use step::{AtOnce, Taken};
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;

@@ -1,7 +1,6 @@
 //! Steps: judged when their turn comes, recorded before they are answered, and never taken twice.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures::FutureExt;
@@ -13,7 +12,8 @@ use palestra_protocol::session::{RecordMode, VerifyMode};
 use palestra_protocol::step::{Info, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
 
-use super::cell::{Kept, Last, Live, Past, Slot, UNRECORDED_STEPS_MAX};
+use super::at_once::Taken;
+use super::cell::{Kept, Last, Live, Past, UNRECORDED_STEPS_MAX};
 use super::open::fault;
 use super::rebuild::{judged_turn, missing};
 use super::recorder::{Room, Ticket};
@@ -39,69 +39,7 @@ struct Acted {
     env_us: u64,
 }
 
-/// A step that was taken, whose record may still be on its way.
-pub struct Taken {
-    answer: Said,
-    ticket: Option<Ticket>,
-}
-
-impl Taken {
-    /// The answer, where nothing has to be waited for.
-    pub(crate) fn at_once(self) -> Result<Said, Self> {
-        match &self.ticket {
-            Some(ticket) if !ticket.is_committed() => Err(self),
-            _ => Ok(self.answer),
-        }
-    }
-
-    /// The answer, once its record is committed.
-    ///
-    /// # Errors
-    /// When it was not recorded.
-    pub async fn recorded(self) -> Result<Said, SessionError> {
-        if let Some(ticket) = self.ticket {
-            ticket.committed().await?;
-        }
-        Ok(self.answer)
-    }
-}
-
-/// What came of a step that was not to wait.
-pub enum AtOnce {
-    /// It was taken.
-    Taken(Taken),
-    /// It was refused.
-    Refused(SessionError),
-    /// It has to wait, or is no plain next step; nothing has happened yet.
-    Waits(Box<Step>),
-}
-
 impl Sessions {
-    /// Takes a step where nothing has to be waited for: the session is in memory and free, the step is its next one, its
-    /// environment is pure and light, and the recorder has room. This is how nearly all steps are taken.
-    pub fn step_at_once(&self, tenant: &Tenant, id: SessionId, step: Box<Step>) -> AtOnce {
-        if self.0.draining.load(Ordering::Relaxed) {
-            return AtOnce::Waits(step);
-        }
-        let Some(cell) = self.0.table.get(&id).map(|cell| Arc::clone(&cell)) else { return AtOnce::Waits(step) };
-        let Some(mut turn) = cell.turn_now() else { return AtOnce::Waits(step) };
-        let Slot::Live(live) = &mut *turn else { return AtOnce::Waits(step) };
-        let plain = *live.row.tenant == **tenant && !live.ledger.failed() && is_next(live, &step) && !live.needs_task();
-        // Where something is wrong with a step, the way of those that wait says what.
-        let (true, Ok(meta), Some(room)) = (plain, meta_of(&step), self.0.recorder.room()) else {
-            return AtOnce::Waits(step);
-        };
-        let now = self.0.clock.now();
-        cell.touch(now);
-        let step = *step;
-        let taken = self.act(live, Request::new(live, step, meta, 0.0), room).now_or_never();
-        match taken {
-            Some(Ok(taken)) => AtOnce::Taken(taken),
-            Some(Err(error)) => AtOnce::Refused(error),
-            None => AtOnce::Refused(SessionError::Internal("a pure environment waited".to_owned())),
-        }
-    }
-
     /// Takes a step when its turn comes.
     pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Box<Step>) -> Result<Said, SessionError> {
         let meta = meta_of(&step)?;
@@ -256,7 +194,7 @@ impl Sessions {
 
     /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment that is light, so a
     /// caller that goes away cannot separate the two.
-    async fn act(&self, live: &mut Live, request: Request, room: Room) -> Result<Taken, SessionError> {
+    pub(super) async fn act(&self, live: &mut Live, request: Request, room: Room) -> Result<Taken, SessionError> {
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
         let Acted { mut turned, stop, reached, failure, env_us } = acted;
@@ -426,7 +364,8 @@ impl HeavyPlace {
     }
 }
 
-struct Request {
+/// A step whose turn has come.
+pub(super) struct Request {
     action: Arc<Action>,
     meta: Option<String>,
     observe: Option<Observe>,
@@ -435,7 +374,7 @@ struct Request {
 }
 
 impl Request {
-    fn new(live: &Live, step: Step, meta: Option<String>, queue_ms: f64) -> Self {
+    pub(super) fn new(live: &Live, step: Step, meta: Option<String>, queue_ms: f64) -> Self {
         let Step { action, observe, .. } = step;
         let asked = observe.as_ref().and_then(|observe| observe.state_hash);
         let wants_hash = asked.or(live.row.observe.state_hash).unwrap_or(false);
@@ -444,7 +383,7 @@ impl Request {
 }
 
 /// The JSON of a step's `meta`.
-fn meta_of(step: &Step) -> Result<Option<String>, SessionError> {
+pub(super) fn meta_of(step: &Step) -> Result<Option<String>, SessionError> {
     let meta = step.meta.as_ref().map(ToString::to_string);
     if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
         return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
@@ -465,7 +404,7 @@ impl Acted {
 }
 
 /// Whether a step is the one that comes next, as most are.
-fn is_next(live: &Live, step: &Step) -> bool {
+pub(super) fn is_next(live: &Live, step: &Step) -> bool {
     live.running()
         && step.seq.is_none_or(|seq| seq == live.seq + 1)
         && step.episode.is_none_or(|episode| episode == live.episode.id)

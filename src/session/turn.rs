@@ -14,10 +14,13 @@ use crate::environment::state::State;
 use crate::environment::tool::Toolbox;
 use crate::environment::{Context, InfraError, Input, Place, Reaction};
 
+/// A tool and the arguments for it.
+type Asked<'a> = (&'a str, Cow<'a, Map<String, Value>>);
+
 /// A call that a turn consists of, or the words that say why it cannot be made.
 struct Request<'a> {
     id: Option<&'a str>,
-    call: Result<(&'a str, Cow<'a, Map<String, Value>>), String>,
+    call: Result<Asked<'a>, String>,
 }
 
 /// What an action asks for.
