@@ -276,7 +276,7 @@ impl Sessions {
         row.seed = episode.seed;
         row.episodes = episode.ordinal;
         *live = point.into_live(row, episode, Arc::clone(&live.ledger));
-        let opened = Box::new(live.opened(now));
+        let opened = Box::new(live.opened(now)?);
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }

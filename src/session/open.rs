@@ -152,7 +152,7 @@ impl Sessions {
         many: bool,
     ) -> Result<Created, SessionError> {
         let now = self.0.clock.now();
-        let opened: Vec<Opened> = fresh.iter().map(|live| live.opened(now)).collect();
+        let opened = fresh.iter().map(|live| live.opened(now)).collect::<Result<Vec<Opened>, _>>()?;
         let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
         for live in &fresh {
             records.push(Record::Session(Box::new(live.row.clone())));
@@ -217,7 +217,7 @@ impl Sessions {
             EpisodeRow { id, ordinal, attempt, task: task.public.id.clone(), seed, ..first_episode(&live.row, now) };
         live.begin(episode, task, beginning);
         records.push(Record::Episode(Box::new(live.episode.clone())));
-        let opened = Box::new(live.opened(now));
+        let opened = Box::new(live.opened(now)?);
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }
