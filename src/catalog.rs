@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use palestra_protocol::environment::{Environment as Spec, Published, Task as PublicTask};
+use palestra_protocol::environment::{Environment as Spec, Published, Recovery, Task as PublicTask};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::time::Timestamp;
@@ -28,12 +28,14 @@ pub struct Entry {
     pub kind: Arc<dyn EnvironmentKind>,
     /// Its tools.
     pub toolbox: Toolbox,
+    full_name: String,
 }
 
 impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
         let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
-        Ok(Arc::new(Self { kind, toolbox }))
+        let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
+        Ok(Arc::new(Self { kind, toolbox, full_name }))
     }
 
     /// What the API shows.
@@ -42,10 +44,16 @@ impl Entry {
         self.kind.spec()
     }
 
+    /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.
+    #[must_use]
+    pub fn opens_at_once(&self) -> bool {
+        !self.kind.heavy() && self.spec().capabilities.recovery == Recovery::Replay
+    }
+
     /// `family/name@version`.
     #[must_use]
-    pub fn full_name(&self) -> String {
-        format!("{}@{}", self.spec().name, self.spec().version)
+    pub fn full_name(&self) -> &str {
+        &self.full_name
     }
 }
 

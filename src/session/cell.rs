@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use palestra_protocol::action::Action;
-use palestra_protocol::environment::{Limits, Recovery};
+use palestra_protocol::environment::{Limits, Recovery, Task as PublicTask};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{Opened, RecordMode};
+use palestra_protocol::shared::Shared;
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
@@ -134,6 +135,14 @@ pub(super) struct Live {
     pub ledger: Arc<Ledger>,
 }
 
+/// What is seen at a point of a task. Sessions that stand at the same point answer with the same one.
+#[derive(Clone)]
+pub(super) struct Scene {
+    task: Shared<PublicTask>,
+    observation: Shared<Observation>,
+    messages: Shared<Vec<Message>>,
+}
+
 /// A step that was taken.
 #[derive(Clone)]
 pub(super) struct Past {
@@ -185,10 +194,7 @@ impl Live {
     /// Whether a command must run to its end on a task of its own, because acting or judging takes time or awaits.
     pub(super) fn needs_task(&self) -> bool {
         let kind = &self.entry.kind;
-        kind.heavy()
-            || kind.verifier().needs_trajectory()
-            || kind.spec().capabilities.recovery != Recovery::Replay
-            || matches!(self.place, Some(Place::Live(_)))
+        !self.entry.opens_at_once() || kind.verifier().needs_trajectory() || matches!(self.place, Some(Place::Live(_)))
     }
 
     /// The judging that runs beside later commands, unless it ended without a verdict.
@@ -233,26 +239,46 @@ impl Live {
         u64::try_from(now.milliseconds() - self.episode.started_at.milliseconds()).unwrap_or(0)
     }
 
-    /// What opening, resetting, forking or restoring answers.
-    pub(super) fn opened(&self, now: Timestamp) -> Opened {
+    /// What is seen where the session stands.
+    pub(super) fn scene(&self) -> Scene {
         let (observation, messages) = match &self.last {
             None => (self.first.clone(), self.task.public.messages.clone()),
             Some(past) => (past.answer.observation.clone(), past.answer.messages.clone()),
         };
         let messages =
             if messages.is_empty() { vec![Message::new("user", observation.text.clone())] } else { messages };
+        Scene {
+            task: self.task.public.clone().into(),
+            observation: super::observe::cut(observation, &self.row.observe, None).into(),
+            messages: messages.into(),
+        }
+    }
+
+    /// Whether the same is seen where another session stands.
+    pub(super) fn stands_with(&self, other: &Self) -> bool {
+        let same_last = match (&self.last, &other.last) {
+            (None, None) => self.first == other.first,
+            (Some(one), Some(other)) => one.answer.is(&other.answer),
+            _ => false,
+        };
+        same_last && Arc::ptr_eq(&self.task, &other.task) && self.row.observe == other.row.observe
+    }
+
+    /// What opening, resetting, forking or restoring answers.
+    pub(super) fn opened(&self, scene: Scene, now: Timestamp) -> Opened {
+        let Scene { task, observation, messages } = scene;
         Opened {
             id: self.row.id,
             episode: self.episode.id,
             attempt: self.episode.attempt,
-            environment: self.entry.full_name(),
-            task: self.task.public.clone(),
+            environment: self.entry.full_name().to_owned(),
+            tools: task.tools.clone(),
+            task,
             seed: self.episode.seed,
             seq: self.seq,
             durable_seq: if self.recorded() { self.seq } else { 0 },
-            observation: super::observe::cut(observation, &self.row.observe, None),
+            observation,
             messages,
-            tools: Arc::clone(&self.task.public.tools),
             limits: if self.seq == 0 { self.row.limits } else { self.limits_left(now) },
             run: self.row.run,
             group: self.row.group,

@@ -9,6 +9,7 @@ use palestra_protocol::list::List;
 use palestra_protocol::session::{
     Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
 };
+use palestra_protocol::time::Timestamp;
 use serde::Serialize;
 
 use super::cell::Live;
@@ -64,6 +65,7 @@ impl Sessions {
             self.earlier(live, at_seq).await?
         };
         let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
         let mut fresh = Vec::with_capacity(wanted);
         for copy in 0..count {
             let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
@@ -77,7 +79,7 @@ impl Sessions {
                     "the environment was lost, so there is nothing to fork".to_owned(),
                 ));
             };
-            fresh.push(self.child(live, &point, place, id, salt));
+            fresh.push(self.child(live, &point, place, (id, salt), now));
         }
         let parent = live.ledger.latest();
         // From here on the copies are independent: the parent may go on.
@@ -122,8 +124,14 @@ impl Sessions {
         }
     }
 
-    fn child(&self, parent: &Live, point: &Point, place: Place, id: EpisodeId, salt: Option<u64>) -> Live {
-        let now = self.0.clock.now();
+    fn child(
+        &self,
+        parent: &Live,
+        point: &Point,
+        place: Place,
+        (id, salt): (EpisodeId, Option<u64>),
+        now: Timestamp,
+    ) -> Live {
         let row = SessionRow {
             id: SessionId::new(),
             node: self.0.node.id.clone(),
@@ -276,7 +284,7 @@ impl Sessions {
         row.seed = episode.seed;
         row.episodes = episode.ordinal;
         *live = point.into_live(row, episode, Arc::clone(&live.ledger));
-        let opened = Box::new(live.opened(now));
+        let opened = Box::new(live.opened(live.scene(), now));
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }

@@ -21,11 +21,13 @@ mod said;
 mod step;
 mod turn;
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
+use futures::FutureExt;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::SessionId;
 use tokio::sync::Semaphore;
@@ -193,11 +195,19 @@ impl Sessions {
     }
 
     /// Runs work on a task of its own: once begun, it ends whether or not its caller waits.
-    async fn to_end<T: Send + 'static>(
+    fn to_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
-    ) -> Result<T, SessionError> {
-        self.0.tracker.spawn(work).await.map_err(|error| SessionError::Internal(error.to_string()))?
+    ) -> impl Future<Output = Result<T, SessionError>> {
+        // Spawned here and not at the first poll, so that the callers' futures have no room for the work.
+        let task = self.0.tracker.spawn(work);
+        async move { task.await.map_err(|error| SessionError::Internal(error.to_string()))? }
+    }
+
+    /// Runs work that leaves nothing behind where it is dropped, with its caller. A panic ends the work alone.
+    async fn with_caller<T>(&self, work: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
+        let work = AssertUnwindSafe(self.0.tracker.track_future(work)).catch_unwind();
+        work.await.unwrap_or_else(|panic| Err(SessionError::Internal(format!("a panic: {}", turn::words_of(&*panic)))))
     }
 
     /// The turn of a session that is in memory, or is brought there.

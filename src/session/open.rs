@@ -48,10 +48,20 @@ impl Sessions {
                 .into_iter()
                 .flatten()
                 .collect();
-        // On a task of its own: once begun, it ends whether or not its caller waits.
-        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
-        let work = async move { sessions.create_once(&tenant, request, &claims).await };
-        self.to_end(work).await.map(Answer::Created)
+        let created = if claims.is_empty() {
+            let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
+            if entry.opens_at_once() {
+                self.with_caller(Box::pin(self.create_all(tenant, &entry, request, &[]))).await
+            } else {
+                let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+                self.to_end(async move { sessions.create_all(&tenant, &entry, request, &[]).await }).await
+            }
+        } else {
+            // On a task of its own: once begun, it ends whether or not its caller waits.
+            let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+            self.to_end(async move { sessions.create_once(&tenant, request, &claims).await }).await
+        };
+        created.map(Answer::Created)
     }
 
     async fn create_once(
@@ -73,7 +83,18 @@ impl Sessions {
             return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
         }
         let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
-        let task = self.0.catalog.choose(&entry, request.task.as_ref()).await?;
+        self.create_all(tenant, &entry, request, claims).await
+    }
+
+    /// Makes as many sessions as are asked for. Until they are entered, all at once, nothing is there that has to be taken back.
+    async fn create_all(
+        &self,
+        tenant: &Tenant,
+        entry: &Arc<Entry>,
+        request: CreateSession,
+        claims: &[Claim],
+    ) -> Result<Created, SessionError> {
+        let task = self.0.catalog.choose(entry, request.task.as_ref()).await?;
         if let Some(run) = request.run {
             self.touch_run(tenant, run).await?;
         }
@@ -81,11 +102,12 @@ impl Sessions {
         self.check_capacity(count)?;
         let seed = request.seed.unwrap_or_else(|| rand::rng().random_range(0..=SEED_MAX));
         let group = request.group.or_else(|| request.count.map(|_| GroupId::new()));
-        let request = Arc::new(CreateSession { seed: Some(seed), group, ..request });
+        let request = CreateSession { seed: Some(seed), group, ..request };
+        let now = self.0.clock.now();
         let room = self.0.recorder.reserve().await?;
         let mut fresh = Vec::with_capacity(count);
         for _ in 0..count {
-            fresh.push(self.prepare(tenant, &entry, &task, &request).await?);
+            fresh.push(self.prepare(tenant, entry, &task, &request, now).await?);
         }
         self.enter(fresh, room, claims, request.count.is_some()).await
     }
@@ -108,8 +130,9 @@ impl Sessions {
         entry: &Arc<Entry>,
         task: &Arc<Task>,
         request: &CreateSession,
+        now: Timestamp,
     ) -> Result<Live, SessionError> {
-        let (id, episode, now) = (request.id.unwrap_or_else(SessionId::new), EpisodeId::new(), self.0.clock.now());
+        let (id, episode) = (request.id.unwrap_or_else(SessionId::new), EpisodeId::new());
         let seed = request.seed.unwrap_or_default();
         let beginning = self.begin(entry, task, seed, &request.config, episode, false).await?;
         let spec = entry.spec();
@@ -152,7 +175,7 @@ impl Sessions {
         many: bool,
     ) -> Result<Created, SessionError> {
         let now = self.0.clock.now();
-        let opened: Vec<Opened> = fresh.iter().map(|live| live.opened(now)).collect();
+        let opened = opened_together(&fresh, now);
         let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
         for live in &fresh {
             records.push(Record::Session(Box::new(live.row.clone())));
@@ -217,7 +240,7 @@ impl Sessions {
             EpisodeRow { id, ordinal, attempt, task: task.public.id.clone(), seed, ..first_episode(&live.row, now) };
         live.begin(episode, task, beginning);
         records.push(Record::Episode(Box::new(live.episode.clone())));
-        let opened = Box::new(live.opened(now));
+        let opened = Box::new(live.opened(live.scene(), now));
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }
@@ -359,6 +382,14 @@ pub(super) fn first_episode(row: &SessionRow, now: Timestamp) -> EpisodeRow {
         started_at: now,
         ended_at: None,
     }
+}
+
+/// What several sessions answer that are opened together. They nearly always stand at the same point.
+fn opened_together(fresh: &[Live], now: Timestamp) -> Vec<Opened> {
+    let Some(first) = fresh.first() else { return Vec::new() };
+    let scene = first.scene();
+    let scene_of = |live: &Live| if live.stands_with(first) { scene.clone() } else { live.scene() };
+    fresh.iter().map(|live| live.opened(scene_of(live), now)).collect()
 }
 
 /// A request that does not fit, with one fault.

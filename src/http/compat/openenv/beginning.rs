@@ -176,7 +176,7 @@ impl Player {
         let seq = session.seq.unwrap_or_default();
         let mut shown = if seq == 0 {
             let fields = match opened {
-                Some(opened) => seen(opened.observation.clone(), &opened.messages),
+                Some(opened) => seen((*opened.observation).clone(), &opened.messages),
                 None => {
                     let words = "nothing was done in this episode yet: reset it without `resume`";
                     return Err(Refusal::Session(words.to_owned()));
@@ -232,7 +232,7 @@ impl Player {
         metadata.insert("environment".to_owned(), json!(opened.environment));
         metadata.insert("task".to_owned(), json!(opened.task.id));
         metadata.insert("seed".to_owned(), json!(opened.seed));
-        let observation = seen(opened.observation, &opened.messages);
+        let observation = seen((*opened.observation).clone(), &opened.messages);
         Begun { playing, shown: Shown { observation, reward: None, done: false, metadata } }
     }
 
