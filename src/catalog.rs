@@ -28,12 +28,17 @@ pub struct Entry {
     pub kind: Arc<dyn EnvironmentKind>,
     /// Its tools.
     pub toolbox: Toolbox,
+    /// `family/name`, which the rows of its sessions share.
+    pub name: Arc<str>,
+    /// Digest of its definition, shared likewise.
+    pub digest: Arc<str>,
 }
 
 impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
         let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
-        Ok(Arc::new(Self { kind, toolbox }))
+        let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
+        Ok(Arc::new(Self { kind, toolbox, name, digest }))
     }
 
     /// What the API shows.
