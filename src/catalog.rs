@@ -28,6 +28,10 @@ pub struct Entry {
     pub kind: Arc<dyn EnvironmentKind>,
     /// Its tools.
     pub toolbox: Toolbox,
+    /// `family/name`, which the rows of its sessions share.
+    pub name: Arc<str>,
+    /// Digest of its definition, shared likewise.
+    pub digest: Arc<str>,
     full_name: String,
 }
 
@@ -35,7 +39,8 @@ impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
         let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
         let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
-        Ok(Arc::new(Self { kind, toolbox, full_name }))
+        let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
+        Ok(Arc::new(Self { kind, toolbox, name, digest, full_name }))
     }
 
     /// What the API shows.

@@ -119,15 +119,15 @@ pub(super) struct Live {
     pub env_us: u64,
     /// The last step, or `None` at an episode's own beginning.
     pub last: Option<Past>,
-    /// What was seen at the beginning of the episode.
-    pub first: Observation,
+    /// What was seen at the beginning of the episode, until that is told.
+    pub first: Option<Box<Observation>>,
     /// The past of an unrecorded session.
     pub past: imbl::Vector<Kept>,
     /// How many of its oldest steps were dropped from `past`.
     pub forgotten: u64,
     /// The randomness that replaced the episode's at earlier forks: after which step, and with which salt.
     pub salts: Vec<(u64, u64)>,
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
     /// A judging that runs beside later commands.
     pub judging: Option<watch::Receiver<Option<Verdict>>>,
     /// What the acting side has to be told with the next observation.
@@ -242,7 +242,7 @@ impl Live {
     /// What is seen where the session stands.
     pub(super) fn scene(&self) -> Scene {
         let (observation, messages) = match &self.last {
-            None => (self.first.clone(), self.task.public.messages.clone()),
+            None => (self.first.as_deref().cloned().unwrap_or_default(), self.task.public.messages.clone()),
             Some(past) => (past.answer.observation.clone(), past.answer.messages.clone()),
         };
         let messages =
@@ -265,7 +265,8 @@ impl Live {
     }
 
     /// What opening, resetting, forking or restoring answers.
-    pub(super) fn opened(&self, scene: Scene, now: Timestamp) -> Opened {
+    pub(super) fn opened(&mut self, scene: Scene, now: Timestamp) -> Opened {
+        self.first = None;
         let Scene { task, observation, messages } = scene;
         Opened {
             id: self.row.id,

@@ -6,6 +6,7 @@ use palestra_protocol::environment::{AtSeq, ForkKind, Limits, Recovery};
 use palestra_protocol::episode::Origin;
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::list::List;
+use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{
     Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
 };
@@ -96,6 +97,10 @@ impl Sessions {
             None => None,
             Some(place) => turn::fork(place, live.episode.id).await.map_err(|error| SessionError::Internal(error.0))?,
         };
+        let first = match (&live.last, live.place.as_mut()) {
+            (None, Some(place)) => turn::observe(place).await.map_err(|error| SessionError::Internal(error.0))?,
+            _ => Observation::default(),
+        };
         Ok(Point {
             entry: Arc::clone(&live.entry),
             task: Arc::clone(&live.task),
@@ -104,7 +109,7 @@ impl Sessions {
             seq: live.seq,
             calls: live.calls,
             last: live.last.clone(),
-            first: live.first.clone(),
+            first,
             past: live.past.clone(),
             salts: live.salts.clone(),
         })
@@ -134,7 +139,7 @@ impl Sessions {
     ) -> Live {
         let row = SessionRow {
             id: SessionId::new(),
-            node: self.0.node.id.clone(),
+            node: Arc::clone(&self.0.name),
             parent: Some(parent.row.id),
             // Steps and calls are counted on from the parent's; its time is used up already.
             limits: Limits { wall_ms: parent.limits_left(now).wall_ms.map(|left| left.max(1)), ..parent.row.limits },
@@ -163,7 +168,7 @@ impl Sessions {
             calls: point.calls,
             env_us: 0,
             last: point.last.clone(),
-            first: point.first.clone(),
+            first: point.last.is_none().then(|| Box::new(point.first.clone())),
             past: point.past.clone(),
             forgotten: parent.forgotten,
             salts,
@@ -212,7 +217,7 @@ impl Sessions {
         });
         let mut records = vec![Record::Snapshot(Box::new(SnapshotRow {
             id: snapshot.id,
-            tenant: live.row.tenant.clone(),
+            tenant: live.row.tenant.to_string(),
             session: live.row.id,
             name: snapshot.name.clone(),
             episode: snapshot.episode,

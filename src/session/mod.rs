@@ -95,6 +95,8 @@ struct Inner {
     store: Arc<dyn Store>,
     catalog: Catalog,
     node: NodeRow,
+    /// The node's id, which every session's row shares.
+    name: Arc<str>,
     settings: SessionSettings,
     folder: PathBuf,
     cancel: CancellationToken,
@@ -122,6 +124,7 @@ impl Sessions {
         let sessions = Self(Arc::new(Inner {
             store,
             catalog,
+            name: node.id.as_str().into(),
             node,
             settings,
             folder: data.join("live"),
@@ -219,7 +222,7 @@ impl Sessions {
             match &*turn {
                 Slot::Retired => continue,
                 Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
-                Slot::Live(live) if *live.row.tenant != **tenant => return Err(SessionError::NotFound("session")),
+                Slot::Live(live) if live.row.tenant != *tenant => return Err(SessionError::NotFound("session")),
                 Slot::Live(_) => return Ok(LiveTurn(turn)),
                 Slot::Empty => {
                     let (sessions, tenant) = (self.clone(), Arc::clone(tenant));

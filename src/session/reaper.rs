@@ -81,8 +81,8 @@ impl Sessions {
     }
 
     /// Closes many sessions, so many at once that they share commits. One that cannot be closed does not keep the others open.
-    async fn shut_all(&self, due: impl Iterator<Item = (String, SessionId, CloseReason)>) {
-        let closing = |(tenant, id, reason): (String, SessionId, CloseReason)| async move {
+    async fn shut_all(&self, due: impl Iterator<Item = (Tenant, SessionId, CloseReason)>) {
+        let closing = |(tenant, id, reason): (Tenant, SessionId, CloseReason)| async move {
             if let Err(error) = self.shut(&tenant, id, reason).await {
                 warn!(session = %id, %error, "a session could not be closed; the next sweep tries again");
             }
@@ -91,7 +91,7 @@ impl Sessions {
     }
 
     /// Parks an idle session; answers why one has to be closed.
-    fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(String, CloseReason)> {
+    fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(Tenant, CloseReason)> {
         let mut turn = cell.try_turn()?;
         let Slot::Live(live) = &*turn else {
             // Nobody is loading it, so it is what a refused command left behind.
@@ -221,7 +221,7 @@ impl Sessions {
             }
             // A session is closed also where a newer server does not have its environment any more.
             Err(CatalogError::UnknownEnvironment(_)) => {
-                (Judge::State, VerifierName { name: "none".to_owned(), version: row.digest.clone() })
+                (Judge::State, VerifierName { name: "none".to_owned(), version: row.digest.to_string() })
             }
             Err(error) => return Err(error.into()),
         };

@@ -60,7 +60,7 @@ impl Sessions {
         };
         let queue_ms = queued.elapsed().as_secs_f64() * 1e3;
         let live = turn.live()?;
-        let observe_session = live.row.observe.clone();
+        let observe_session = Arc::clone(&live.row.observe);
         let repeated = if is_next(live, &step) { None } else { Box::pin(self.repeated(live, &step)).await? };
         let past = match repeated {
             Some(past) => past,
@@ -240,7 +240,7 @@ impl Sessions {
                 if !live.entry.spec().step_rewards && answer.reward.is_none() {
                     answer.reward = reached.verdict.score;
                 }
-                live.verdict = Some(reached.verdict.clone());
+                live.verdict = Some(Box::new(reached.verdict.clone()));
                 answer.verdict = Some(reached.verdict);
             }
         }
