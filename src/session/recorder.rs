@@ -15,7 +15,7 @@ use tracing::{error, warn};
 
 use super::SessionError;
 use crate::store::row::{NodeRow, Record};
-use crate::store::{Durability, Store, StoreError};
+use crate::store::{Durability, Groups, Store, StoreError};
 
 /// Groups of records that may wait for a commit.
 const GROUPS_QUEUED_MAX: usize = 65_536;
@@ -285,7 +285,7 @@ impl Writer {
     }
 
     async fn write(&mut self, batch: &mut Vec<Entry>) {
-        let (live, dead): (Vec<Entry>, Vec<Entry>) =
+        let (mut live, dead): (Vec<Entry>, Vec<Entry>) =
             batch.drain(..).partition(|entry| !entry.ledgers.iter().any(|(ledger, _)| ledger.failed()));
         dead.iter().for_each(|entry| fail(entry, &self.failures));
         if live.is_empty() {
@@ -295,29 +295,29 @@ impl Writer {
             self.unsynced_since.is_some_and(|since| since.elapsed().as_millis() >= u128::from(UNSYNCED_MS_MAX));
         let wanted = live.iter().map(|entry| entry.durability).max().unwrap_or(Durability::Process);
         let durability = if overdue { Durability::Disk } else { wanted };
-        let groups: Vec<&[Record]> = live.iter().map(|entry| entry.records.as_slice()).collect();
+        let groups: Groups = live.iter_mut().map(|entry| std::mem::take(&mut entry.records)).collect();
         match self.commit(&groups, durability).await {
             Ok(()) => self.settle(&live, durability),
             // One group may be at fault: it must not take the others with it.
             Err(error) if live.len() > 1 && !matches!(error, StoreError::Fenced) && self.answers().await => {
-                self.write_singly(live).await;
+                self.write_singly(&live, &groups).await;
             }
             Err(error) => self.refuse(&live, &error),
         }
     }
 
     /// Commits each group by itself, so that those which the store takes are not lost with one that it refuses.
-    async fn write_singly(&mut self, entries: Vec<Entry>) {
+    async fn write_singly(&mut self, entries: &[Entry], groups: &Groups) {
         let mut answers = true;
-        for entry in entries {
+        for (entry, records) in entries.iter().zip(groups.iter()) {
             if !answers || entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
-                fail(&entry, &self.failures);
+                fail(entry, &self.failures);
                 continue;
             }
-            match self.commit(&[&entry.records], entry.durability).await {
-                Ok(()) => self.settle(std::slice::from_ref(&entry), entry.durability),
+            match self.commit(&[records.clone()].into(), entry.durability).await {
+                Ok(()) => self.settle(std::slice::from_ref(entry), entry.durability),
                 Err(error) => {
-                    self.refuse(std::slice::from_ref(&entry), &error);
+                    self.refuse(std::slice::from_ref(entry), &error);
                     answers = self.answers().await;
                 }
             }
@@ -325,7 +325,7 @@ impl Writer {
     }
 
     /// Commits within bounded time. A commit that is given up may have happened all the same: its sessions are read back.
-    async fn commit(&self, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
+    async fn commit(&self, groups: &Groups, durability: Durability) -> Result<(), StoreError> {
         let limit = Duration::from_millis(COMMIT_MS_MAX);
         let committed = tokio::time::timeout(limit, self.store.commit(&self.node, groups, durability)).await;
         committed.unwrap_or(Err(StoreError::TimedOut(COMMIT_MS_MAX)))

@@ -27,7 +27,20 @@ pub(super) enum Cell<'a> {
     Integer(Option<i64>),
     Real(Option<f64>),
     Boolean(bool),
-    Bytes(&'a [u8]),
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl Cell<'_> {
+    /// The same value, for another thread.
+    pub(super) fn into_owned(self) -> Cell<'static> {
+        match self {
+            Self::Text(text) => Cell::Text(text.map(|text| Cow::Owned(text.into_owned()))),
+            Self::Integer(number) => Cell::Integer(number),
+            Self::Real(number) => Cell::Real(number),
+            Self::Boolean(flag) => Cell::Boolean(flag),
+            Self::Bytes(bytes) => Cell::Bytes(Cow::Owned(bytes.into_owned())),
+        }
+    }
 }
 
 /// Stands for a NUL, which PostgreSQL cannot hold in text.

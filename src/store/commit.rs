@@ -6,78 +6,66 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::LazyLock;
 
 use palestra_protocol::id::{EpisodeId, SessionId};
 
 use super::cell::{Kind, flag, id, json, number, real, text, time, word};
-use super::engine::{Bulk, BulkRow, Transaction};
+use super::engine::{Bulk, BulkRow};
 use super::row::{EpisodeRow, Record, VerdictRow};
-use super::{StoreError, answer, episode, session, snapshot, step, verdict};
+use super::{Groups, StoreError, answer, episode, session, snapshot, step, verdict};
 
-static INSERT_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| session::SESSIONS.insert("", "session"));
-static INSERT_EPISODES: LazyLock<Bulk> = LazyLock::new(|| episode::EPISODES.insert("", "episode"));
-static INSERT_INTENTS: LazyLock<Bulk> = LazyLock::new(|| step::INTENTS.insert("", "intent"));
-static INSERT_STEPS: LazyLock<Bulk> = LazyLock::new(|| step::STEPS.insert("", "step"));
-static INSERT_STATES: LazyLock<Bulk> = LazyLock::new(|| verdict::STATES.insert("ON CONFLICT DO NOTHING", "state"));
-static INSERT_VERDICTS: LazyLock<Bulk> =
-    LazyLock::new(|| verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict"));
-static INSERT_SNAPSHOTS: LazyLock<Bulk> = LazyLock::new(|| snapshot::SNAPSHOTS.insert("", "snapshot"));
-static INSERT_ANSWERS: LazyLock<Bulk> = LazyLock::new(|| answer::ANSWERS.insert("", "answer"));
+const INSERT_SESSIONS: Bulk = session::SESSIONS.insert("", "session");
+const INSERT_EPISODES: Bulk = episode::EPISODES.insert("", "episode");
+const INSERT_INTENTS: Bulk = step::INTENTS.insert("", "intent");
+const INSERT_STEPS: Bulk = step::STEPS.insert("", "step");
+const INSERT_STATES: Bulk = verdict::STATES.insert("ON CONFLICT DO NOTHING", "state");
+const INSERT_VERDICTS: Bulk = verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict");
+const INSERT_SNAPSHOTS: Bulk = snapshot::SNAPSHOTS.insert("", "snapshot");
+const INSERT_ANSWERS: Bulk = answer::ANSWERS.insert("", "answer");
 
-static MOVE_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| {
-    Bulk::change(
-        "UPDATE sessions SET episode = r.episode, task = r.task, seed = r.seed, episodes = r.episodes FROM ",
-        &[
-            ("session", Kind::Text),
-            ("episode", Kind::Text),
-            ("task", Kind::Text),
-            ("seed", Kind::Integer),
-            ("episodes", Kind::Integer),
-        ],
-        " WHERE sessions.id = r.session",
-    )
-});
+const MOVE_SESSIONS: Bulk = Bulk::change(
+    "UPDATE sessions SET episode = r.episode, task = r.task, seed = r.seed, episodes = r.episodes FROM ",
+    &[
+        ("session", Kind::Text),
+        ("episode", Kind::Text),
+        ("task", Kind::Text),
+        ("seed", Kind::Integer),
+        ("episodes", Kind::Integer),
+    ],
+    " WHERE sessions.id = r.session",
+);
 
-static SETTLE_INTENTS: LazyLock<Bulk> = LazyLock::new(|| {
-    Bulk::change(
-        "DELETE FROM intents WHERE (episode, seq) IN (SELECT r.episode, r.seq FROM ",
-        &[("episode", Kind::Text), ("seq", Kind::Integer)],
-        ")",
-    )
-});
+const SETTLE_INTENTS: Bulk = Bulk::change(
+    "DELETE FROM intents WHERE (episode, seq) IN (SELECT r.episode, r.seq FROM ",
+    &[("episode", Kind::Text), ("seq", Kind::Integer)],
+    ")",
+);
 
-static END_EPISODES: LazyLock<Bulk> = LazyLock::new(|| {
-    Bulk::change(
-        "UPDATE episodes SET state = 'ended', seq = r.seq, terminated = r.terminated, truncated = r.truncated, \
+const END_EPISODES: Bulk = Bulk::change(
+    "UPDATE episodes SET state = 'ended', seq = r.seq, terminated = r.terminated, truncated = r.truncated, \
          stop_reason = r.stop_reason, ended_at = r.ended_at FROM ",
-        &[
-            ("episode", Kind::Text),
-            ("seq", Kind::Integer),
-            ("terminated", Kind::Boolean),
-            ("truncated", Kind::Boolean),
-            ("stop_reason", Kind::Text),
-            ("ended_at", Kind::Integer),
-        ],
-        " WHERE episodes.id = r.episode",
-    )
-});
+    &[
+        ("episode", Kind::Text),
+        ("seq", Kind::Integer),
+        ("terminated", Kind::Boolean),
+        ("truncated", Kind::Boolean),
+        ("stop_reason", Kind::Text),
+        ("ended_at", Kind::Integer),
+    ],
+    " WHERE episodes.id = r.episode",
+);
 
-static JUDGE_EPISODES: LazyLock<Bulk> = LazyLock::new(|| {
-    Bulk::change(
-        "UPDATE episodes SET status = r.status, score = r.score, verdict = r.verdict FROM ",
-        &[("episode", Kind::Text), ("status", Kind::Text), ("score", Kind::Real), ("verdict", Kind::Text)],
-        " WHERE episodes.id = r.episode AND episodes.verdict IS NULL",
-    )
-});
+const JUDGE_EPISODES: Bulk = Bulk::change(
+    "UPDATE episodes SET status = r.status, score = r.score, verdict = r.verdict FROM ",
+    &[("episode", Kind::Text), ("status", Kind::Text), ("score", Kind::Real), ("verdict", Kind::Text)],
+    " WHERE episodes.id = r.episode AND episodes.verdict IS NULL",
+);
 
-static CLOSE_SESSIONS: LazyLock<Bulk> = LazyLock::new(|| {
-    Bulk::change(
-        "UPDATE sessions SET state = 'closed', closed_reason = r.reason, closed_at = r.closed_at FROM ",
-        &[("session", Kind::Text), ("reason", Kind::Text), ("closed_at", Kind::Integer)],
-        " WHERE sessions.id = r.session AND sessions.state = 'open'",
-    )
-});
+const CLOSE_SESSIONS: Bulk = Bulk::change(
+    "UPDATE sessions SET state = 'closed', closed_reason = r.reason, closed_at = r.closed_at FROM ",
+    &[("session", Kind::Text), ("reason", Kind::Text), ("closed_at", Kind::Integer)],
+    " WHERE sessions.id = r.session AND sessions.state = 'open'",
+);
 
 /// Rows that change other rows, at most one per changed row, in order.
 struct Changes<'a, K> {
@@ -131,9 +119,9 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// [`StoreError::Broken`] when a value does not fit its column.
-    pub(super) fn sort(groups: &[&'a [Record]]) -> Result<Self, StoreError> {
+    pub(super) fn sort(groups: &'a Groups) -> Result<Self, StoreError> {
         let mut batch = Self::default();
-        for record in groups.iter().copied().flatten() {
+        for record in groups.iter().flatten() {
             batch.add(record)?;
         }
         Ok(batch)
@@ -189,28 +177,9 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The one statement that writes everything where there are but steps, which is most of what is written.
-    pub(super) fn only_steps(&self) -> Option<(&Bulk, &[BulkRow<'a>])> {
-        let mut wanted = self.statements().into_iter().filter(|(_, rows)| !rows.is_empty());
-        match (wanted.next(), wanted.next()) {
-            (Some((bulk, rows)), None) if std::ptr::eq(bulk, &*INSERT_STEPS) => Some((bulk, rows)),
-            _ => None,
-        }
-    }
-
-    /// Writes everything.
-    pub(super) async fn write<T: Transaction>(&self, transaction: &mut T) -> Result<(), StoreError> {
-        for (bulk, rows) in self.statements() {
-            if !rows.is_empty() {
-                transaction.bulk(bulk, rows).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Every statement with its rows, in an order in which each finds what it builds on.
-    fn statements(&self) -> [(&Bulk, &[BulkRow<'a>]); 13] {
-        [
+    /// Every statement that has rows, with them, in an order in which each finds what it builds on.
+    pub(super) fn statements(&self) -> impl Iterator<Item = (&Bulk, &[BulkRow<'a>])> {
+        let all: [(&Bulk, &[BulkRow<'a>]); 13] = [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
             (&MOVE_SESSIONS, &self.moves.rows),
@@ -224,6 +193,7 @@ impl<'a> Batch<'a> {
             (&INSERT_SNAPSHOTS, &self.snapshots),
             (&CLOSE_SESSIONS, &self.closed.rows),
             (&INSERT_ANSWERS, &self.answers),
-        ]
+        ];
+        all.into_iter().filter(|(_, rows)| !rows.is_empty())
     }
 }

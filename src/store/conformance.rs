@@ -57,7 +57,7 @@ impl Fixture {
     }
 
     async fn commit(&self, records: &[Record]) -> Result<(), StoreError> {
-        self.store.commit(&self.node, &[records], Durability::Process).await
+        self.store.commit(&self.node, &[records.to_vec()].into(), Durability::Process).await
     }
 
     async fn end(self) {
@@ -116,6 +116,7 @@ on_both_engines! {
         pages_are_stable_while_rows_come,
         filters_combine,
         steps_are_read_in_ranges,
+        steps_go_on_after_their_origin,
         expired_sessions_come_oldest_first,
         open_sessions_of_a_run_are_paged,
         snapshots_and_episodes_come_in_order;

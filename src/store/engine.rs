@@ -1,14 +1,12 @@
 //! What an engine must offer. Everything else about the store is written once, on top of this.
 
-use std::sync::Arc;
-
-use parking_lot::RwLock;
 use sqlx::SqlStr;
 
 use super::cell::{Cell, Column, Kind};
 use super::field::Fields;
 use super::row::NodeRow;
-use super::{Durability, StoreError};
+use super::step::StepOrder;
+use super::{Durability, Groups, StoreError};
 
 /// A statement with its values.
 pub(super) struct Statement<'a> {
@@ -21,6 +19,11 @@ impl<'a> Statement<'a> {
     pub(super) fn new(sql: &'static str, cells: Vec<Cell<'a>>) -> Self {
         use sqlx::SqlSafeStr;
         Self { sql: sql.into_sql_str(), cells }
+    }
+
+    /// The same statement, for another thread.
+    pub(super) fn into_owned(self) -> Statement<'static> {
+        Statement { sql: self.sql, cells: self.cells.into_iter().map(Cell::into_owned).collect() }
     }
 }
 
@@ -86,18 +89,8 @@ impl Table {
     }
 
     /// Inserts rows; `conflict` says what happens to those that exist, and `what` names them where that is an error.
-    pub(super) fn insert(&self, conflict: &str, what: &'static str) -> Bulk {
-        let names = self.names();
-        let (key, _) = self.columns[0];
-        // The first column is part of every table's key, so a row without it is one that an engine has left empty. The condition
-        // also keeps SQLite from reading ON CONFLICT as that of a join.
-        Bulk {
-            before: format!("INSERT INTO {} ({names}) SELECT {names} FROM ", self.name),
-            columns: self.columns,
-            after: format!(" WHERE r.{key} IS NOT NULL {conflict}"),
-            what,
-            texts: RwLock::default(),
-        }
+    pub(super) const fn insert(&self, conflict: &'static str, what: &'static str) -> Bulk {
+        Bulk { form: Form::Insert { table: self.name, conflict }, columns: self.columns, what }
     }
 }
 
@@ -105,40 +98,34 @@ fn names(columns: &[Column]) -> String {
     columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// A statement over many rows at once: `before`, the rows as a table `r` with `columns`, `after`.
+/// A statement that is run for many rows.
+#[derive(Clone, Copy)]
 pub(super) struct Bulk {
-    pub(super) before: String,
+    pub(super) form: Form,
+    /// What is passed for each row.
     pub(super) columns: &'static [Column],
-    pub(super) after: String,
     /// What exists already when a row's identity is taken.
     pub(super) what: &'static str,
-    /// The whole statement, by engine and by how many rows it takes: writing it costs more than running it.
-    texts: RwLock<Vec<(Form, Arc<str>)>>,
 }
 
-/// In which form a [`Bulk`] is wanted: the engine's name, and how many rows the statement takes.
-pub(super) type Form = (&'static str, usize);
+/// What a [`Bulk`] does.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// New rows of a table.
+    Insert { table: &'static str, conflict: &'static str },
+    /// A change of rows that exist: the passed rows stand between the two as a table `r`.
+    Change { before: &'static str, after: &'static str },
+}
 
 impl Bulk {
     /// A change of rows that exist.
-    pub(super) fn change(before: &str, columns: &'static [Column], after: &str) -> Self {
-        let texts = RwLock::default();
-        Self { before: before.to_owned(), columns, after: after.to_owned(), what: "row", texts }
+    pub(super) const fn change(before: &'static str, columns: &'static [Column], after: &'static str) -> Self {
+        Self { form: Form::Change { before, after }, columns, what: "row" }
     }
 
     /// The names of the passed columns, separated by commas.
     pub(super) fn names(&self) -> String {
         names(self.columns)
-    }
-
-    /// The statement in a form, which `write` writes once.
-    pub(super) fn sql(&self, form: Form, write: impl FnOnce(&Self) -> String) -> Arc<str> {
-        let known = self.texts.read().iter().find(|(known, _)| *known == form).map(|(_, text)| Arc::clone(text));
-        known.unwrap_or_else(|| {
-            let text: Arc<str> = write(self).into();
-            self.texts.write().push((form, Arc::clone(&text)));
-            text
-        })
     }
 }
 
@@ -153,7 +140,7 @@ pub(super) fn check_width(bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), Store
     if rows.iter().all(fits) {
         Ok(())
     } else {
-        Err(StoreError::Broken(format!("a row does not fit the statement {:?}", bulk.before)))
+        Err(StoreError::Broken(format!("a row does not fit the statement about a {}: {}", bulk.what, bulk.names())))
     }
 }
 
@@ -176,7 +163,9 @@ pub(super) trait Engine: Send + Sync + 'static {
     /// Its rows.
     type Row: Fields;
     /// Its write transactions.
-    type Transaction: Transaction<Row = Self::Row>;
+    type Transaction: Transaction;
+    /// How its steps lie.
+    const STEPS: StepOrder;
 
     /// Answers a query outside of any transaction.
     fn read(&self, query: Statement<'_>) -> impl Future<Output = Result<Vec<Self::Row>, StoreError>> + Send;
@@ -184,22 +173,13 @@ pub(super) trait Engine: Send + Sync + 'static {
     /// Begins a write transaction.
     fn begin(&self, durability: Durability) -> impl Future<Output = Result<Self::Transaction, StoreError>> + Send;
 
-    /// Begins a write transaction, and says whether the node is held by its incarnation, until the transaction ends.
-    fn begin_as(
+    /// Commits groups of records, if the node is held by its incarnation.
+    fn commit(
         &self,
         node: &NodeRow,
+        groups: &Groups,
         durability: Durability,
-    ) -> impl Future<Output = Result<(Self::Transaction, bool), StoreError>> + Send;
-
-    /// Inserts new rows as a transaction of its own, and says whether the node is held by its incarnation: where it is not,
-    /// nothing is inserted. None where the engine has no shorter way for these rows than a transaction.
-    fn insert_as(
-        &self,
-        node: &NodeRow,
-        bulk: &Bulk,
-        rows: &[BulkRow<'_>],
-        durability: Durability,
-    ) -> impl Future<Output = Result<Option<bool>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Closes every connection.
     fn close(&self) -> impl Future<Output = ()> + Send;
@@ -222,25 +202,14 @@ pub(super) trait Transaction: Send {
     /// Waits until no other transaction holds the lock of this name, and holds it until the end.
     fn lock(&mut self, name: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Commits.
-    fn commit(self) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// Undoes everything.
-    fn rollback(self) -> impl Future<Output = ()> + Send;
+    /// Commits what was done, or undoes everything where it failed.
+    fn end<T: Send>(self, done: Result<T, StoreError>) -> impl Future<Output = Result<T, StoreError>> + Send;
 }
 
-/// Maps the violation of a unique constraint to [`StoreError::Exists`].
-pub(super) fn exists(what: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
-    move |error| match error.as_database_error() {
-        Some(database) if database.is_unique_violation() => StoreError::Exists(what),
-        _ => StoreError::Engine(error),
-    }
-}
-
-/// Implements [`Fields`] and [`Transaction`] for one engine's types, which sqlx keeps apart although they behave alike. The
-/// transaction type has the fields `connection` and `settled`, and methods `script`, `bulk_rows` and `take_lock` of its own.
-macro_rules! implement_transaction {
-    ($transaction:ident, $database:ty, $row:ty) => {
+/// Implements [`Fields`] for one database's rows and defines `bind`, which hands it a statement with its values: sqlx keeps the
+/// types of databases apart although they behave alike.
+macro_rules! implement_driver {
+    ($database:ty, $row:ty) => {
         impl $crate::store::field::Fields for $row {
             fn text_or_none(&self, name: &str) -> Result<Option<String>, StoreError> {
                 self.try_get(name).map_err(|error| broken(name, error))
@@ -266,72 +235,14 @@ macro_rules! implement_transaction {
         type BoundQuery = sqlx::query::Query<'static, $database, <$database as sqlx::Database>::Arguments>;
 
         fn bind(statement: Statement<'_>) -> BoundQuery {
-            statement.cells.into_iter().fold(sqlx::query(statement.sql), bind_cell)
-        }
-
-        fn bind_cell(query: BoundQuery, cell: $crate::store::cell::Cell<'_>) -> BoundQuery {
-            use $crate::store::cell::Cell;
-            match cell {
+            statement.cells.into_iter().fold(sqlx::query(statement.sql), |query, cell| match cell {
                 Cell::Text(text) => query.bind(text.map(std::borrow::Cow::into_owned)),
                 Cell::Integer(number) => query.bind(number),
                 Cell::Real(number) => query.bind(number),
                 Cell::Boolean(flag) => query.bind(flag),
-                Cell::Bytes(bytes) => query.bind(bytes.to_vec()),
-            }
-        }
-
-        /// A write transaction. One that is dropped half way closes its connection, which undoes it: a connection whose
-        /// transaction failed is never used again unless it said that it was rolled back.
-        pub(super) struct $transaction {
-            connection: sqlx::pool::PoolConnection<$database>,
-            settled: bool,
-        }
-
-        impl $transaction {
-            /// A connection that is closed unless what is begun on it ends.
-            async fn on(pool: &sqlx::Pool<$database>) -> Result<Self, StoreError> {
-                Ok(Self { connection: pool.acquire().await?, settled: false })
-            }
-        }
-
-        impl Drop for $transaction {
-            fn drop(&mut self) {
-                if !self.settled {
-                    self.connection.close_on_drop();
-                }
-            }
-        }
-
-        impl Transaction for $transaction {
-            type Row = $row;
-
-            async fn fetch(&mut self, query: Statement<'_>) -> Result<Vec<$row>, StoreError> {
-                Ok(bind(query).fetch_all(&mut *self.connection).await?)
-            }
-
-            async fn execute(&mut self, statement: Statement<'_>) -> Result<u64, StoreError> {
-                Ok(bind(statement).execute(&mut *self.connection).await?.rows_affected())
-            }
-
-            async fn bulk(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), StoreError> {
-                $crate::store::engine::check_width(bulk, rows)?;
-                self.bulk_rows(bulk, rows).await.map_err($crate::store::engine::exists(bulk.what))
-            }
-
-            async fn lock(&mut self, name: &str) -> Result<(), StoreError> {
-                self.take_lock(name).await
-            }
-
-            async fn commit(mut self) -> Result<(), StoreError> {
-                self.script("COMMIT").await?;
-                self.settled = true;
-                Ok(())
-            }
-
-            async fn rollback(mut self) {
-                self.settled = self.script("ROLLBACK").await.is_ok();
-            }
+                Cell::Bytes(bytes) => query.bind(bytes.into_owned()),
+            })
         }
     };
 }
-pub(super) use implement_transaction;
+pub(super) use implement_driver;

@@ -29,7 +29,7 @@ pub(super) fn encode(row: &KeyRow) -> Result<BulkRow<'_>, StoreError> {
         text(&row.tenant),
         text(&row.name),
         json(&row.scopes)?,
-        Cell::Bytes(&row.mac),
+        Cell::Bytes((&row.mac[..]).into()),
         time(row.created_at),
         optional_time(row.expires_at),
         optional_time(row.revoked_at),

@@ -12,7 +12,9 @@ macro_rules! migrations {
 }
 
 pub(super) fn sqlite() -> Migrator {
-    migrations!("sqlite": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition")
+    migrations!(
+        "sqlite": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
+    )
 }
 
 pub(super) fn postgres() -> Migrator {

@@ -92,11 +92,26 @@ pub enum StoreError {
     Broken(String),
     /// The engine failed or could not be reached.
     #[error("the store failed: {0}")]
-    Engine(#[from] sqlx::Error),
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A migration failed.
     #[error("a migration failed: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
 }
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// Groups of records on their way into the store, shared with the thread that writes them.
+pub type Groups = Arc<[Vec<Record>]>;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,9 +133,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Commits groups of records in one transaction, in order: all of them or none.
     ///
-    /// Called by one task at a time. Fails with [`StoreError::Fenced`] when `node` is not held by `incarnation` any more, and
+    /// Called by one task at a time; one that is given up is undone, unless it was at its end already. Fails with [`StoreError::Fenced`] when `node` is not held by `incarnation` any more, and
     /// with [`StoreError::Exists`] when a row's identity is taken.
-    async fn commit(&self, node: &NodeRow, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError>;
+    async fn commit(&self, node: &NodeRow, groups: &Groups, durability: Durability) -> Result<(), StoreError>;
 
     /// Makes everything committed so far survive the loss of power.
     async fn flush(&self) -> Result<(), StoreError>;
@@ -165,7 +180,7 @@ pub trait Store: Send + Sync + 'static {
         from_ordinal: u64,
         limit: u32,
     ) -> Result<Vec<EpisodeRow>, StoreError>;
-    /// Steps recorded in this very episode (not in its origin) with `from_seq <= seq <= to_seq`, ascending.
+    /// Steps recorded in this very episode (not in its origin, after which its numbers go on without holes) with `from_seq <= seq <= to_seq`, ascending.
     async fn steps(
         &self,
         episode: EpisodeId,

@@ -4,15 +4,18 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgRow};
 use sqlx::{AssertSqlSafe, Postgres, Row as _};
 
 use super::cell::{Cell, Kind};
-use super::engine::{Bulk, BulkRow, Engine, Statement, Transaction, implement_transaction};
+use super::commit::Batch;
+use super::engine::{Bulk, BulkRow, Engine, Form, Statement, Transaction, check_width, implement_driver};
 use super::field::broken;
 use super::relational::Relational;
 use super::row::NodeRow;
-use super::{Durability, StoreError, migration, node};
+use super::step::StepOrder;
+use super::{Durability, Groups, StoreError, migration, node};
 
 /// A store in a PostgreSQL database.
 pub type PostgresStore = Relational<PostgresEngine>;
@@ -77,6 +80,7 @@ impl Engine for PostgresEngine {
     const NAME: &'static str = "postgres";
     type Row = PgRow;
     type Transaction = PostgresTransaction;
+    const STEPS: StepOrder = StepOrder::ByEpisode;
 
     async fn read(&self, query: Statement<'_>) -> Result<Vec<PgRow>, StoreError> {
         Ok(bind(query).fetch_all(&self.readers).await?)
@@ -88,32 +92,17 @@ impl Engine for PostgresEngine {
             // The log is written in order, so this makes all earlier commits durable too.
             Durability::Disk => "BEGIN; SET LOCAL synchronous_commit = on",
         };
-        let mut transaction = PostgresTransaction::on(&self.writers).await?;
+        let mut transaction = PostgresTransaction { connection: self.writers.acquire().await?, settled: false };
         transaction.script(begin).await?;
         Ok(transaction)
     }
 
-    async fn begin_as(
-        &self,
-        node: &NodeRow,
-        durability: Durability,
-    ) -> Result<(PostgresTransaction, bool), StoreError> {
-        // Shared, so that the row cannot change until the transaction ends.
-        let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2 FOR SHARE";
+    async fn commit(&self, node: &NodeRow, groups: &Groups, durability: Durability) -> Result<(), StoreError> {
+        // Complete before the transaction begins, so that a value that cannot be stored is found while nothing is held.
+        let batch = Batch::sort(groups)?;
         let mut transaction = self.begin(durability).await?;
-        let rows = transaction.fetch(node::held(held, node)).await?;
-        Ok((transaction, !rows.is_empty()))
-    }
-
-    async fn insert_as(
-        &self,
-        _: &NodeRow,
-        _: &Bulk,
-        _: &[BulkRow<'_>],
-        _: Durability,
-    ) -> Result<Option<bool>, StoreError> {
-        // What a commit waits for is set within a transaction alone.
-        Ok(None)
+        let written = transaction.write_as(node, &batch).await;
+        transaction.end(written).await
     }
 
     async fn close(&self) {
@@ -122,28 +111,92 @@ impl Engine for PostgresEngine {
     }
 }
 
-implement_transaction!(PostgresTransaction, Postgres, PgRow);
+implement_driver!(Postgres, PgRow);
+
+/// A write transaction. One that is dropped half way closes its connection, which undoes it: a connection whose transaction
+/// failed is never used again unless it said that it was rolled back.
+pub(super) struct PostgresTransaction {
+    connection: PoolConnection<Postgres>,
+    settled: bool,
+}
+
+impl Drop for PostgresTransaction {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.connection.close_on_drop();
+        }
+    }
+}
 
 impl PostgresTransaction {
     async fn script(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
         sqlx::raw_sql(sql).execute(&mut *self.connection).await.map(drop)
     }
 
-    async fn bulk_rows(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), sqlx::Error> {
-        let sql = bulk
-            .sql((PostgresEngine::NAME, BULK_ROWS), |bulk| format!("{}{}{}", bulk.before, arrays(bulk), bulk.after));
+    /// Writes a batch, if the node is held by its incarnation.
+    async fn write_as(&mut self, node: &NodeRow, batch: &Batch<'_>) -> Result<(), StoreError> {
+        // Shared, so that the row cannot change until the transaction ends.
+        let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2 FOR SHARE";
+        if self.fetch(node::held(held, node)).await?.is_empty() {
+            return Err(StoreError::Fenced);
+        }
+        for (bulk, rows) in batch.statements() {
+            self.bulk(bulk, rows).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for PostgresTransaction {
+    type Row = PgRow;
+
+    async fn fetch(&mut self, query: Statement<'_>) -> Result<Vec<PgRow>, StoreError> {
+        Ok(bind(query).fetch_all(&mut *self.connection).await?)
+    }
+
+    async fn execute(&mut self, statement: Statement<'_>) -> Result<u64, StoreError> {
+        Ok(bind(statement).execute(&mut *self.connection).await?.rows_affected())
+    }
+
+    async fn bulk(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), StoreError> {
+        check_width(bulk, rows)?;
+        let sql: Arc<str> = text(bulk).into();
         for rows in rows.chunks(BULK_ROWS) {
             let query = sqlx::query(AssertSqlSafe(Arc::clone(&sql)));
             let query = (0..bulk.columns.len())
                 .fold(query, |query, place| bind_column(query, bulk.columns[place].1, place, rows));
-            query.execute(&mut *self.connection).await?;
+            query.execute(&mut *self.connection).await.map_err(|error| match error.as_database_error() {
+                Some(database) if database.is_unique_violation() => StoreError::Exists(bulk.what),
+                _ => error.into(),
+            })?;
         }
         Ok(())
     }
 
-    async fn take_lock(&mut self, name: &str) -> Result<(), StoreError> {
+    async fn lock(&mut self, name: &str) -> Result<(), StoreError> {
         let sql = "SELECT 1 AS held FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS taken";
         self.fetch(Statement::new(sql, vec![super::cell::text(name)])).await.map(drop)
+    }
+
+    async fn end<T: Send>(mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if done.is_err() {
+            self.settled = self.script("ROLLBACK").await.is_ok();
+            return done;
+        }
+        self.script("COMMIT").await?;
+        self.settled = true;
+        done
+    }
+}
+
+/// A statement over many rows.
+fn text(bulk: &Bulk) -> String {
+    let names = bulk.names();
+    match bulk.form {
+        Form::Insert { table, conflict } => {
+            format!("INSERT INTO {table} ({names}) SELECT {names} FROM {} {conflict}", arrays(bulk))
+        }
+        Form::Change { before, after } => format!("{before}{}{after}", arrays(bulk)),
     }
 }
 
@@ -211,7 +264,7 @@ mod tests {
             let query = Statement::new("SELECT current_setting('synchronous_commit') AS level", Vec::new());
             let rows = transaction.fetch(query).await.expect("a row");
             assert_eq!(rows[0].get::<String, _>("level"), level);
-            transaction.rollback().await;
+            transaction.end(Ok(())).await.expect("it ends");
         }
         store.close().await;
         database.remove().await;

@@ -9,15 +9,15 @@ use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 use serde_json::Value;
 
-use super::commit::Batch;
 use super::engine::{BulkRow, Engine, Statement, Table, Transaction};
 use super::field::Fields as _;
 use super::row::{
-    DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, Record, RunRow,
-    SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
+    DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, RunRow, SessionFilter,
+    SessionRow, SnapshotRow, StepRow, VerdictRow,
 };
 use super::{
-    Durability, Store, StoreError, answer, definition, episode, key, node, run, session, snapshot, step, verdict,
+    Durability, Groups, Store, StoreError, answer, definition, episode, key, node, run, session, snapshot, step,
+    verdict,
 };
 
 /// A store on a relational engine.
@@ -64,25 +64,17 @@ impl<E: Engine> Relational<E> {
     }
 
     /// Commits what was done, or undoes it when it failed.
-    pub(super) async fn settle<T>(
+    pub(super) async fn settle<T: Send>(
         &self,
         transaction: E::Transaction,
         durability: Durability,
         done: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match done {
-            Ok(value) => {
-                transaction.commit().await?;
-                if durability == Durability::Process {
-                    self.unflushed.store(true, Ordering::Release);
-                }
-                Ok(value)
-            }
-            Err(error) => {
-                transaction.rollback().await;
-                Err(error)
-            }
+        let ended = transaction.end(done).await;
+        if ended.is_ok() {
+            self.unflushed.fetch_or(durability == Durability::Process, Ordering::AcqRel);
         }
+        ended
     }
 
     /// Runs one statement in a transaction of its own; answers how many rows it changed.
@@ -96,7 +88,7 @@ impl<E: Engine> Relational<E> {
     async fn insert(
         &self,
         table: &Table,
-        conflict: &str,
+        conflict: &'static str,
         what: &'static str,
         row: BulkRow<'_>,
     ) -> Result<(), StoreError> {
@@ -122,17 +114,10 @@ impl<E: Engine> Store for Relational<E> {
         self.engine.read(Statement::new("SELECT 1 AS alive", Vec::new())).await.map(drop)
     }
 
-    async fn commit(&self, node: &NodeRow, groups: &[&[Record]], durability: Durability) -> Result<(), StoreError> {
-        let batch = Batch::sort(groups)?;
-        if let Some((bulk, rows)) = batch.only_steps()
-            && let Some(held) = self.engine.insert_as(node, bulk, rows, durability).await?
-        {
-            self.unflushed.fetch_or(durability == Durability::Process, Ordering::AcqRel);
-            return if held { Ok(()) } else { Err(StoreError::Fenced) };
-        }
-        let (mut transaction, held) = self.engine.begin_as(node, durability).await?;
-        let done = if held { batch.write(&mut transaction).await } else { Err(StoreError::Fenced) };
-        self.settle(transaction, durability, done).await
+    async fn commit(&self, node: &NodeRow, groups: &Groups, durability: Durability) -> Result<(), StoreError> {
+        self.engine.commit(node, groups, durability).await?;
+        self.unflushed.fetch_or(durability == Durability::Process, Ordering::AcqRel);
+        Ok(())
     }
 
     async fn flush(&self) -> Result<(), StoreError> {
@@ -213,11 +198,11 @@ impl<E: Engine> Store for Relational<E> {
         to_seq: u64,
         limit: u32,
     ) -> Result<Vec<StepRow>, StoreError> {
-        self.all(step::between(episode, from_seq, to_seq, limit), step::decode).await
+        self.all(step::between(E::STEPS, episode, from_seq, to_seq, limit), step::decode).await
     }
 
     async fn last_step(&self, episode: EpisodeId) -> Result<Option<StepRow>, StoreError> {
-        self.one(step::last(episode), step::decode).await
+        self.one(step::last(E::STEPS, episode), step::decode).await
     }
 
     async fn open_intent(&self, episode: EpisodeId) -> Result<Option<(u64, String)>, StoreError> {

@@ -73,17 +73,62 @@ pub(super) fn decode_intent<F: Fields>(row: &F) -> Result<(u64, String), StoreEr
     Ok((row.number("seq")?, row.text("action")?))
 }
 
-pub(super) fn between(episode: EpisodeId, from_seq: u64, to_seq: u64, limit: u32) -> Statement<'static> {
-    Select::from(&STEPS)
-        .only("episode =", id(episode))
-        .only("seq >=", bound(from_seq))
-        .only("seq <=", bound(to_seq))
-        .then("ORDER BY seq")
-        .limit(limit)
+/// How an engine keeps steps, which decides how those of one episode are found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum StepOrder {
+    /// By episode.
+    ByEpisode,
+    /// By number, and only then by episode: episodes that advance together share the pages that a commit changes. An
+    /// episode is walked along its numbers, which have no holes.
+    BySeq,
 }
 
-pub(super) fn last(episode: EpisodeId) -> Statement<'static> {
-    Select::from(&STEPS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1)
+/// A query that begins with the walk along an episode's steps from number `$2`, or its first one, on.
+macro_rules! walk {
+    ($rest:literal) => {
+        concat!(
+            "WITH RECURSIVE walk (episode, seq) AS (",
+            "SELECT episode, seq FROM steps WHERE episode = $1 ",
+            "AND seq = (SELECT MAX($2, COALESCE(origin_seq, 0) + 1) FROM episodes WHERE id = $1) ",
+            "UNION ALL SELECT next.episode, next.seq FROM walk CROSS JOIN steps AS next ",
+            "ON next.seq = walk.seq + 1 AND next.episode = walk.episode ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn between(
+    order: StepOrder,
+    episode: EpisodeId,
+    from_seq: u64,
+    to_seq: u64,
+    limit: u32,
+) -> Statement<'static> {
+    match order {
+        StepOrder::ByEpisode => Select::from(&STEPS)
+            .only("episode =", id(episode))
+            .only("seq >=", bound(from_seq))
+            .only("seq <=", bound(to_seq))
+            .then("ORDER BY seq")
+            .limit(limit),
+        StepOrder::BySeq => Statement::new(
+            walk!(
+                "WHERE walk.seq < $3 LIMIT $4) SELECT steps.* FROM walk CROSS JOIN steps \
+                 ON steps.seq = walk.seq AND steps.episode = walk.episode WHERE walk.seq <= $3 ORDER BY walk.seq"
+            ),
+            vec![id(episode), bound(from_seq), bound(to_seq), bound(u64::from(limit))],
+        ),
+    }
+}
+
+pub(super) fn last(order: StepOrder, episode: EpisodeId) -> Statement<'static> {
+    match order {
+        StepOrder::ByEpisode => Select::from(&STEPS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1),
+        StepOrder::BySeq => Statement::new(
+            walk!(") SELECT * FROM steps WHERE episode = $1 AND seq = (SELECT MAX(seq) FROM walk)"),
+            vec![id(episode), bound(1)],
+        ),
+    }
 }
 
 pub(super) fn last_intent(episode: EpisodeId) -> Statement<'static> {

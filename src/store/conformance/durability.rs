@@ -84,7 +84,7 @@ pub(super) async fn a_flush_works_at_any_time(fixture: &mut Fixture) {
     flushed.expect("a flush beside a commit is fine");
     store.flush().await.expect("a flush after a commit is fine");
     let records = [recorded(step(episode.id, 1))];
-    store.commit(&fixture.node, &[&records], Durability::Disk).await.expect("it is new");
+    store.commit(&fixture.node, &[records.to_vec()].into(), Durability::Disk).await.expect("it is new");
     store.flush().await.expect("a flush after a durable commit is fine");
 }
 

@@ -1,6 +1,6 @@
 //! Lists: filters, pages, ranges, orders, and whose rows they show.
 
-use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId};
 use palestra_protocol::session::{CloseReason, SessionState};
 use palestra_protocol::verdict::Status;
@@ -124,6 +124,24 @@ pub(super) async fn steps_are_read_in_ranges(fixture: &mut Fixture) {
     assert!(read(u64::MAX, u64::MAX, 100).await.is_empty());
     assert!(read(1, 9, 0).await.is_empty());
     assert_eq!(fixture.store.last_step(EpisodeId::new()).await.expect("a query"), None);
+}
+
+pub(super) async fn steps_go_on_after_their_origin(fixture: &mut Fixture) {
+    let (parent, first) = opened();
+    let (child, second) = opened();
+    let second = EpisodeRow { origin: Some(Origin { episode: first.id, seq: 4 }), ..second };
+    fixture.commit(&[opening(&parent, &first), opening(&child, &second)].concat()).await.expect("they are new");
+    assert_eq!(fixture.store.last_step(second.id).await.expect("a query"), None);
+    let steps = (1..=9).map(|seq| step(first.id, seq)).chain((5..=7).map(|seq| step(second.id, seq)));
+    fixture.commit(&steps.map(recorded).collect::<Vec<_>>()).await.expect("they are new");
+    let read = async |from, to| -> Vec<u64> {
+        let steps = fixture.store.steps(second.id, from, to, 100).await.expect("steps");
+        steps.iter().map(|step| step.seq).collect()
+    };
+    assert_eq!(read(1, u64::MAX).await, [5, 6, 7]);
+    assert_eq!(read(6, 6).await, [6]);
+    assert!(read(1, 4).await.is_empty() && read(8, 9).await.is_empty());
+    assert_eq!(fixture.store.last_step(second.id).await.expect("a query"), Some(step(second.id, 7)));
 }
 
 pub(super) async fn expired_sessions_come_oldest_first(fixture: &mut Fixture) {

@@ -181,18 +181,18 @@ pub(super) async fn only_the_last_incarnation_holds_a_node(fixture: &mut Fixture
     let other = fixture.beside().await;
     other.claim_node(&second).await.expect("a node can always be taken");
     for durability in [Durability::Process, Durability::Disk] {
-        let fenced = fixture.store.commit(&fixture.node, &[&records], durability).await;
+        let fenced = fixture.store.commit(&fixture.node, &[records.to_vec()].into(), durability).await;
         assert!(matches!(fenced, Err(StoreError::Fenced)), "{fenced:?}");
     }
     let fenced = fixture.store.beat(&fixture.node, at(2)).await;
     assert!(matches!(fenced, Err(StoreError::Fenced)), "{fenced:?}");
     assert_eq!(other.session(TENANT, session.id).await.expect("a query"), None);
-    other.commit(&second, &[&records], Durability::Process).await.expect("the node is theirs");
+    other.commit(&second, &[records.to_vec()].into(), Durability::Process).await.expect("the node is theirs");
     other.beat(&second, at(3)).await.expect("the node is theirs");
     assert_eq!(fixture.store.node_beat(NODE).await.expect("a query"), Some(at(3)));
     assert_eq!(fixture.store.node_beat("node-9").await.expect("a query"), None);
     let unknown = NodeRow { id: "node-9".to_owned(), incarnation: "first".to_owned() };
-    let fenced = fixture.store.commit(&unknown, &[&[]], Durability::Process).await;
+    let fenced = fixture.store.commit(&unknown, &[Vec::new()].into(), Durability::Process).await;
     assert!(matches!(fenced, Err(StoreError::Fenced)), "{fenced:?}");
     other.close().await;
 }

@@ -71,7 +71,7 @@ pub(super) async fn a_failing_commit_leaves_nothing(fixture: &mut Fixture) {
     fixture.commit(&[recorded(step(first_episode.id, 1))]).await.expect("it is new");
     let fine = opening(&second, &second_episode);
     let taken = [recorded(step(first_episode.id, 2)), recorded(step(first_episode.id, 1))];
-    let failed = fixture.store.commit(&fixture.node, &[&fine, &taken], Durability::Disk).await;
+    let failed = fixture.store.commit(&fixture.node, &[fine.to_vec(), taken.to_vec()].into(), Durability::Disk).await;
     assert!(matches!(failed, Err(StoreError::Exists("step"))), "{failed:?}");
     assert_eq!(fixture.store.session(TENANT, second.id).await.expect("a query"), None);
     assert_eq!(fixture.store.episode(TENANT, second_episode.id).await.expect("a query"), None);
@@ -225,9 +225,8 @@ pub(super) async fn thousands_of_steps_commit_at_once(fixture: &mut Fixture) {
     let opened: Vec<_> = (0..EPISODES).map(|_| opened()).collect();
     let opening: Vec<_> = opened.iter().flat_map(|(session, episode)| opening(session, episode)).collect();
     fixture.commit(&opening).await.expect("they are new");
-    let groups: Vec<Vec<Record>> =
+    let groups =
         opened.iter().map(|(_, episode)| (1..=STEPS).map(|seq| recorded(step(episode.id, seq))).collect()).collect();
-    let groups: Vec<&[Record]> = groups.iter().map(Vec::as_slice).collect();
     let began = std::time::Instant::now();
     fixture.store.commit(&fixture.node, &groups, Durability::Disk).await.expect("they are new");
     eprintln!("{} steps in {:?}", STEPS * EPISODES as u64, began.elapsed());

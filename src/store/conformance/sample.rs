@@ -73,7 +73,7 @@ pub(super) fn episode(session: &SessionRow, ordinal: u64) -> EpisodeRow {
         task: session.task.clone(),
         seed: session.seed,
         config: session.config.clone(),
-        origin: Some(Origin { episode: EpisodeId::new(), seq: 4 }),
+        origin: Some(Origin { episode: EpisodeId::new(), seq: 0 }),
         salt: Some(u64::MAX - 1),
         run: session.run,
         group: session.group,
