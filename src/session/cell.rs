@@ -35,6 +35,8 @@ pub(super) struct Cell {
     waiting: AtomicUsize,
     /// Milliseconds since 1970 of the last command.
     touched: AtomicI64,
+    /// Milliseconds since 1970 from which sweeps look at it; until its first look, always.
+    due: AtomicI64,
     live: Arc<Mutex<Slot>>,
 }
 
@@ -57,6 +59,7 @@ impl Cell {
             id,
             waiting: AtomicUsize::new(0),
             touched: AtomicI64::new(now.milliseconds()),
+            due: AtomicI64::new(i64::MIN),
             live: Arc::new(Mutex::new(slot)),
         })
     }
@@ -82,6 +85,16 @@ impl Cell {
 
     pub(super) fn touched(&self) -> Timestamp {
         Timestamp::from_milliseconds(self.touched.load(Ordering::Relaxed))
+    }
+
+    /// Whether a sweep has to look at it now.
+    pub(super) fn due(&self, now: Timestamp) -> bool {
+        self.due.load(Ordering::Relaxed) <= now.milliseconds()
+    }
+
+    /// Nothing can be due before.
+    pub(super) fn rest_until(&self, due: Timestamp) {
+        self.due.store(due.milliseconds(), Ordering::Relaxed);
     }
 }
 

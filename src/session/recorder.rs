@@ -123,6 +123,8 @@ pub(super) struct Recorder {
     room: Arc<Semaphore>,
     /// Streams of events wait here; entries exist while somebody listens.
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+    /// Ledgers failed since this was last asked.
+    failures: Arc<AtomicBool>,
 }
 
 impl Recorder {
@@ -136,9 +138,18 @@ impl Recorder {
     ) -> Self {
         let (queue, entries) = mpsc::unbounded_channel();
         let listeners: Arc<DashMap<SessionId, watch::Sender<u64>>> = Arc::default();
-        let writer = Writer { store, node, entries, listeners: Arc::clone(&listeners), unsynced_since: None, cancel };
+        let failures = Arc::new(AtomicBool::new(false));
+        let writer = Writer {
+            store,
+            node,
+            entries,
+            listeners: Arc::clone(&listeners),
+            failures: Arc::clone(&failures),
+            unsynced_since: None,
+            cancel,
+        };
         tracker.spawn(writer.run());
-        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners }
+        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners, failures }
     }
 
     /// Waits for room in the queue.
@@ -181,9 +192,14 @@ impl Recorder {
         let ticket = Ticket { ledger: Arc::clone(&ledgers[0]), group: numbered[0].1 };
         let entry = Entry { records, durability, ledgers: numbered, _room: Some(room.0) };
         if let Err(refused) = self.queue.send(entry) {
-            fail(&refused.0);
+            fail(&refused.0, &self.failures);
         }
         ticket
+    }
+
+    /// Whether ledgers failed since the last call.
+    pub(super) fn failures(&self) -> bool {
+        self.failures.swap(false, Ordering::AcqRel)
     }
 
     /// Counts up whenever something of the session is committed.
@@ -197,10 +213,11 @@ impl Recorder {
     }
 }
 
-fn fail(entry: &Entry) {
+fn fail(entry: &Entry, failures: &AtomicBool) {
     for (ledger, _) in &entry.ledgers {
         ledger.fail();
     }
+    failures.store(true, Ordering::Release);
 }
 
 struct Writer {
@@ -208,6 +225,7 @@ struct Writer {
     node: NodeRow,
     entries: mpsc::UnboundedReceiver<Entry>,
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+    failures: Arc<AtomicBool>,
     /// Since when something committed has not reached the disk.
     unsynced_since: Option<Instant>,
     cancel: CancellationToken,
@@ -269,7 +287,7 @@ impl Writer {
     async fn write(&mut self, batch: &mut Vec<Entry>) {
         let (mut live, dead): (Vec<Entry>, Vec<Entry>) =
             batch.drain(..).partition(|entry| !entry.ledgers.iter().any(|(ledger, _)| ledger.failed()));
-        dead.iter().for_each(fail);
+        dead.iter().for_each(|entry| fail(entry, &self.failures));
         if live.is_empty() {
             return;
         }
@@ -293,7 +311,7 @@ impl Writer {
         let mut answers = true;
         for (entry, records) in entries.iter().zip(groups.iter()) {
             if !answers || entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
-                fail(entry);
+                fail(entry, &self.failures);
                 continue;
             }
             match self.commit(&[records.clone()].into(), entry.durability).await {
@@ -334,7 +352,7 @@ impl Writer {
 
     fn refuse(&self, entries: &[Entry], error: &StoreError) {
         error!(%error, groups = entries.len(), "the store refused a commit");
-        entries.iter().for_each(fail);
+        entries.iter().for_each(|entry| fail(entry, &self.failures));
         if matches!(error, StoreError::Fenced) {
             self.cancel.cancel();
         }
