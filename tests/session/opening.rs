@@ -59,7 +59,8 @@ fn shared_part(opened: &Opened) -> Value {
 async fn a_creation_whose_caller_left_made_whole_sessions() {
     let mut world = World::open(None).await;
     {
-        let mut left = Box::pin(create(&world, &json!({"count": 3})));
+        let request = Box::new(creation(&json!({"count": 3})));
+        let mut left = Box::pin(send(&world, Command::Create { request, key: None }));
         // Acts at once, and waits for its commit.
         assert!(left.as_mut().now_or_never().is_none());
     }
