@@ -123,7 +123,7 @@ impl Tokens {
         text.pop();
         text.push(',');
         // White space, so that what follows is encoded by itself.
-        while (text.len() + SUBJECT.len()) % ENCODED_AT_ONCE != 0 {
+        while !(text.len() + SUBJECT.len()).is_multiple_of(ENCODED_AT_ONCE) {
             text.push(' ');
         }
         text.push_str(SUBJECT);

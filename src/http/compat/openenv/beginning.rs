@@ -87,7 +87,7 @@ impl Player {
         match self.create(arguments.creation(&self.environment, id, by(kind))).await {
             Ok(opened) => {
                 let label = arguments.episode_id.clone().unwrap_or_else(|| opened.episode.to_string());
-                Ok(self.opened(*opened, label, over))
+                Ok(self.opened(&opened, label, over))
             }
             Err(refusal) => {
                 *spare = self.seats.release(id, self.me);
@@ -140,7 +140,7 @@ impl Player {
         let wanted = resume == Resume::Demanded || (resume == Resume::IfFree && created.is_some());
         match created {
             Some(opened) if open && untouched => {
-                Ok(Tried::Begun(Box::new(self.opened(*opened, label.to_owned(), over))))
+                Ok(Tried::Begun(Box::new(self.opened(&opened, label.to_owned(), over))))
             }
             opened if open && wanted => {
                 let playing = Playing { session: id, episode: session.episode, label: label.to_owned(), over };
@@ -226,7 +226,7 @@ impl Player {
     }
 
     /// A new episode as it is shown.
-    pub(super) fn opened(&self, opened: Opened, label: String, over: CancellationToken) -> Begun {
+    pub(super) fn opened(&self, opened: &Opened, label: String, over: CancellationToken) -> Begun {
         let playing = Playing { session: opened.id, episode: opened.episode, label, over };
         let mut metadata = self.metadata(&playing, 0);
         metadata.insert("environment".to_owned(), json!(opened.environment));
