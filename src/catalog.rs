@@ -1,10 +1,10 @@
 //! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use palestra_protocol::environment::{Environment as Spec, Published, Task as PublicTask};
+use palestra_protocol::environment::{Environment as Spec, Published, Recovery, Task as PublicTask};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::time::Timestamp;
@@ -28,12 +28,19 @@ pub struct Entry {
     pub kind: Arc<dyn EnvironmentKind>,
     /// Its tools.
     pub toolbox: Toolbox,
+    /// `family/name`, which the rows of its sessions share.
+    pub name: Arc<str>,
+    /// Digest of its definition, shared likewise.
+    pub digest: Arc<str>,
+    full_name: String,
 }
 
 impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
         let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
-        Ok(Arc::new(Self { kind, toolbox }))
+        let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
+        let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
+        Ok(Arc::new(Self { kind, toolbox, name, digest, full_name }))
     }
 
     /// What the API shows.
@@ -42,10 +49,32 @@ impl Entry {
         self.kind.spec()
     }
 
+    /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.
+    #[must_use]
+    pub fn opens_at_once(&self) -> bool {
+        !self.kind.heavy() && self.spec().capabilities.recovery == Recovery::Replay
+    }
+
     /// `family/name@version`.
     #[must_use]
-    pub fn full_name(&self) -> String {
-        format!("{}@{}", self.spec().name, self.spec().version)
+    pub fn full_name(&self) -> &str {
+        &self.full_name
+    }
+}
+
+/// A built-in environment. Its tools are compiled when it is first played, since most servers play a few of all.
+struct Builtin {
+    kind: Arc<dyn EnvironmentKind>,
+    entry: OnceLock<Arc<Entry>>,
+}
+
+impl Builtin {
+    fn entry(&self) -> Result<&Arc<Entry>, CatalogError> {
+        if let Some(entry) = self.entry.get() {
+            return Ok(entry);
+        }
+        let entry = Entry::build(Arc::clone(&self.kind))?;
+        Ok(self.entry.get_or_init(|| entry))
     }
 }
 
@@ -88,22 +117,19 @@ pub struct Catalog(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
-    builtin: HashMap<String, Arc<Entry>>,
+    builtin: HashMap<String, Builtin>,
     /// By tenant, name and version.
     published: DashMap<(String, String, u32), Arc<Entry>>,
 }
 
 impl Catalog {
     /// A catalog of built-in kinds, and of what the store holds.
-    ///
-    /// # Errors
-    /// When a built-in kind is broken.
-    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>) -> Result<Self, CatalogError> {
-        let mut builtin = HashMap::new();
-        for kind in kinds {
-            builtin.insert(kind.spec().name.clone(), Entry::build(kind)?);
-        }
-        Ok(Self(Arc::new(Inner { store, builtin, published: DashMap::new() })))
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>) -> Self {
+        let builtin =
+            |kind: Arc<dyn EnvironmentKind>| (kind.spec().name.clone(), Builtin { kind, entry: OnceLock::new() });
+        let builtin = kinds.into_iter().map(builtin).collect();
+        Self(Arc::new(Inner { store, builtin, published: DashMap::new() }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.
@@ -116,9 +142,9 @@ impl Catalog {
             None => (name, None),
             Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),
         };
-        if let Some(entry) = self.0.builtin.get(plain) {
-            let fits = version.is_none_or(|version| version == entry.spec().version);
-            return if fits { Ok(Arc::clone(entry)) } else { Err(unknown()) };
+        if let Some(builtin) = self.0.builtin.get(plain) {
+            let fits = version.is_none_or(|version| version == builtin.kind.spec().version);
+            return if fits { builtin.entry().cloned() } else { Err(unknown()) };
         }
         if let Some(version) = version
             && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))
@@ -158,7 +184,7 @@ impl Catalog {
     /// # Errors
     /// When the store fails.
     pub async fn list(&self, tenant: &str) -> Result<Vec<Spec>, CatalogError> {
-        let mut specs: Vec<Spec> = self.0.builtin.values().map(|entry| entry.spec().clone()).collect();
+        let mut specs: Vec<Spec> = self.0.builtin.values().map(|builtin| builtin.kind.spec().clone()).collect();
         for row in self.0.store.definitions(tenant).await? {
             specs.push(self.built(&row)?.spec().clone());
         }
@@ -353,5 +379,21 @@ fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
         Ok((difficulty * 1000.0).round() as u16)
     } else {
         Err(TaskError::BadChoice("a difficulty is between 0 and 1".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::registry::{BuiltinSettings, builtin};
+
+    #[test]
+    fn the_tools_of_every_builtin_environment_can_be_compiled() {
+        for kind in builtin(&BuiltinSettings { effects_folder: Some("effects".into()) }) {
+            let name = kind.spec().name.clone();
+            let builtin = Builtin { kind, entry: OnceLock::new() };
+            let first = builtin.entry().unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(Arc::ptr_eq(first, builtin.entry().expect("it is kept")));
+        }
     }
 }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, ensure};
 use palestra_protocol::id::{RunId, SessionId};
-use serde_json::Value;
 
 use crate::body;
 use crate::http::{Connection, head};
@@ -16,7 +15,7 @@ const LEASE_MS: u64 = 600_000;
 /// How a refusal begins in an answer of the stream or of a batch.
 const ERROR: &str = r#""error":{"#;
 
-/// Sends the same request over one connection: to servers that keep no session.
+/// Sends the same request over one connection.
 pub(crate) struct SameRequest {
     connection: Connection,
     head: String,
@@ -24,8 +23,8 @@ pub(crate) struct SameRequest {
 }
 
 impl SameRequest {
-    pub(crate) async fn new(address: SocketAddr, path: &str, body: &'static str) -> anyhow::Result<Self> {
-        Ok(Self { connection: Connection::open(address).await?, head: head("POST", path, None), body })
+    pub(crate) async fn new(address: SocketAddr, head: String, body: &'static str) -> anyhow::Result<Self> {
+        Ok(Self { connection: Connection::open(address).await?, head, body })
     }
 }
 
@@ -208,16 +207,16 @@ impl Caller for StreamSteps {
     }
 }
 
-/// Creates sessions and resets them.
-pub(crate) struct CreateAndReset {
+/// Creates sessions, each of which begins its first episode.
+pub(crate) struct Creations {
     connection: Connection,
     key: String,
     head: String,
-    /// Owns what was created since the last settlement.
+    /// Owns what was created since the last settlement, where it is closed, outside of what is measured.
     run: RunId,
 }
 
-impl CreateAndReset {
+impl Creations {
     pub(crate) async fn new(address: SocketAddr, key: &str) -> anyhow::Result<Self> {
         let head = head("POST", "/v1/sessions", Some(key));
         let connection = Connection::open(address).await?;
@@ -234,7 +233,7 @@ impl CreateAndReset {
     }
 }
 
-impl Caller for CreateAndReset {
+impl Caller for Creations {
     async fn connect(&mut self) -> anyhow::Result<()> {
         self.connection.reopen().await
     }
@@ -242,10 +241,7 @@ impl Caller for CreateAndReset {
     async fn call(&mut self) -> anyhow::Result<u64> {
         let body =
             format!(r#"{{"environment":"bench/counter","task":{{"split":"train","index":0}},"run":"{}"}}"#, self.run);
-        let opened: Value = serde_json::from_slice(self.connection.call(&self.head, &body).await?.ok()?)?;
-        let id = opened["id"].as_str().unwrap_or_default();
-        let head = head("POST", &format!("/v1/sessions/{id}/reset"), Some(&self.key));
-        self.connection.call(&head, "{}").await?.ok()?;
+        self.connection.call(&self.head, &body).await?.ok()?;
         Ok(1)
     }
 

@@ -64,8 +64,10 @@ pub(crate) enum Way {
     BatchNone,
     /// 256 steps per frame, recorded in groups.
     BatchGroup,
-    /// Creating a session and resetting it, over HTTP.
-    CreateReset,
+    /// Creating a session, which begins its first episode, over HTTP.
+    Create,
+    /// Another reset of a session, over HTTP.
+    Reset,
     /// Forking a session with 1 MB of state, 32 times in each request.
     Fork,
 }
@@ -74,7 +76,7 @@ impl Way {
     const fn record(self) -> &'static str {
         match self {
             Self::HttpNone | Self::HttpToolNone | Self::StreamNone | Self::BatchNone => "none",
-            Self::HttpGroup | Self::StreamGroup | Self::BatchGroup | Self::CreateReset | Self::Fork => "group",
+            Self::HttpGroup | Self::StreamGroup | Self::BatchGroup | Self::Create | Self::Reset | Self::Fork => "group",
         }
     }
 
@@ -146,7 +148,7 @@ enum Line {
     Stream(Box<WebSocketStream<DuplexStream>>),
     /// As frames with a step of every session.
     Batches(Box<WebSocketStream<DuplexStream>>),
-    /// As calls that create a session and then reset it.
+    /// As calls that create a session.
     Creations { body: String },
     /// As one call that forks.
     Forks { path: String, body: String },
@@ -174,11 +176,12 @@ impl Driver {
             }
         }
         driver.line = match way {
-            Way::HttpNone | Way::HttpGroup => driver.http(body::step),
-            Way::HttpToolNone => driver.http(body::tool_step),
+            Way::HttpNone | Way::HttpGroup => driver.http("step", body::step),
+            Way::HttpToolNone => driver.http("step", body::tool_step),
+            Way::Reset => driver.http("reset", |_| "{}".to_owned()),
             Way::StreamNone | Way::StreamGroup => Line::Stream(Box::new(driver.open_stream().await?)),
             Way::BatchNone | Way::BatchGroup => Line::Batches(Box::new(driver.open_stream().await?)),
-            Way::CreateReset => {
+            Way::Create => {
                 let body = json!({"environment": "bench/counter", "task": {"split": "train", "index": 0}});
                 Line::Creations { body: body.to_string() }
             }
@@ -190,8 +193,8 @@ impl Driver {
         Ok(driver)
     }
 
-    fn http(&self, body: fn(u64) -> String) -> Line {
-        Line::Http { paths: self.sessions.iter().map(|id| format!("/v1/sessions/{id}/step")).collect(), body }
+    fn http(&self, call: &str, body: fn(u64) -> String) -> Line {
+        Line::Http { paths: self.sessions.iter().map(|id| format!("/v1/sessions/{id}/{call}")).collect(), body }
     }
 
     /// Does the operations of so many rounds.
@@ -218,8 +221,7 @@ impl Driver {
                 }
                 Line::Creations { body } => {
                     let (router, bearer) = (&self.router, &self.bearer);
-                    let creations = (0..SESSIONS).map(|_| create_and_reset(router, bearer, body.clone()));
-                    try_join_all(creations).await?;
+                    try_join_all((0..SESSIONS).map(|_| post(router, bearer, "/v1/sessions", body.clone()))).await?;
                 }
                 Line::Forks { path, body } => {
                     post(&self.router, &self.bearer, path, body.clone()).await?;
@@ -257,13 +259,6 @@ async fn post(router: &Router, bearer: &HeaderValue, path: &str, body: String) -
     let bytes = to_bytes(body, ANSWER_BYTES_MAX).await?;
     ensure!(head.status.is_success(), "{path} answered {}: {}", head.status, String::from_utf8_lossy(&bytes));
     Ok(bytes)
-}
-
-async fn create_and_reset(router: &Router, bearer: &HeaderValue, body: String) -> anyhow::Result<()> {
-    let opened: Value = serde_json::from_slice(&post(router, bearer, "/v1/sessions", body).await?)?;
-    let id = opened["id"].as_str().context("a session without an id")?;
-    post(router, bearer, &format!("/v1/sessions/{id}/reset"), "{}".to_owned()).await?;
-    Ok(())
 }
 
 async fn expect_no_error(socket: &mut WebSocketStream<DuplexStream>) -> anyhow::Result<()> {

@@ -9,7 +9,8 @@ use palestra_protocol::id::SessionId;
 use serde_json::{Value, json};
 
 use crate::body;
-use crate::callers::{ConnectAndReset, CreateAndReset, HttpBatches, HttpSteps, SameFrame, SameRequest, StreamSteps};
+use crate::callers::{ConnectAndReset, Creations, HttpBatches, HttpSteps, SameFrame, SameRequest, StreamSteps};
+use crate::http::head;
 use crate::load::Load;
 use crate::peers::Peer;
 use crate::postgres::{Postgres, Times};
@@ -168,6 +169,7 @@ impl Hosts {
             Case::HttpBatchNone => Box::new(palestra_batches(palestra, "none").await?),
             Case::HttpBatchGroup => Box::new(palestra_batches(palestra, "group").await?),
             Case::CreateReset => Box::new(creations(palestra).await?),
+            Case::Reset => Box::new(resets(palestra).await?),
             Case::MountStep => match mount(palestra).await? {
                 Some(load) => Box::new(load),
                 None => {
@@ -183,7 +185,7 @@ impl Hosts {
 async fn same_requests(address: SocketAddr, path: &str, body: &'static str) -> anyhow::Result<Vec<SameRequest>> {
     let mut callers = Vec::new();
     for _ in 0..CALLERS {
-        callers.push(SameRequest::new(address, path, body).await?);
+        callers.push(SameRequest::new(address, head("POST", path, None), body).await?);
     }
     Ok(callers)
 }
@@ -235,10 +237,19 @@ async fn palestra_batches(palestra: &Palestra, record: &str) -> anyhow::Result<V
     Ok(load)
 }
 
-async fn creations(palestra: &Palestra) -> anyhow::Result<Vec<CreateAndReset>> {
+async fn creations(palestra: &Palestra) -> anyhow::Result<Vec<Creations>> {
     let mut callers = Vec::new();
     for _ in 0..CALLERS {
-        callers.push(CreateAndReset::new(palestra.address(), palestra.key()).await?);
+        callers.push(Creations::new(palestra.address(), palestra.key()).await?);
+    }
+    Ok(callers)
+}
+
+async fn resets(palestra: &Palestra) -> anyhow::Result<Vec<SameRequest>> {
+    let mut callers = Vec::new();
+    for id in palestra.open(&counters("group"), CALLERS).await? {
+        let head = head("POST", &format!("/v1/sessions/{id}/reset"), Some(palestra.key()));
+        callers.push(SameRequest::new(palestra.address(), head, "{}").await?);
     }
     Ok(callers)
 }

@@ -26,6 +26,7 @@ pub(crate) enum Case {
     HttpBatchNone,
     HttpBatchGroup,
     CreateReset,
+    Reset,
     MountStep,
 }
 
@@ -76,8 +77,8 @@ const fn row(
 
 use Case::{
     BareHttp, BareSocket, CreateReset, FastApiHttp, FastApiSocket, HttpBatchGroup, HttpBatchNone, HttpGroup, HttpNone,
-    HttpPostgres, HttpTool, MountStep, OpenEnvHttp, OpenEnvReset, OpenEnvSocket, StreamBatchGroup, StreamBatchNone,
-    StreamBatchPostgres, StreamGroup, StreamNone, StreamPostgres,
+    HttpPostgres, HttpTool, MountStep, OpenEnvHttp, OpenEnvReset, OpenEnvSocket, Reset, StreamBatchGroup,
+    StreamBatchNone, StreamBatchPostgres, StreamGroup, StreamNone, StreamPostgres,
 };
 use Host::{Bare, Embedded, FastApi, OpenEnv, Postgres};
 use Target::{Microseconds, TimesBare, TimesLessThan};
@@ -94,8 +95,9 @@ pub(crate) const COMPARED: &[Row] = &[
     row(HttpPostgres, Postgres, BareHttp, "http-postgres", "HTTP step, `record: group`, PostgreSQL", &[]),
     row(HttpBatchNone, Embedded, BareHttp, "http-batch-none", "HTTP batch of 256 steps, `record: none`, each", &[]),
     row(HttpBatchGroup, Embedded, BareHttp, "http-batch-group", "HTTP batch of 256 steps, `record: group`, each", &[]),
-    row(CreateReset, Embedded, BareHttp, "create-reset", "create and reset a session",
+    row(CreateReset, Embedded, BareHttp, "create-reset", "create a session, up to the first observation of its first episode",
         &[Microseconds(40.0), TimesLessThan(OpenEnvReset, 25.0)]),
+    row(Reset, Embedded, BareHttp, "reset", "another reset of a live session", &[]),
     row(FastApiHttp, FastApi, BareHttp, "fastapi-http", "FastAPI, HTTP step", &[]),
     row(OpenEnvHttp, OpenEnv, BareHttp, "openenv-http", "OpenEnv 0.10, HTTP step", &[]),
     row(OpenEnvReset, OpenEnv, BareHttp, "openenv-reset", "OpenEnv 0.10, connect and reset", &[]),

@@ -1,13 +1,13 @@
 //! Environments and their tasks, as the API shows them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::list::List;
 use crate::observation::Message;
+use crate::shared::Shared;
 
 /// What an environment is and what it can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,8 @@ pub struct Environment {
     /// Words to filter by.
     pub tags: Vec<String>,
     /// The tools, as OpenAI function tools or, with `?tools=mcp`, as MCP tools.
-    pub tools: Arc<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
+    pub tools: Shared<List<Value>>,
     /// JSON Schema of the actions that make sense here.
     pub action_schema: Value,
     /// JSON Schema of `observation.data`.
@@ -144,7 +145,8 @@ pub struct Task {
     /// System and policy text, then the user's instruction: all that a policy is told.
     pub messages: Vec<Message>,
     /// The tools that this task offers, as OpenAI function tools.
-    pub tools: Arc<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
+    pub tools: Shared<List<Value>>,
     /// Anything else that its maker attached.
     pub metadata: Value,
 }

@@ -15,6 +15,7 @@ pub mod observation;
 pub mod problem;
 pub mod run;
 pub mod session;
+pub mod shared;
 pub mod step;
 pub mod stream;
 pub mod time;

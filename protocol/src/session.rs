@@ -1,7 +1,5 @@
 //! Sessions: creation, forks, snapshots and what can be read of them.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,6 +7,7 @@ use crate::environment::{Limits, Task};
 use crate::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
 use crate::list::List;
 use crate::observation::{Message, Observation, Observe};
+use crate::shared::Shared;
 use crate::time::Timestamp;
 
 /// The most sessions one creation or fork may make.
@@ -137,7 +136,8 @@ pub struct Opened {
     /// `family/name@version`.
     pub environment: String,
     /// The problem.
-    pub task: Task,
+    #[cfg_attr(feature = "openapi", schema(value_type = Task))]
+    pub task: Shared<Task>,
     /// Randomness of the environment.
     pub seed: u64,
     /// The last step taken; 0 in a new episode.
@@ -145,11 +145,14 @@ pub struct Opened {
     /// Up to which step nothing can be lost.
     pub durable_seq: u64,
     /// What is seen now.
-    pub observation: Observation,
+    #[cfg_attr(feature = "openapi", schema(value_type = Observation))]
+    pub observation: Shared<Observation>,
     /// What the policy is told.
-    pub messages: Vec<Message>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Message>))]
+    pub messages: Shared<Vec<Message>>,
     /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
-    pub tools: Arc<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
+    pub tools: Shared<List<Value>>,
     /// The limits that hold; in a fork, what is left of the parent's.
     pub limits: Limits,
     /// The owner.

@@ -9,7 +9,6 @@ mod token;
 use std::sync::Arc;
 
 use hmac::Mac as _;
-use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest, Sha256};
@@ -23,6 +22,7 @@ use cache::Cache;
 use key::KeySecret;
 pub use principal::{Grant, Principal};
 pub use secret::{RootSecret, SecretError};
+pub use token::Minter;
 use token::Tokens;
 
 /// The tenant that everything belongs to until another is made.
@@ -192,11 +192,11 @@ impl Auth {
         }
     }
 
-    /// The credential of one session, until `expires_at` or the end of the key that makes it. The same arguments give the same token, so a repeated answer
-    /// stays the same.
+    /// Makes credentials of single sessions, valid until `expires_at` or the end of the key that makes them. The same arguments
+    /// give the same token, so a repeated answer stays the same.
     #[must_use]
-    pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
-        self.tokens.mint(maker, session, expires_at)
+    pub fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
+        self.tokens.minter(maker, expires_at)
     }
 
     /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.

@@ -1,5 +1,6 @@
 //! Keys and tokens on the embedded store.
 
+use palestra_protocol::id::SessionId;
 use palestra_protocol::session::Verify;
 use palestra_protocol::step::Step;
 
@@ -96,7 +97,7 @@ async fn a_token_steps_in_its_own_session_and_does_nothing_else() {
     let clock = Clock::manual();
     let auth = auth(&clock).await;
     let session = SessionId::new();
-    let token = auth.session_token(&Principal::admin("acme".into()), session, clock.now().plus_ms(60_000)).unwrap();
+    let token = auth.minter(&Principal::admin("acme".into()), clock.now().plus_ms(60_000)).unwrap().mint(session);
     let principal = auth.authenticate(&token).await.unwrap();
     let step: Step = serde_json::from_str(r#"{"action":{"text":"a"}}"#).unwrap();
     let step = |session| Command::Step { session, step: Box::new(step.clone()) };
@@ -127,7 +128,7 @@ async fn a_session_token_dies_with_the_key_that_made_it() {
     let auth = auth(&clock).await;
     let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let maker = auth.authenticate(&created.secret).await.unwrap();
-    let token = auth.session_token(&maker, SessionId::new(), clock.now().plus_ms(60_000)).unwrap();
+    let token = auth.minter(&maker, clock.now().plus_ms(60_000)).unwrap().mint(SessionId::new());
     auth.authenticate(&token).await.unwrap();
     assert!(auth.revoke_key("acme", created.key.id).await.unwrap());
     assert!(matches!(auth.authenticate(&token).await, Err(AuthError::Refused)));

@@ -2,27 +2,53 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use palestra_protocol::id::{KeyId, SessionId};
 use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 
-use super::{AuthError, Grant, Principal};
+use super::{AuthError, Grant, Principal, secret};
 
 const ISSUER: &str = "palestra";
 const AUDIENCE: &str = "palestra/session";
 /// A credential longer than this is not looked at.
 const TOKEN_BYTES_MAX: usize = 2_048;
 
-#[derive(Serialize, Deserialize)]
+/// How every token begins: `{"typ":"JWT","alg":"HS256"}`, encoded.
+const HEADER: &str = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.";
+/// How the last claim begins.
+const SUBJECT: &str = r#""sub":""#;
+/// How many bytes the encoding takes at a time.
+const ENCODED_AT_ONCE: usize = 3;
+/// Characters of what follows the claims that sessions share: the encoded rest of the last claim, a dot and the signature.
+const REST_CHARS: usize = 51 + 1 + 43;
+
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claims {
-    iss: String,
-    aud: String,
+    #[serde(rename = "iss")]
+    _iss: String,
+    #[serde(rename = "aud")]
+    _aud: String,
     sub: SessionId,
     tenant: String,
+    #[serde(default)]
+    key: Option<KeyId>,
+    exp: u64,
+}
+
+/// The claims that tokens share which are made by one caller at one time.
+#[derive(Serialize)]
+struct SharedClaims<'a> {
+    iss: &'static str,
+    aud: &'static str,
+    tenant: &'a str,
     /// The key that made the token; it does not outlive it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<KeyId>,
     /// Seconds since 1970.
     exp: u64,
@@ -30,9 +56,45 @@ struct Claims {
 
 /// Signs and reads session tokens.
 pub(super) struct Tokens {
-    signing: EncodingKey,
+    /// Has taken in the key.
+    signing: Hmac<Sha256>,
     reading: DecodingKey,
     validation: Validation,
+}
+
+/// Makes tokens that differ in their session alone: what they share is encoded and hashed once.
+pub struct Minter {
+    beginning: String,
+    /// Has taken in the key and the beginning.
+    signing: Hmac<Sha256>,
+    /// Seconds since 1970.
+    exp: u64,
+}
+
+impl Minter {
+    /// Whether its tokens are those of sessions that end then.
+    #[must_use]
+    pub fn serves(&self, expires_at: Timestamp) -> bool {
+        self.exp == seconds(expires_at)
+    }
+
+    /// The token of a session.
+    #[must_use]
+    pub fn mint(&self, session: SessionId) -> String {
+        let mut token = String::with_capacity(self.beginning.len() + REST_CHARS);
+        token.push_str(&self.beginning);
+        URL_SAFE_NO_PAD.encode_string(format!(r#"{session}"}}"#), &mut token);
+        let mut signing = self.signing.clone();
+        signing.update(&token.as_bytes()[self.beginning.len()..]);
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(signing.finalize().into_bytes(), &mut token);
+        token
+    }
+}
+
+/// A point in time as claims name it, rounded up.
+fn seconds(at: Timestamp) -> u64 {
+    u64::try_from(at.milliseconds()).unwrap_or(0).div_ceil(1_000)
 }
 
 impl Tokens {
@@ -44,26 +106,32 @@ impl Tokens {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // Expiry is judged below, by the server's own clock.
         validation.validate_exp = false;
-        Self { signing: EncodingKey::from_secret(key), reading: DecodingKey::from_secret(key), validation }
+        Self { signing: secret::hmac(key), reading: DecodingKey::from_secret(key), validation }
     }
 
-    /// The token of a session, made for `maker`, valid until `expires_at` rounded up to a second.
-    pub(super) fn mint(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
-        let claims = Claims {
-            iss: ISSUER.to_owned(),
-            aud: AUDIENCE.to_owned(),
-            sub: session,
-            tenant: maker.tenant.to_string(),
-            key: maker.key,
-            exp: u64::try_from(expires_at.milliseconds()).unwrap_or(0).div_ceil(1_000),
-        };
-        match jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.signing) {
-            Ok(token) => Some(token),
+    /// Makes the tokens of `maker` that are valid until `expires_at`, rounded up to a second.
+    pub(super) fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
+        let exp = seconds(expires_at);
+        let claims = SharedClaims { iss: ISSUER, aud: AUDIENCE, tenant: &maker.tenant, key: maker.key, exp };
+        let mut text = match serde_json::to_string(&claims) {
+            Ok(text) => text,
             Err(error) => {
-                tracing::error!(%error, "a session token could not be signed");
-                None
+                tracing::error!(%error, "the claims of session tokens could not be written");
+                return None;
             }
+        };
+        text.pop();
+        text.push(',');
+        // White space, so that what follows is encoded by itself.
+        while !(text.len() + SUBJECT.len()).is_multiple_of(ENCODED_AT_ONCE) {
+            text.push(' ');
         }
+        text.push_str(SUBJECT);
+        let mut beginning = HEADER.to_owned();
+        URL_SAFE_NO_PAD.encode_string(text, &mut beginning);
+        let mut signing = self.signing.clone();
+        signing.update(beginning.as_bytes());
+        Some(Minter { beginning, signing, exp })
     }
 
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, AuthError> {
@@ -89,8 +157,7 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use jsonwebtoken::{EncodingKey, Header};
     use serde_json::{Value, json};
 
     use super::*;
@@ -101,9 +168,13 @@ mod tests {
         Tokens::new(&[7; 32])
     }
 
+    fn minter(tokens: &Tokens) -> Minter {
+        tokens.minter(&Principal::admin("default".into()), NOW.plus_ms(5_000)).unwrap()
+    }
+
     fn valid() -> (SessionId, String) {
         let session = SessionId::new();
-        (session, tokens().mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)).unwrap())
+        (session, minter(&tokens()).mint(session))
     }
 
     fn part(value: &Value) -> String {
@@ -113,10 +184,7 @@ mod tests {
     #[test]
     fn a_token_names_its_session_and_tenant_and_stays_the_same() {
         let (session, token) = valid();
-        assert_eq!(
-            tokens().mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)),
-            Some(token.clone())
-        );
+        assert_eq!(minter(&tokens()).mint(session), token);
         let principal = tokens().verify(&token, NOW).unwrap();
         assert_eq!(principal.grant, Grant::Session(session));
         assert_eq!(&*principal.tenant, "default");
@@ -127,6 +195,40 @@ mod tests {
         let (_, token) = valid();
         assert!(tokens().verify(&token, NOW.plus_ms(4_999)).is_ok());
         assert!(tokens().verify(&token, NOW.plus_ms(5_000)).is_err());
+    }
+
+    #[test]
+    fn tokens_of_one_minter_are_those_of_their_own_session() {
+        let (tokens, key) = (tokens(), KeyId::new());
+        // Of every length modulo three, and with what JSON escapes.
+        for tenant in ["", "a", "ab", "abc", "a \"b\"\\", "ä\n", &"long".repeat(100)] {
+            for key in [None, Some(key)] {
+                let maker = Principal { key, ..Principal::admin(tenant.into()) };
+                let minter = tokens.minter(&maker, NOW.plus_ms(4_001)).unwrap();
+                for session in [SessionId::new(), SessionId::new()] {
+                    let read = tokens.verify(&minter.mint(session), NOW).unwrap();
+                    assert_eq!(read.grant, Grant::Session(session), "{tenant}");
+                    assert_eq!((&*read.tenant, read.key), (tenant, key));
+                    assert_eq!(read.expires_at, Some(NOW.plus_ms(5_000)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_minter_serves_what_ends_in_its_second() {
+        let minter = minter(&tokens());
+        assert!(minter.serves(NOW.plus_ms(5_000)) && minter.serves(NOW.plus_ms(4_001)));
+        assert!(!minter.serves(NOW.plus_ms(4_000)) && !minter.serves(NOW.plus_ms(5_001)));
+    }
+
+    #[test]
+    fn a_token_is_signed_as_the_library_signs() {
+        let (_, token) = valid();
+        let parts: Vec<&str> = token.split('.').collect();
+        assert_eq!(URL_SAFE_NO_PAD.decode(parts[0]).unwrap(), br#"{"typ":"JWT","alg":"HS256"}"#);
+        let (message, key) = (format!("{}.{}", parts[0], parts[1]), EncodingKey::from_secret(&[7; 32]));
+        assert_eq!(jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap(), parts[2]);
     }
 
     #[test]
@@ -142,7 +244,7 @@ mod tests {
             format!("{hs512}.{}.{}", parts[1], parts[2]),
             format!("{}.{}.{}", parts[0], part(&claims), parts[2]),
             format!("{}.{}.", parts[0], parts[1]),
-            Tokens::new(&[8; 32]).mint(&Principal::admin("default".into()), session, NOW.plus_ms(5_000)).unwrap(),
+            minter(&Tokens::new(&[8; 32])).mint(session),
             format!("{token}A"),
             "a".repeat(TOKEN_BYTES_MAX + 1),
             String::new(),

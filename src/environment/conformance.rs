@@ -42,7 +42,7 @@ fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>) -> Box<dyn Environment> {
 }
 
 fn context() -> Context {
-    Context { rng: seeded(&[b"conformance"]), clock_ms: 0 }
+    Context::seeded(&[b"conformance"])
 }
 
 /// Takes one action as a session would; true when the episode ended.

@@ -7,6 +7,7 @@ mod conformance;
 pub mod dataset;
 pub mod policy;
 pub mod puzzle;
+pub mod randomness;
 pub mod registry;
 pub mod spec;
 pub mod state;
@@ -25,6 +26,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
 use crate::verifier::Verifier;
+use randomness::Randomness;
 use state::State;
 use task::{Task, TaskError};
 
@@ -192,9 +194,17 @@ pub enum Input<'a> {
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The session's only source of randomness.
-    pub rng: ChaCha8Rng,
+    pub rng: Randomness,
     /// The session's virtual clock: milliseconds since the episode began. Only the environment moves it.
     pub clock_ms: u64,
+}
+
+impl Context {
+    /// The beginning of an episode whose randomness follows from `words`.
+    #[must_use]
+    pub fn seeded(words: &[&[u8]]) -> Self {
+        Self { rng: Randomness::seeded(words), clock_ms: 0 }
+    }
 }
 
 /// What came of one input.

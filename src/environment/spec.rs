@@ -1,9 +1,10 @@
 //! Specs: how a kind describes itself in a few lines, and what follows from a spec.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use palestra_protocol::environment::{Capabilities, Environment as Spec, Limits};
+use palestra_protocol::list::List;
+use palestra_protocol::shared::Shared;
 use serde_json::{Value, json};
 
 use super::state::Digest;
@@ -31,7 +32,7 @@ impl SpecBuilder {
                 family,
                 description: description.to_owned(),
                 tags: Vec::new(),
-                tools: Arc::default(),
+                tools: Shared::default(),
                 action_schema: Value::Null,
                 observation_schema: json!({}),
                 splits: BTreeMap::new(),
@@ -54,7 +55,7 @@ impl SpecBuilder {
     /// The OpenAI function tools.
     #[must_use]
     pub fn tools(mut self, tools: Vec<Value>) -> Self {
-        self.spec.tools = Arc::new(tools.into());
+        self.spec.tools = List::from(tools).into();
         self
     }
 

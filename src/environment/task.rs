@@ -106,12 +106,18 @@ impl FromStr for TaskId {
 /// A generator seeded by the digest of `words`, so that every use of randomness has a stream of its own.
 #[must_use]
 pub fn seeded(words: &[&[u8]]) -> ChaCha8Rng {
+    ChaCha8Rng::from_seed(seed_of(words))
+}
+
+/// The digest of `words`, each with its length.
+#[must_use]
+pub fn seed_of(words: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for word in words {
         hasher.update(u64::try_from(word.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(word);
     }
-    ChaCha8Rng::from_seed(hasher.finalize().into())
+    hasher.finalize().into()
 }
 
 /// A number in [0, `length`) that follows from `words`; `length` must not be zero.

@@ -13,14 +13,17 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Bytes around the answer of an item, and around all items.
 const BYTES_BESIDE_ANSWER: usize = 16;
+/// Room for a body at first: enough for most.
+const BODY_BYTES: usize = 1_024;
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: Serialize> IntoResponse for Body<T> {
     fn into_response(self) -> Response {
-        match serde_json::to_vec(&self.0) {
-            Ok(bytes) => ([(CONTENT_TYPE, JSON)], bytes).into_response(),
+        let mut bytes = Vec::with_capacity(BODY_BYTES);
+        match serde_json::to_writer(&mut bytes, &self.0) {
+            Ok(()) => ([(CONTENT_TYPE, JSON)], bytes).into_response(),
             Err(error) => internal(&error).into_response(),
         }
     }

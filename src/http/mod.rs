@@ -36,7 +36,7 @@ use axum::{Extension, Router, middleware};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
 use crate::app::App;
@@ -49,32 +49,67 @@ pub(crate) use listen::listen;
 /// Seconds that browsers may remember a CORS answer.
 const CORS_AGE_SECONDS: u64 = 600;
 
-/// Everything that can be called, in one table. Whoever is not in the group `public` needs a credential.
-struct Routes {
-    /// Taken so often that every layer counts. Answered within `request_timeout_ms`, and never compressed: that would cost
-    /// more than all else.
-    acts: OpenApiRouter<App>,
-    /// Without a credential.
-    public: OpenApiRouter<App>,
-    /// Answered within `request_timeout_ms`.
-    prompt: OpenApiRouter<App>,
-    /// May wait for a verdict, or stay open as a stream.
-    patient: OpenApiRouter<App>,
-    /// With large bodies.
-    uploads: OpenApiRouter<App>,
-    /// Other people's protocols, which may wait for a verdict or stay open too.
-    mounts: OpenApiRouter<App>,
+/// What routes are collected in: with their documentation, which takes megabytes, or without.
+pub(crate) trait Table: Sized {
+    fn new() -> Self;
+    fn routes(self, route: UtoipaMethodRouter<App>) -> Self;
+    fn nest(self, path: &str, table: Self) -> Self;
 }
 
-fn routes() -> Routes {
+impl Table for OpenApiRouter<App> {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn routes(self, route: UtoipaMethodRouter<App>) -> Self {
+        self.routes(route)
+    }
+
+    fn nest(self, path: &str, table: Self) -> Self {
+        self.nest(path, table)
+    }
+}
+
+impl Table for Router<App> {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn routes(self, (_, described, methods): UtoipaMethodRouter<App>) -> Self {
+        described.paths.keys().fold(self, |router, path| router.route(path, methods.clone()))
+    }
+
+    fn nest(self, path: &str, table: Self) -> Self {
+        self.nest(path, table)
+    }
+}
+
+/// Everything that can be called, in one table. Whoever is not in the group `public` needs a credential.
+struct Routes<T> {
+    /// Taken so often that every layer counts. Answered within `request_timeout_ms`, and never compressed: that would cost
+    /// more than all else.
+    acts: T,
+    /// Without a credential.
+    public: T,
+    /// Answered within `request_timeout_ms`.
+    prompt: T,
+    /// May wait for a verdict, or stay open as a stream.
+    patient: T,
+    /// With large bodies.
+    uploads: T,
+    /// Other people's protocols, which may wait for a verdict or stay open too.
+    mounts: T,
+}
+
+fn routes<T: Table>() -> Routes<T> {
     Routes {
-        acts: OpenApiRouter::new().routes(routes!(sessions::step_session)),
-        public: OpenApiRouter::new()
+        acts: T::new().routes(routes!(sessions::step_session)),
+        public: T::new()
             .routes(routes!(health::get_health))
             .routes(routes!(health::get_readiness))
             // Asks for an admin by itself, unless metrics are public.
             .routes(routes!(health::get_metrics)),
-        prompt: OpenApiRouter::new()
+        prompt: T::new()
             .routes(routes!(environments::get_environment))
             .routes(routes!(environments::list_tasks))
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
@@ -98,33 +133,24 @@ fn routes() -> Routes {
             .routes(routes!(keys::create_key, keys::list_keys))
             .routes(routes!(keys::revoke_key))
             .routes(routes!(keys::get_whoami)),
-        patient: OpenApiRouter::new()
+        patient: T::new()
             .routes(routes!(sessions::finish_session))
             .routes(routes!(sessions::verify_session))
             .routes(routes!(batch::verify_many))
             .routes(routes!(episodes::rescore_episode))
             .routes(routes!(events::follow_session))
             .routes(routes!(stream::open_stream)),
-        uploads: OpenApiRouter::new()
-            .routes(routes!(environments::list_environments, environments::publish_environment)),
-        mounts: OpenApiRouter::new().nest(openenv::PATH, openenv::routes()),
+        uploads: T::new().routes(routes!(environments::list_environments, environments::publish_environment)),
+        mounts: T::new().nest(openenv::PATH, openenv::routes()),
     }
 }
 
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
-    let mut api = OpenApi::default();
-    let mut split = |group: OpenApiRouter<App>| {
-        let (router, part) = group.split_for_parts();
-        api.merge(part);
-        router
-    };
-    let (acts, public, prompt, patient, uploads, mounts) =
-        (split(acts), split(public), split(prompt), split(patient), split(uploads), split(mounts));
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes::<Router<App>>();
     // The same once more, for those who can send no headers: the key stands in the path.
-    let (keyed, _) = OpenApiRouter::new().nest(openenv::KEYED_PATH, openenv::routes()).split_for_parts();
+    let keyed = Router::new().nest(openenv::KEYED_PATH, openenv::routes());
 
     let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
@@ -140,9 +166,7 @@ pub fn router(app: App) -> Router {
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
     let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
     let keyed = keyed.layer(seats).route_layer(by_path);
-    let public = public
-        .route_layer(middleware::from_fn_with_state(in_time, edge::in_time))
-        .merge(docs::pages(docs::finish(api)));
+    let public = public.route_layer(middleware::from_fn_with_state(in_time, edge::in_time)).merge(docs::pages());
 
     let router = public
         .merge(acts)
@@ -163,7 +187,7 @@ pub fn router(app: App) -> Router {
 /// Every operation, as OpenAPI.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let Routes { acts, public, prompt, patient, uploads, mounts } = routes();
+    let Routes { acts, public, prompt, patient, uploads, mounts } = routes::<OpenApiRouter<App>>();
     let mut api = OpenApi::default();
     for group in [acts, public, prompt, patient, uploads, mounts] {
         api.merge(group.into_openapi());

@@ -6,13 +6,15 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
 use palestra_protocol::list::List;
+use palestra_protocol::session::Opened;
+use palestra_protocol::shared::Shared;
 use palestra_protocol::step::Stepped;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::Principal;
+use crate::auth::{Minter, Principal};
 use crate::environment::tool::to_mcp;
 use crate::session::{Answer, AtOnce, Command, Said, SessionError, Taken};
 use crate::telemetry::COMMANDS;
@@ -29,11 +31,18 @@ pub(super) enum ToolForm {
 }
 
 impl ToolForm {
-    pub(super) fn convert(self, tools: &mut Arc<List<Value>>) {
+    pub(super) fn convert(self, tools: &mut Shared<List<Value>>) {
         if self == Self::Mcp {
-            for tool in &mut Arc::make_mut(tools).data {
+            for tool in &mut tools.make_mut().data {
                 *tool = to_mcp(tool);
             }
+        }
+    }
+
+    fn convert_opened(self, opened: &mut Opened) {
+        if self == Self::Mcp {
+            self.convert(&mut opened.tools);
+            self.convert(&mut opened.task.make_mut().tools);
         }
     }
 }
@@ -155,10 +164,14 @@ fn check(command: &Command) -> Result<(), Failure> {
 
 /// Adds credentials to what was opened, converts tools, and takes away what the acting side must not see.
 fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Result<Answer, Failure> {
+    let mut minter: Option<Minter> = None;
     for opened in answer.opened_mut() {
-        opened.token = app.auth().session_token(principal, opened.id, opened.expires_at);
-        tools.convert(&mut opened.tools);
-        tools.convert(&mut opened.task.tools);
+        // Sessions that are opened together nearly always end together.
+        if !minter.as_ref().is_some_and(|minter| minter.serves(opened.expires_at)) {
+            minter = app.auth().minter(principal, opened.expires_at);
+        }
+        opened.token = minter.as_ref().map(|minter| minter.mint(opened.id));
+        tools.convert_opened(opened);
     }
     if principal.is_acting_side() { hide(answer) } else { Ok(answer) }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use palestra_protocol::action::Action;
-use palestra_protocol::environment::{Limits, Recovery};
+use palestra_protocol::environment::{Limits, Recovery, Task as PublicTask};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{Opened, RecordMode};
+use palestra_protocol::shared::Shared;
 use palestra_protocol::step::{Stepped, StopReason};
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
@@ -33,6 +34,8 @@ pub(super) struct Cell {
     waiting: AtomicUsize,
     /// Milliseconds since 1970 of the last command.
     touched: AtomicI64,
+    /// Milliseconds since 1970 from which sweeps look at it; until its first look, always.
+    due: AtomicI64,
     live: Arc<Mutex<Slot>>,
 }
 
@@ -55,6 +58,7 @@ impl Cell {
             id,
             waiting: AtomicUsize::new(0),
             touched: AtomicI64::new(now.milliseconds()),
+            due: AtomicI64::new(i64::MIN),
             live: Arc::new(Mutex::new(slot)),
         })
     }
@@ -90,6 +94,16 @@ impl Cell {
 
     pub(super) fn touched(&self) -> Timestamp {
         Timestamp::from_milliseconds(self.touched.load(Ordering::Relaxed))
+    }
+
+    /// Whether a sweep has to look at it now.
+    pub(super) fn due(&self, now: Timestamp) -> bool {
+        self.due.load(Ordering::Relaxed) <= now.milliseconds()
+    }
+
+    /// Nothing can be due before.
+    pub(super) fn rest_until(&self, due: Timestamp) {
+        self.due.store(due.milliseconds(), Ordering::Relaxed);
     }
 }
 
@@ -127,20 +141,28 @@ pub(super) struct Live {
     pub env_us: u64,
     /// The last step of a recorded session, or `None` at an episode's own beginning.
     pub last: Option<Last>,
-    /// What was seen at the beginning of the episode.
-    pub first: Observation,
+    /// What was seen at the beginning of the episode, until that is told.
+    pub first: Option<Box<Observation>>,
     /// The past of an unrecorded session.
     pub past: imbl::Vector<Kept>,
     /// How many of its oldest steps were dropped from `past`.
     pub forgotten: u64,
     /// The randomness that replaced the episode's at earlier forks: after which step, and with which salt.
     pub salts: Vec<(u64, u64)>,
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
     /// A judging that runs beside later commands.
     pub judging: Option<watch::Receiver<Option<Verdict>>>,
     /// What the acting side has to be told with the next observation.
     pub notice: Option<String>,
     pub ledger: Arc<Ledger>,
+}
+
+/// What is seen at a point of a task. Sessions that stand at the same point answer with the same one.
+#[derive(Clone)]
+pub(super) struct Scene {
+    task: Shared<PublicTask>,
+    observation: Shared<Observation>,
+    messages: Shared<Vec<Message>>,
 }
 
 /// A step that was taken.
@@ -207,10 +229,7 @@ impl Live {
     /// Whether a command must run to its end on a task of its own, because acting or judging takes time or awaits.
     pub(super) fn needs_task(&self) -> bool {
         let kind = &self.entry.kind;
-        kind.heavy()
-            || kind.verifier().needs_trajectory()
-            || kind.spec().capabilities.recovery != Recovery::Replay
-            || matches!(self.place, Some(Place::Live(_)))
+        !self.entry.opens_at_once() || kind.verifier().needs_trajectory() || matches!(self.place, Some(Place::Live(_)))
     }
 
     /// The judging that runs beside later commands, unless it ended without a verdict.
@@ -264,10 +283,10 @@ impl Live {
         }
     }
 
-    /// What opening, resetting, forking or restoring answers.
-    pub(super) fn opened(&self, now: Timestamp) -> Result<Opened, SessionError> {
+    /// What is seen where the session stands.
+    pub(super) fn scene(&self) -> Result<Scene, SessionError> {
         let (observation, messages) = match self.last_step()? {
-            None => (self.first.clone(), self.task.public.messages.clone()),
+            None => (self.first.as_deref().cloned().unwrap_or_default(), self.task.public.messages.clone()),
             Some(past) => {
                 let Stepped { observation, messages, .. } = past.answer.into_stepped();
                 (observation, messages)
@@ -275,18 +294,43 @@ impl Live {
         };
         let messages =
             if messages.is_empty() { vec![Message::new("user", observation.text.clone())] } else { messages };
-        Ok(Opened {
+        Ok(Scene {
+            task: self.task.public.clone().into(),
+            observation: super::observe::cut(observation, &self.row.observe, None).into(),
+            messages: messages.into(),
+        })
+    }
+
+    /// Whether the same is seen where another session stands.
+    pub(super) fn stands_with(&self, other: &Self) -> bool {
+        let last = |live: &Self| {
+            let kept = live.past.last().or(live.last.as_ref().map(|last| &last.step));
+            kept.map(|kept| Arc::clone(&kept.answer))
+        };
+        let same_last = match (last(self), last(other)) {
+            (None, None) => self.first == other.first,
+            (Some(one), Some(other)) => Arc::ptr_eq(&one, &other),
+            _ => false,
+        };
+        same_last && Arc::ptr_eq(&self.task, &other.task) && self.row.observe == other.row.observe
+    }
+
+    /// What opening, resetting, forking or restoring answers.
+    pub(super) fn opened(&mut self, scene: Scene, now: Timestamp) -> Opened {
+        self.first = None;
+        let Scene { task, observation, messages } = scene;
+        Opened {
             id: self.row.id,
             episode: self.episode.id,
             attempt: self.episode.attempt,
-            environment: self.entry.full_name(),
-            task: self.task.public.clone(),
+            environment: self.entry.full_name().to_owned(),
+            tools: task.tools.clone(),
+            task,
             seed: self.episode.seed,
             seq: self.seq,
             durable_seq: if self.recorded() { self.seq } else { 0 },
-            observation: super::observe::cut(observation, &self.row.observe, None),
+            observation,
             messages,
-            tools: Arc::clone(&self.task.public.tools),
             limits: if self.seq == 0 { self.row.limits } else { self.limits_left(now) },
             run: self.row.run,
             group: self.row.group,
@@ -295,6 +339,6 @@ impl Live {
             exact: self.row.parent.map(|_| true),
             expires_at: self.row.expires_at,
             token: None,
-        })
+        }
     }
 }

@@ -177,7 +177,7 @@ impl Sessions {
         if let (false, Some(verdict)) = (full, &episode.verdict) {
             let at = Cursor { ordinal, seq: verdict.seq, rank: RANK_VERDICT };
             if at > cursor {
-                events.push((at, EventKind::Verdict { verdict: Box::new(verdict.clone()) }));
+                events.push((at, EventKind::Verdict { verdict: verdict.clone() }));
             }
         }
         Ok(!full)

@@ -6,9 +6,11 @@ use palestra_protocol::environment::{AtSeq, ForkKind, Limits, Recovery};
 use palestra_protocol::episode::Origin;
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::list::List;
+use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{
     Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
 };
+use palestra_protocol::time::Timestamp;
 use serde::Serialize;
 
 use super::cell::Live;
@@ -64,6 +66,7 @@ impl Sessions {
             self.earlier(live, at_seq).await?
         };
         let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
         let mut fresh = Vec::with_capacity(wanted);
         for copy in 0..count {
             let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
@@ -77,7 +80,7 @@ impl Sessions {
                     "the environment was lost, so there is nothing to fork".to_owned(),
                 ));
             };
-            fresh.push(self.child(live, &point, place, id, salt));
+            fresh.push(self.child(live, &point, place, (id, salt), now));
         }
         let parent = live.ledger.latest();
         // From here on the copies are independent: the parent may go on.
@@ -94,6 +97,10 @@ impl Sessions {
             None => None,
             Some(place) => turn::fork(place, live.episode.id).await.map_err(|error| SessionError::Internal(error.0))?,
         };
+        let first = match (&live.last, live.place.as_mut()) {
+            (None, Some(place)) => turn::observe(place).await.map_err(|error| SessionError::Internal(error.0))?,
+            _ => Observation::default(),
+        };
         Ok(Point {
             entry: Arc::clone(&live.entry),
             task: Arc::clone(&live.task),
@@ -102,7 +109,7 @@ impl Sessions {
             seq: live.seq,
             calls: live.calls,
             last: live.last.clone(),
-            first: live.first.clone(),
+            first,
             past: live.past.clone(),
             salts: live.salts.clone(),
         })
@@ -122,11 +129,17 @@ impl Sessions {
         }
     }
 
-    fn child(&self, parent: &Live, point: &Point, place: Place, id: EpisodeId, salt: Option<u64>) -> Live {
-        let now = self.0.clock.now();
+    fn child(
+        &self,
+        parent: &Live,
+        point: &Point,
+        place: Place,
+        (id, salt): (EpisodeId, Option<u64>),
+        now: Timestamp,
+    ) -> Live {
         let row = SessionRow {
             id: SessionId::new(),
-            node: self.0.node.id.clone(),
+            node: Arc::clone(&self.0.name),
             parent: Some(parent.row.id),
             // Steps and calls are counted on from the parent's; its time is used up already.
             limits: Limits { wall_ms: parent.limits_left(now).wall_ms.map(|left| left.max(1)), ..parent.row.limits },
@@ -155,7 +168,7 @@ impl Sessions {
             calls: point.calls,
             env_us: 0,
             last: point.last.clone(),
-            first: point.first.clone(),
+            first: point.last.is_none().then(|| Box::new(point.first.clone())),
             past: point.past.clone(),
             forgotten: parent.forgotten,
             salts,
@@ -204,7 +217,7 @@ impl Sessions {
         });
         let mut records = vec![Record::Snapshot(Box::new(SnapshotRow {
             id: snapshot.id,
-            tenant: live.row.tenant.clone(),
+            tenant: live.row.tenant.to_string(),
             session: live.row.id,
             name: snapshot.name.clone(),
             episode: snapshot.episode,
@@ -276,7 +289,7 @@ impl Sessions {
         row.seed = episode.seed;
         row.episodes = episode.ordinal;
         *live = point.into_live(row, episode, Arc::clone(&live.ledger));
-        let opened = Box::new(live.opened(now)?);
+        let opened = Box::new(live.opened(live.scene()?, now));
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }

@@ -115,8 +115,9 @@ impl Sessions {
         })
     }
 
-    /// Runs a creating call on a session: in its turn, once per key, to its end whether or not its caller waits. Asked again
-    /// it answers alike, also after the close.
+    /// Runs a creating call on a session: in its turn, once per key. With a key, or where it takes long or acts outside, it goes
+    /// to its end whether or not its caller waits; otherwise `work` acts between two awaits. Asked again it answers alike,
+    /// also after the close.
     pub(super) async fn once_in_turn<T, W, F>(
         &self,
         tenant: &Tenant,
@@ -129,7 +130,7 @@ impl Sessions {
         W: FnOnce(Self, LiveTurn, Option<Claim>) -> F + Send + 'static,
         F: Future<Output = Result<T, SessionError>> + Send + 'static,
     {
-        let turn = match self.turn(tenant, id).await {
+        let mut turn = match self.turn(tenant, id).await {
             Ok(turn) => turn,
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
                 return self.answered(claim.as_ref()).await?.ok_or(over);
@@ -137,6 +138,9 @@ impl Sessions {
             Err(error) => return Err(error),
         };
         let sessions = self.clone();
+        if claim.is_none() && !turn.live()?.needs_task() {
+            return self.with_caller(Box::pin(work(sessions, turn, None))).await;
+        }
         self.to_end(async move {
             let _passage = match sessions.admit(claim.as_ref()).await? {
                 Admission::Answered(answer) => return Ok(answer),

@@ -100,7 +100,7 @@ impl Sessions {
             let forced = aborted.then(|| (Status::Invalid, "the caller aborted the episode".to_owned()));
             let reached = self.judge_now(live, forced, None).await;
             records.extend(reached.records);
-            live.verdict = Some(reached.verdict);
+            live.verdict = Some(Box::new(reached.verdict));
         }
         let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
         Ok((finished(live, reason), ticket))
@@ -127,7 +127,7 @@ impl Sessions {
             terminated: row.terminated,
             truncated: row.truncated,
             stop_reason,
-            verdict: row.verdict,
+            verdict: row.verdict.map(|verdict| *verdict),
         }))
     }
 
@@ -141,7 +141,7 @@ impl Sessions {
                 let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
                 let episode = self.0.store.episode(tenant, row.episode).await?;
                 let stored = episode.and_then(|episode| episode.verdict);
-                return stored.map(|verdict| Answer::Verdict(Box::new(verdict))).ok_or(over);
+                return stored.map(Answer::Verdict).ok_or(over);
             }
             Err(error) => return Err(error),
         };
@@ -186,7 +186,7 @@ impl Sessions {
     async fn verify_in(&self, mut turn: LiveTurn, room: super::recorder::Room) -> Result<Begun, SessionError> {
         let live = turn.live()?;
         if let Some(verdict) = &live.verdict {
-            return Ok(Begun::Done(Box::new(verdict.clone()), Some(live.ledger.latest())));
+            return Ok(Begun::Done(verdict.clone(), Some(live.ledger.latest())));
         }
         if let Some(judging) = live.judging() {
             return Ok(Begun::Running(live.episode.id, judging.clone(), live.ledger.latest()));
@@ -200,9 +200,10 @@ impl Sessions {
         if !live.entry.kind.heavy() {
             let reached = self.judge_now(live, None, None).await;
             records.extend(reached.records);
-            live.verdict = Some(reached.verdict.clone());
+            let verdict = Box::new(reached.verdict);
+            live.verdict = Some(verdict.clone());
             let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-            return Ok(Begun::Done(Box::new(reached.verdict), Some(ticket)));
+            return Ok(Begun::Done(verdict, Some(ticket)));
         }
         if !records.is_empty() {
             self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
@@ -260,7 +261,7 @@ impl Sessions {
         let ticket = match turn.as_deref_mut() {
             Some(Slot::Live(live)) if !live.ledger.failed() => {
                 if live.episode.id == verdict.episode {
-                    live.verdict = Some(verdict.clone());
+                    live.verdict = Some(Box::new(verdict.clone()));
                     live.judging = None;
                 }
                 self.0.recorder.submit(&live.ledger, room, Durability::Disk, records)
@@ -347,7 +348,7 @@ impl Sessions {
 
 /// Whose episode is judged beside later commands.
 struct Beside {
-    tenant: String,
+    tenant: Tenant,
     session: SessionId,
     /// Everything up to the end of the episode.
     ended: super::recorder::Ticket,
@@ -432,7 +433,7 @@ fn finished(live: &Live, stop_reason: StopReason) -> Finished {
         terminated: live.episode.terminated,
         truncated: live.episode.truncated,
         stop_reason,
-        verdict: live.verdict.clone(),
+        verdict: live.verdict.as_deref().cloned(),
     }
 }
 

@@ -22,11 +22,13 @@ mod said;
 mod step;
 mod turn;
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
+use futures::FutureExt;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::SessionId;
 use tokio::sync::Semaphore;
@@ -95,6 +97,8 @@ struct Inner {
     store: Arc<dyn Store>,
     catalog: Catalog,
     node: NodeRow,
+    /// The node's id, which every session's row shares.
+    name: Arc<str>,
     settings: SessionSettings,
     folder: PathBuf,
     cancel: CancellationToken,
@@ -122,6 +126,7 @@ impl Sessions {
         let sessions = Self(Arc::new(Inner {
             store,
             catalog,
+            name: node.id.as_str().into(),
             node,
             settings,
             folder: data.join("live"),
@@ -200,11 +205,19 @@ impl Sessions {
     }
 
     /// Runs work on a task of its own: once begun, it ends whether or not its caller waits.
-    async fn to_end<T: Send + 'static>(
+    fn to_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
-    ) -> Result<T, SessionError> {
-        self.0.tracker.spawn(work).await.map_err(|error| SessionError::Internal(error.to_string()))?
+    ) -> impl Future<Output = Result<T, SessionError>> {
+        // Spawned here and not at the first poll, so that the callers' futures have no room for the work.
+        let task = self.0.tracker.spawn(work);
+        async move { task.await.map_err(|error| SessionError::Internal(error.to_string()))? }
+    }
+
+    /// Runs work that leaves nothing behind where it is dropped, with its caller. A panic ends the work alone.
+    async fn with_caller<T>(&self, work: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
+        let work = AssertUnwindSafe(self.0.tracker.track_future(work)).catch_unwind();
+        work.await.unwrap_or_else(|panic| Err(SessionError::Internal(format!("a panic: {}", turn::words_of(&*panic)))))
     }
 
     /// The turn of a session that is in memory, or is brought there.
@@ -216,7 +229,7 @@ impl Sessions {
             match &*turn {
                 Slot::Retired => continue,
                 Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
-                Slot::Live(live) if *live.row.tenant != **tenant => return Err(SessionError::NotFound("session")),
+                Slot::Live(live) if live.row.tenant != *tenant => return Err(SessionError::NotFound("session")),
                 Slot::Live(_) => return Ok(LiveTurn(turn)),
                 Slot::Empty => {
                     let (sessions, tenant) = (self.clone(), Arc::clone(tenant));

@@ -13,12 +13,12 @@ use palestra_protocol::time::Timestamp;
 use rand::RngExt;
 use serde_json::{Map, Value};
 
-use super::cell::{Cell, Live, Slot};
+use super::cell::{Cell, Live, Scene, Slot};
 use super::idempotency::{Admission, Claim};
 use super::recorder::{Ledger, Room};
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::{CatalogError, Entry, TaskOrStoreError};
-use crate::environment::task::{SEED_MAX, Task, seeded};
+use crate::environment::task::{SEED_MAX, Task};
 use crate::environment::{Context, Opening, Place};
 use crate::store::Durability;
 use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, SessionRow};
@@ -48,10 +48,20 @@ impl Sessions {
                 .into_iter()
                 .flatten()
                 .collect();
-        // On a task of its own: once begun, it ends whether or not its caller waits.
-        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
-        let work = async move { sessions.create_once(&tenant, request, &claims).await };
-        self.to_end(work).await.map(Answer::Created)
+        let created = if claims.is_empty() {
+            let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
+            if entry.opens_at_once() {
+                self.with_caller(Box::pin(self.create_all(tenant, &entry, request, &[]))).await
+            } else {
+                let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+                self.to_end(async move { sessions.create_all(&tenant, &entry, request, &[]).await }).await
+            }
+        } else {
+            // On a task of its own: once begun, it ends whether or not its caller waits.
+            let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+            self.to_end(async move { sessions.create_once(&tenant, request, &claims).await }).await
+        };
+        created.map(Answer::Created)
     }
 
     async fn create_once(
@@ -73,7 +83,18 @@ impl Sessions {
             return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
         }
         let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
-        let task = self.0.catalog.choose(&entry, request.task.as_ref()).await?;
+        self.create_all(tenant, &entry, request, claims).await
+    }
+
+    /// Makes as many sessions as are asked for. Until they are entered, all at once, nothing is there that has to be taken back.
+    async fn create_all(
+        &self,
+        tenant: &Tenant,
+        entry: &Arc<Entry>,
+        request: CreateSession,
+        claims: &[Claim],
+    ) -> Result<Created, SessionError> {
+        let task = self.0.catalog.choose(entry, request.task.as_ref()).await?;
         if let Some(run) = request.run {
             self.touch_run(tenant, run).await?;
         }
@@ -81,13 +102,16 @@ impl Sessions {
         self.check_capacity(count)?;
         let seed = request.seed.unwrap_or_else(|| rand::rng().random_range(0..=SEED_MAX));
         let group = request.group.or_else(|| request.count.map(|_| GroupId::new()));
-        let request = Arc::new(CreateSession { seed: Some(seed), group, ..request });
+        let many = request.count.is_some();
+        let first = self.row(tenant, entry, &task, CreateSession { seed: Some(seed), group, ..request });
         let room = self.0.recorder.reserve().await?;
         let mut fresh = Vec::with_capacity(count);
-        for _ in 0..count {
-            fresh.push(self.prepare(tenant, &entry, &task, &request).await?);
+        fresh.push(self.prepare(entry, &task, first.clone()).await?);
+        for _ in 1..count {
+            let row = SessionRow { id: SessionId::new(), episode: EpisodeId::new(), ..first.clone() };
+            fresh.push(self.prepare(entry, &task, row).await?);
         }
-        self.enter(fresh, room, claims, request.count.is_some()).await
+        self.enter(fresh, room, claims, many).await
     }
 
     /// Whether a session of this id is in memory. What a refused creation or an early command left there is taken out.
@@ -101,25 +125,16 @@ impl Sessions {
         occupied
     }
 
-    /// A session that nobody knows of yet.
-    async fn prepare(
-        &self,
-        tenant: &Tenant,
-        entry: &Arc<Entry>,
-        task: &Arc<Task>,
-        request: &CreateSession,
-    ) -> Result<Live, SessionError> {
-        let (id, episode, now) = (request.id.unwrap_or_else(SessionId::new), EpisodeId::new(), self.0.clock.now());
-        let seed = request.seed.unwrap_or_default();
-        let beginning = self.begin(entry, task, seed, &request.config, episode, false).await?;
-        let spec = entry.spec();
-        let row = SessionRow {
-            id,
-            tenant: tenant.to_string(),
-            node: self.0.node.id.clone(),
-            environment: spec.name.clone(),
-            version: spec.version,
-            digest: spec.digest.clone(),
+    /// The row of a session as it is asked for. Other sessions of the same request differ in their ids alone.
+    fn row(&self, tenant: &Tenant, entry: &Entry, task: &Task, request: CreateSession) -> SessionRow {
+        let now = self.0.clock.now();
+        SessionRow {
+            id: request.id.unwrap_or_else(SessionId::new),
+            tenant: Arc::clone(tenant),
+            node: Arc::clone(&self.0.name),
+            environment: Arc::clone(&entry.name),
+            version: entry.spec().version,
+            digest: Arc::clone(&entry.digest),
             run: request.run,
             group: request.group,
             parent: None,
@@ -128,31 +143,36 @@ impl Sessions {
             record: request.record.unwrap_or_default(),
             verify: request.verify.unwrap_or_default(),
             limits: self.limits(entry, request.limits),
-            observe: request.observe.clone().unwrap_or_default(),
-            config: request.config.clone(),
-            metadata: request.metadata.clone(),
-            episode,
-            task: task.public.id.clone(),
-            seed,
+            observe: Arc::new(request.observe.unwrap_or_default()),
+            config: Arc::new(request.config),
+            metadata: Arc::new(request.metadata),
+            episode: EpisodeId::new(),
+            task: task.public.id.as_str().into(),
+            seed: request.seed.unwrap_or_default(),
             episodes: 1,
             created_at: now,
             expires_at: now.plus_ms(self.0.settings.session_ttl_ms),
             closed_at: None,
-        };
-        let episode = first_episode(&row, now);
+        }
+    }
+
+    /// A session that nobody knows of yet.
+    async fn prepare(&self, entry: &Arc<Entry>, task: &Arc<Task>, row: SessionRow) -> Result<Live, SessionError> {
+        let beginning = self.begin(entry, task, row.seed, &row.config, row.episode, false).await?;
+        let episode = first_episode(&row, self.0.clock.now());
         Ok(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning))
     }
 
     /// Puts new sessions into the table and the store, all of them or none.
     pub(super) async fn enter(
         &self,
-        fresh: Vec<Live>,
+        mut fresh: Vec<Live>,
         room: Room,
         claims: &[Claim],
         many: bool,
     ) -> Result<Created, SessionError> {
         let now = self.0.clock.now();
-        let opened = fresh.iter().map(|live| live.opened(now)).collect::<Result<Vec<Opened>, _>>()?;
+        let opened = opened_together(&mut fresh, now)?;
         let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
         for live in &fresh {
             records.push(Record::Session(Box::new(live.row.clone())));
@@ -213,11 +233,17 @@ impl Sessions {
         let now = self.0.clock.now();
         let mut records = self.leave(live, now);
         let ordinal = live.row.episodes + 1;
-        let episode =
-            EpisodeRow { id, ordinal, attempt, task: task.public.id.clone(), seed, ..first_episode(&live.row, now) };
+        let episode = EpisodeRow {
+            id,
+            ordinal,
+            attempt,
+            task: task.public.id.as_str().into(),
+            seed,
+            ..first_episode(&live.row, now)
+        };
         live.begin(episode, task, beginning);
         records.push(Record::Episode(Box::new(live.episode.clone())));
-        let opened = Box::new(live.opened(now)?);
+        let opened = Box::new(live.opened(live.scene()?, now));
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }
@@ -241,7 +267,7 @@ impl Sessions {
 
     /// Which attempt at a task comes next in this session.
     pub(super) async fn next_attempt(&self, tenant: &str, live: &Live, task: &str) -> Result<u64, SessionError> {
-        if live.episode.task == task {
+        if *live.episode.task == *task {
             return Ok(live.episode.attempt + 1);
         }
         live.ledger.latest().committed().await?;
@@ -257,13 +283,13 @@ impl Sessions {
         entry: &Arc<Entry>,
         task: &Arc<Task>,
         seed: u64,
-        config: &Map<String, Value>,
+        config: &Arc<Map<String, Value>>,
         episode: EpisodeId,
         resumed: bool,
     ) -> Result<Beginning, SessionError> {
         let make = {
             let (entry, task, config, folder) =
-                (Arc::clone(entry), Arc::clone(task), config.clone(), self.0.folder.clone());
+                (Arc::clone(entry), Arc::clone(task), Arc::clone(config), self.0.folder.clone());
             move || {
                 let opening = Opening { task: &task, seed, config: &config, episode, resumed, folder: Some(&folder) };
                 turn::guard("environment", || entry.kind.open(opening))
@@ -276,14 +302,14 @@ impl Sessions {
         })?;
         let first = turn::observe(&mut place).await.map_err(|error| SessionError::Internal(error.0))?;
         let spec = entry.spec();
-        let rng = seeded(&[
+        let context = Context::seeded(&[
             b"episode",
             spec.name.as_bytes(),
             &spec.version.to_le_bytes(),
             task.public.id.as_bytes(),
             &seed.to_le_bytes(),
         ]);
-        Ok(Beginning { place, context: Context { rng, clock_ms: 0 }, first })
+        Ok(Beginning { place, context, first })
     }
 }
 
@@ -307,7 +333,7 @@ impl Live {
             calls: 0,
             env_us: 0,
             last: None,
-            first: beginning.first,
+            first: Some(Box::new(beginning.first)),
             past: imbl::Vector::new(),
             forgotten: 0,
             salts: Vec::new(),
@@ -359,6 +385,17 @@ pub(super) fn first_episode(row: &SessionRow, now: Timestamp) -> EpisodeRow {
         started_at: now,
         ended_at: None,
     }
+}
+
+/// What several sessions answer that are opened together. They nearly always stand at the same point.
+fn opened_together(fresh: &mut [Live], now: Timestamp) -> Result<Vec<Opened>, SessionError> {
+    let Some((first, others)) = fresh.split_first_mut() else { return Ok(Vec::new()) };
+    let shared = first.scene()?;
+    let scene = |live: &Live| if live.stands_with(first) { Ok(shared.clone()) } else { live.scene() };
+    let scenes = others.iter().map(scene).collect::<Result<Vec<Scene>, _>>()?;
+    let mut opened = vec![first.opened(shared, now)];
+    opened.extend(others.iter_mut().zip(scenes).map(|(live, scene)| live.opened(scene, now)));
+    Ok(opened)
 }
 
 /// A request that does not fit, with one fault.

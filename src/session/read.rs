@@ -1,5 +1,7 @@
 //! Reading: sessions, states, differences, and the record that outlives a session.
 
+use std::sync::Arc;
+
 use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::session::{Diff, Session, SessionState, Snapshot, StateView, Verify};
@@ -218,7 +220,7 @@ impl Sessions {
         };
         let name = match request.version {
             Some(version) => format!("{}@{version}", episode.environment),
-            None => episode.environment.clone(),
+            None => episode.environment.to_string(),
         };
         let entry = self.0.catalog.resolve(tenant, &name).await?;
         let version = entry.kind.verifier().version();
@@ -314,7 +316,7 @@ fn view(row: SessionRow) -> Session {
         parent: row.parent,
         episode: row.episode,
         episodes: row.episodes,
-        task: row.task,
+        task: row.task.to_string(),
         seed: row.seed,
         seq: None,
         durable_seq: None,
@@ -322,7 +324,7 @@ fn view(row: SessionRow) -> Session {
         limits_left: None,
         record: row.record,
         verify: row.verify,
-        metadata: row.metadata,
+        metadata: Arc::unwrap_or_clone(row.metadata),
         created_at: row.created_at,
         expires_at: row.expires_at,
         closed_at: row.closed_at.filter(|_| row.state == SessionState::Closed),
@@ -335,7 +337,7 @@ pub(super) fn episode_view(row: EpisodeRow) -> Episode {
         session: row.session,
         attempt: row.attempt,
         environment: format!("{}@{}", row.environment, row.version),
-        task: row.task,
+        task: row.task.to_string(),
         seed: row.seed,
         run: row.run,
         group: row.group,
@@ -345,7 +347,7 @@ pub(super) fn episode_view(row: EpisodeRow) -> Episode {
         terminated: row.terminated,
         truncated: row.truncated,
         stop_reason: row.stop_reason,
-        verdict: row.verdict,
+        verdict: row.verdict.map(|verdict| *verdict),
         started_at: row.started_at,
         ended_at: row.ended_at,
     }

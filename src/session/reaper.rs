@@ -27,6 +27,8 @@ const SWEEP_MS: u64 = 1_000;
 const EXPIRED_PER_SWEEP_MAX: u32 = 1_000;
 /// Sessions that are closed at the same time.
 const CLOSINGS_AT_ONCE: usize = 256;
+/// How long a sweep leaves a session alone at most. Looking at all of them each time would take more than their steps do.
+const LOOK_AGAIN_MS: u64 = 60_000;
 /// Sweeps between two looks for old stored answers.
 const SWEEPS_PER_FORGETTING: u32 = 600;
 /// How long answers of creating calls are kept.
@@ -69,7 +71,10 @@ impl Sessions {
             beat => beat?,
         }
         self.expire_runs().await;
-        let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
+        // Sessions whose record was refused may be anywhere.
+        let all = self.0.recorder.failures();
+        let cells: Vec<Arc<Cell>> =
+            self.0.table.iter().filter(|cell| all || cell.due(now)).map(|cell| Arc::clone(&cell)).collect();
         let due = cells.iter().filter_map(|cell| {
             let (tenant, reason) = self.sweep_cell(cell, now)?;
             Some((tenant, cell.id, reason))
@@ -81,8 +86,8 @@ impl Sessions {
     }
 
     /// Closes many sessions, so many at once that they share commits. One that cannot be closed does not keep the others open.
-    async fn shut_all(&self, due: impl Iterator<Item = (String, SessionId, CloseReason)>) {
-        let closing = |(tenant, id, reason): (String, SessionId, CloseReason)| async move {
+    async fn shut_all(&self, due: impl Iterator<Item = (Tenant, SessionId, CloseReason)>) {
+        let closing = |(tenant, id, reason): (Tenant, SessionId, CloseReason)| async move {
             if let Err(error) = self.shut(&tenant, id, reason).await {
                 warn!(session = %id, %error, "a session could not be closed; the next sweep tries again");
             }
@@ -90,8 +95,8 @@ impl Sessions {
         futures::stream::iter(due).for_each_concurrent(CLOSINGS_AT_ONCE, closing).await;
     }
 
-    /// Parks an idle session; answers why one has to be closed.
-    fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(String, CloseReason)> {
+    /// Parks an idle session; answers why one has to be closed. What can wait is not looked at again before it is due.
+    fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(Tenant, CloseReason)> {
         let mut turn = cell.try_turn()?;
         let Slot::Live(live) = &*turn else {
             // Nobody is loading it, so it is what a refused command left behind.
@@ -102,25 +107,33 @@ impl Sessions {
             self.retire(cell, &mut turn);
             return None;
         }
-        let because = |reason| Some((live.row.tenant.clone(), reason));
+        let because = |reason| Some((Arc::clone(&live.row.tenant), reason));
         if live.row.expires_at <= now {
             return because(CloseReason::Expired);
         }
+        // Before the lease: a run that ends later finds what is recorded now.
+        let settled = live.ledger.settled();
         let leased = live.row.run.map(|run| self.0.runs.holds(&live.row.tenant, run));
-        if leased == Some(false) && live.ledger.settled() {
+        if leased == Some(false) && settled {
             // It was opened while its run was ending.
             return because(CloseReason::RunEnded);
         }
-        let idle_ms = live.row.limits.idle_ms?;
-        if leased == Some(true) || cell.touched().plus_ms(idle_ms) > now || live.judging().is_some() {
-            return None;
-        }
-        if live.parkable() {
+        let idle_at = live.row.limits.idle_ms.map(|idle_ms| cell.touched().plus_ms(idle_ms));
+        let idle = idle_at.is_some_and(|at| at <= now) && leased != Some(true) && live.judging().is_none();
+        if idle && live.parkable() {
             self.retire(cell, &mut turn);
             return None;
         }
-        // What cannot be read back is ended, unless its record is still on the way.
-        if live.ledger.settled() { because(CloseReason::Idle) } else { None }
+        if idle && settled {
+            // It cannot be read back.
+            return because(CloseReason::Idle);
+        }
+        // Until its record is safe and judging is over, every sweep looks.
+        if settled && live.judging().is_none() {
+            let again = now.plus_ms(LOOK_AGAIN_MS).min(live.row.expires_at);
+            cell.rest_until(idle_at.filter(|at| *at > now).map_or(again, |at| at.min(again)));
+        }
+        None
     }
 
     pub(super) async fn close(&self, tenant: &Tenant, id: SessionId) -> Result<Answer, SessionError> {
@@ -221,7 +234,7 @@ impl Sessions {
             }
             // A session is closed also where a newer server does not have its environment any more.
             Err(CatalogError::UnknownEnvironment(_)) => {
-                (Judge::State, VerifierName { name: "none".to_owned(), version: row.digest.clone() })
+                (Judge::State, VerifierName { name: "none".to_owned(), version: row.digest.to_string() })
             }
             Err(error) => return Err(error.into()),
         };

@@ -19,7 +19,8 @@ use super::recorder::Ledger;
 use super::step::{self, read_step};
 use super::{Said, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
-use crate::environment::task::{Task, seeded};
+use crate::environment::randomness::Randomness;
+use crate::environment::task::Task;
 use crate::environment::{Context, Place};
 use crate::store::row::{EpisodeRow, Record, SessionRow, StepRow};
 use crate::store::{Durability, StoreError};
@@ -93,8 +94,8 @@ impl Point {
 }
 
 /// The randomness of a fork that split it.
-pub(super) fn salted(salt: u64) -> rand_chacha::ChaCha8Rng {
-    seeded(&[b"fork", &salt.to_le_bytes()])
+pub(super) fn salted(salt: u64) -> Randomness {
+    Randomness::seeded(&[b"fork", &salt.to_le_bytes()])
 }
 
 impl Sessions {
@@ -126,7 +127,7 @@ impl Sessions {
 
     /// Takes the session over from a node that is gone.
     async fn own(&self, row: &mut SessionRow) -> Result<(), SessionError> {
-        let here = &self.0.node.id;
+        let here = &self.0.name;
         if row.node == *here {
             return Ok(());
         }
@@ -134,7 +135,7 @@ impl Sessions {
         let silent = |beat| self.0.clock.now().milliseconds() - beat > NODE_LOST_MS;
         let lost = beat.is_none_or(|beat| silent(beat.milliseconds()));
         if !lost || !self.0.store.adopt_session(row.id, &row.node, here).await? {
-            return Err(SessionError::Elsewhere(row.node.clone()));
+            return Err(SessionError::Elsewhere(row.node.to_string()));
         }
         row.node.clone_from(here);
         Ok(())
@@ -154,7 +155,7 @@ impl Sessions {
         let point = self.rebuild(&row, &episode, None).await?;
         let verdict = episode.verdict.clone();
         let ledger = Ledger::new(row.id);
-        Ok(Live { verdict, ..point.into_live(row, episode, ledger) })
+        Ok(Live { verdict, first: None, ..point.into_live(row, episode, ledger) })
     }
 
     /// Rebuilds an episode after `upto` steps, or after all of them, from the record alone.
@@ -270,8 +271,9 @@ impl Sessions {
         if !survives {
             live.place = None;
         } else if running {
-            live.notice = Some(live.first.text.clone());
+            live.notice = live.first.take().map(|first| first.text);
         }
+        live.first = None;
         if running {
             self.settle_intent(&mut live).await?;
         }
@@ -366,7 +368,7 @@ impl Point {
             calls: self.calls,
             env_us: 0,
             last: self.last,
-            first: self.first,
+            first: Some(Box::new(self.first)),
             past: self.past,
             forgotten: 0,
             salts: self.salts,

@@ -123,6 +123,8 @@ pub(super) struct Recorder {
     room: Arc<Semaphore>,
     /// Streams of events wait here; entries exist while somebody listens.
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+    /// Ledgers failed since this was last asked.
+    failures: Arc<AtomicBool>,
 }
 
 impl Recorder {
@@ -136,9 +138,18 @@ impl Recorder {
     ) -> Self {
         let (queue, entries) = mpsc::unbounded_channel();
         let listeners: Arc<DashMap<SessionId, watch::Sender<u64>>> = Arc::default();
-        let writer = Writer { store, node, entries, listeners: Arc::clone(&listeners), unsynced_since: None, cancel };
+        let failures = Arc::new(AtomicBool::new(false));
+        let writer = Writer {
+            store,
+            node,
+            entries,
+            listeners: Arc::clone(&listeners),
+            failures: Arc::clone(&failures),
+            unsynced_since: None,
+            cancel,
+        };
         tracker.spawn(writer.run());
-        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners }
+        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners, failures }
     }
 
     /// Room in the queue, where nobody waits for it.
@@ -195,8 +206,13 @@ impl Recorder {
 
     fn queue(&self, entry: Entry) {
         if let Err(refused) = self.queue.send(entry) {
-            fail(&refused.0);
+            fail(&refused.0, &self.failures);
         }
+    }
+
+    /// Whether ledgers failed since the last call.
+    pub(super) fn failures(&self) -> bool {
+        self.failures.swap(false, Ordering::AcqRel)
     }
 
     /// Counts up whenever something of the session is committed.
@@ -210,10 +226,11 @@ impl Recorder {
     }
 }
 
-fn fail(entry: &Entry) {
+fn fail(entry: &Entry, failures: &AtomicBool) {
     for (ledger, _) in &entry.ledgers {
         ledger.fail();
     }
+    failures.store(true, Ordering::Release);
 }
 
 struct Writer {
@@ -221,6 +238,7 @@ struct Writer {
     node: NodeRow,
     entries: mpsc::UnboundedReceiver<Entry>,
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
+    failures: Arc<AtomicBool>,
     /// Since when something committed has not reached the disk.
     unsynced_since: Option<Instant>,
     cancel: CancellationToken,
@@ -282,7 +300,7 @@ impl Writer {
     async fn write(&mut self, batch: &mut Vec<Entry>) {
         let (mut live, dead): (Vec<Entry>, Vec<Entry>) =
             batch.drain(..).partition(|entry| !entry.ledgers.iter().any(|(ledger, _)| ledger.failed()));
-        dead.iter().for_each(fail);
+        dead.iter().for_each(|entry| fail(entry, &self.failures));
         if live.is_empty() {
             return;
         }
@@ -306,7 +324,7 @@ impl Writer {
         let mut answers = true;
         for (entry, records) in entries.iter().zip(groups.iter()) {
             if !answers || entry.ledgers.iter().any(|(ledger, _)| ledger.failed()) {
-                fail(entry);
+                fail(entry, &self.failures);
                 continue;
             }
             match self.commit(&[records.clone()].into(), entry.durability).await {
@@ -347,7 +365,7 @@ impl Writer {
 
     fn refuse(&self, entries: &[Entry], error: &StoreError) {
         error!(%error, groups = entries.len(), "the store refused a commit");
-        entries.iter().for_each(fail);
+        entries.iter().for_each(|entry| fail(entry, &self.failures));
         if matches!(error, StoreError::Fenced) {
             self.cancel.cancel();
         }

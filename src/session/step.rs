@@ -239,7 +239,7 @@ impl Sessions {
                 if !live.entry.spec().step_rewards && answer.reward.is_none() {
                     answer.reward = reached.verdict.score;
                 }
-                live.verdict = Some(reached.verdict.clone());
+                live.verdict = Some(Box::new(reached.verdict.clone()));
                 answer.verdict = Some(reached.verdict);
             }
         }

@@ -1,6 +1,7 @@
 //! One turn: from an action to inputs, through the environment, to what is seen. Live steps and replays share this path, so
 //! that a replay cannot differ from the first run.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -108,14 +109,14 @@ async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Resu
 
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
 pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
-        let said = panic
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".to_owned());
-        InfraError(format!("the {whose} panicked: {said}"))
-    })
+    catch_unwind(AssertUnwindSafe(code))
+        .map_err(|panic| InfraError(format!("the {whose} panicked: {}", words_of(&*panic))))
+}
+
+/// What a panic said.
+pub(super) fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// What is seen now.

@@ -1,5 +1,7 @@
 //! Episodes as rows.
 
+use std::sync::Arc;
+
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, SessionId};
 
@@ -63,7 +65,7 @@ pub(super) fn encode(row: &EpisodeRow) -> Result<BulkRow<'_>, StoreError> {
         text(&row.digest),
         text(&row.task),
         number(row.seed)?,
-        json(&row.config)?,
+        json(&*row.config)?,
         optional_id(row.origin.map(|origin| origin.episode)),
         optional_number(row.origin.map(|origin| origin.seq))?,
         bits(row.salt),
@@ -86,15 +88,15 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<EpisodeRow, StoreError> {
     Ok(EpisodeRow {
         id: row.id("id")?,
         session: row.id("session")?,
-        tenant: row.text("tenant")?,
+        tenant: row.text("tenant")?.into(),
         ordinal: row.number("ordinal")?,
         attempt: row.number("attempt")?,
-        environment: row.text("environment")?,
+        environment: row.text("environment")?.into(),
         version: row.version("version")?,
-        digest: row.text("digest")?,
-        task: row.text("task")?,
+        digest: row.text("digest")?.into(),
+        task: row.text("task")?.into(),
         seed: row.number("seed")?,
-        config: row.json("config")?,
+        config: Arc::new(row.json("config")?),
         origin: origin(row)?,
         salt: row.integer_or_none("salt")?.map(i64::cast_unsigned),
         run: row.id_or_none("run")?,

@@ -1,5 +1,7 @@
 //! Rows of the store, and the records that sessions leave.
 
+use std::sync::Arc;
+
 use palestra_protocol::environment::Limits;
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
@@ -79,18 +81,19 @@ pub enum Record {
     Answer(Box<IdempotencyRow>),
 }
 
-/// A session.
+/// A session. What many have in common is shared between them, and between a session and its episodes: a clone of a row
+/// copies no text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     pub id: SessionId,
-    pub tenant: String,
+    pub tenant: Arc<str>,
     /// The node that holds it while it is open.
-    pub node: String,
+    pub node: Arc<str>,
     /// `family/name`.
-    pub environment: String,
+    pub environment: Arc<str>,
     pub version: u32,
     /// Digest of the environment's definition.
-    pub digest: String,
+    pub digest: Arc<str>,
     pub run: Option<RunId>,
     pub group: Option<GroupId>,
     pub parent: Option<SessionId>,
@@ -99,12 +102,12 @@ pub struct SessionRow {
     pub record: RecordMode,
     pub verify: VerifyMode,
     pub limits: Limits,
-    pub observe: Observe,
-    pub config: Map<String, Value>,
-    pub metadata: Value,
+    pub observe: Arc<Observe>,
+    pub config: Arc<Map<String, Value>>,
+    pub metadata: Arc<Value>,
     /// The current episode, its task and its seed.
     pub episode: EpisodeId,
-    pub task: String,
+    pub task: Arc<str>,
     pub seed: u64,
     /// How many episodes began here.
     pub episodes: u64,
@@ -113,24 +116,24 @@ pub struct SessionRow {
     pub closed_at: Option<Timestamp>,
 }
 
-/// An episode.
+/// An episode, with the same sharing as [`SessionRow`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpisodeRow {
     pub id: EpisodeId,
     pub session: SessionId,
-    pub tenant: String,
+    pub tenant: Arc<str>,
     /// Which episode of its session, from 1.
     pub ordinal: u64,
     /// Which attempt at this task in this session, from 1.
     pub attempt: u64,
     /// `family/name`.
-    pub environment: String,
+    pub environment: Arc<str>,
     pub version: u32,
     /// Digest of the environment's definition.
-    pub digest: String,
-    pub task: String,
+    pub digest: Arc<str>,
+    pub task: Arc<str>,
     pub seed: u64,
-    pub config: Map<String, Value>,
+    pub config: Arc<Map<String, Value>>,
     /// The point of an earlier episode that this one goes on from.
     pub origin: Option<Origin>,
     /// Replaces the randomness after `origin`, in forks that split it.
@@ -148,7 +151,7 @@ pub struct EpisodeRow {
     /// Of the first verdict.
     pub score: Option<f64>,
     /// The first verdict.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
 }

@@ -1,5 +1,7 @@
 //! Sessions as rows.
 
+use std::sync::Arc;
+
 use palestra_protocol::id::{RunId, SessionId};
 use palestra_protocol::session::{SessionState, VerifyMode};
 use palestra_protocol::time::Timestamp;
@@ -70,9 +72,9 @@ pub(super) fn encode(row: &SessionRow) -> Result<BulkRow<'_>, StoreError> {
         word(row.record.as_str()),
         word(verify_word(row.verify)),
         json(&row.limits)?,
-        json(&row.observe)?,
-        json(&row.config)?,
-        json(&row.metadata)?,
+        json(&*row.observe)?,
+        json(&*row.config)?,
+        json(&*row.metadata)?,
         id(row.episode),
         text(&row.task),
         number(row.seed)?,
@@ -86,11 +88,11 @@ pub(super) fn encode(row: &SessionRow) -> Result<BulkRow<'_>, StoreError> {
 pub(super) fn decode<F: Fields>(row: &F) -> Result<SessionRow, StoreError> {
     Ok(SessionRow {
         id: row.id("id")?,
-        tenant: row.text("tenant")?,
-        node: row.text("node")?,
-        environment: row.text("environment")?,
+        tenant: row.text("tenant")?.into(),
+        node: row.text("node")?.into(),
+        environment: row.text("environment")?.into(),
         version: row.version("version")?,
-        digest: row.text("digest")?,
+        digest: row.text("digest")?.into(),
         run: row.id_or_none("run")?,
         group: row.id_or_none("group_id")?,
         parent: row.id_or_none("parent")?,
@@ -99,11 +101,11 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<SessionRow, StoreError> {
         record: row.word("record")?,
         verify: row.word("verify")?,
         limits: row.json("limits")?,
-        observe: row.json("observe")?,
-        config: row.json("config")?,
-        metadata: row.json("metadata")?,
+        observe: Arc::new(row.json("observe")?),
+        config: Arc::new(row.json("config")?),
+        metadata: Arc::new(row.json("metadata")?),
         episode: row.id("episode")?,
-        task: row.text("task")?,
+        task: row.text("task")?.into(),
         seed: row.number("seed")?,
         episodes: row.number("episodes")?,
         created_at: row.time("created_at")?,

@@ -76,6 +76,13 @@ async fn tools_come_in_the_form_that_is_asked_for() {
     assert!(openai["tools"]["data"][0]["function"]["parameters"].is_object());
     let mcp = server.post("/v1/sessions?tools=mcp", &body).await.ok();
     assert!(mcp["tools"]["data"][0]["inputSchema"].is_object());
+    let group = server.post("/v1/sessions?tools=mcp", &json!({"environment": "bench/counter", "count": 2})).await.ok();
+    for member in group["data"].as_array().unwrap() {
+        assert_eq!(member["tools"], mcp["tools"]);
+        assert_eq!(member["task"]["tools"], mcp["tools"]);
+    }
+    // Converting for one caller changes nothing for others.
+    assert_eq!(server.post("/v1/sessions", &body).await.ok()["task"]["tools"], openai["tools"]);
     server.stop().await;
 }
 

@@ -343,6 +343,39 @@ async fn an_idle_session_leaves_memory_and_comes_back() {
 }
 
 #[tokio::test]
+async fn a_session_that_sweeps_left_alone_is_parked_once_it_is_idle_and_not_before() {
+    let world = World::open(None).await;
+    let half = i64::try_from(IDLE_MS / 2).expect("small");
+    let id = create(&world, counter(&json!({}))).await.id;
+    world.sessions.sweep().await.expect("a sweep");
+    world.clock.advance_ms(half);
+    step(&world, id, 1, "1").await.expect("a step");
+    world.clock.advance_ms(half + 1);
+    world.sessions.sweep().await.expect("a sweep");
+    assert_eq!(world.sessions.live(), 1, "it was touched");
+    world.clock.advance_ms(half);
+    world.sessions.sweep().await.expect("a sweep");
+    assert_eq!(world.sessions.live(), 0);
+}
+
+#[tokio::test]
+async fn a_session_whose_record_was_refused_leaves_memory_with_the_next_sweep() {
+    let world = World::open(None).await;
+    let id = create(&world, counter(&json!({}))).await.id;
+    let other = create(&world, counter(&json!({}))).await.id;
+    world.sessions.sweep().await.expect("a sweep");
+    sql(&world, "CREATE TRIGGER full BEFORE INSERT ON steps BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
+    assert!(matches!(step(&world, id, 1, "1").await, Err(SessionError::NotRecorded)));
+    sql(&world, "DROP TRIGGER full").await;
+    assert_eq!(world.sessions.live(), 2);
+    world.sessions.sweep().await.expect("a sweep");
+    assert_eq!(world.sessions.live(), 1);
+    for session in [id, other] {
+        step(&world, session, 1, "1").await.expect("a step");
+    }
+}
+
+#[tokio::test]
 async fn nothing_outlives_its_time() {
     let world = World::open(None).await;
     let parked = create(&world, counter(&json!({}))).await;

@@ -153,7 +153,7 @@ impl TaskGenerator for Slow {
                 difficulty,
                 template: "say".to_owned(),
                 messages: vec![Message::new("user", "Say something.")],
-                tools: std::sync::Arc::default(),
+                tools: palestra_protocol::shared::Shared::default(),
                 metadata: Value::Null,
             },
             secret: Value::Null,

@@ -3,4 +3,5 @@
 mod faults;
 mod heavy;
 mod model;
+mod opening;
 mod world;

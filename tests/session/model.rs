@@ -430,7 +430,7 @@ fn seen_verdict(verdict: &Verdict) -> Seen {
 }
 
 fn seen_opened(opened: &Opened) -> Seen {
-    Seen::Opened { seq: opened.seq, attempt: opened.attempt, observation: opened.observation.clone() }
+    Seen::Opened { seq: opened.seq, attempt: opened.attempt, observation: (*opened.observation).clone() }
 }
 
 /// Runs each case in a world where nothing happens and in one with mishaps, and compares what was seen.

@@ -92,7 +92,7 @@ impl Start<'_> {
         let effects_folder = Some(self.data.path().join("effects"));
         let mut kinds = registry::builtin(&BuiltinSettings { effects_folder });
         kinds.extend(self.kinds.iter().cloned());
-        let catalog = Catalog::new(Arc::clone(&store), kinds).expect("a catalog");
+        let catalog = Catalog::new(Arc::clone(&store), kinds);
         Sessions::start(Parts {
             store,
             catalog,

@@ -224,7 +224,6 @@ mod tests {
     use palestra_protocol::id::EpisodeId;
 
     use super::*;
-    use crate::environment::task::seeded;
 
     fn open(config: &Value) -> Result<Box<dyn Environment>, ConfigError> {
         let counter = Counter::new();
@@ -238,7 +237,7 @@ mod tests {
     }
 
     fn context(seed: u8) -> Context {
-        Context { rng: seeded(&[&[seed]]), clock_ms: 0 }
+        Context::seeded(&[&[seed]])
     }
 
     #[test]

@@ -295,7 +295,6 @@ mod tests {
     use palestra_protocol::id::EpisodeId;
 
     use super::*;
-    use crate::environment::task::seeded;
 
     fn open(kind: &Document, config: &Value) -> Result<Box<dyn Environment>, ConfigError> {
         let task = Arc::new(kind.generate("train", 1, None).expect("a task"));
@@ -308,7 +307,7 @@ mod tests {
     }
 
     fn act(place: &mut dyn Environment, arguments: &Value) -> String {
-        let mut context = Context { rng: seeded(&[b"x"]), clock_ms: 0 };
+        let mut context = Context::seeded(&[b"x"]);
         let arguments = arguments.as_object().expect("an object");
         place.act(Input::Call { tool: "set", arguments }, &mut context).observation.text
     }

@@ -228,7 +228,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::task::seeded;
 
     fn open(effect: &Effect, episode: EpisodeId, resumed: bool) -> Box<dyn LiveEnvironment> {
         let task = Arc::new(effect.generate("test", 5, None).expect("a task"));
@@ -244,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let effect = Effect::new(folder.path().join("effects"));
         let episode = EpisodeId::new();
-        let mut context = Context { rng: seeded(&[b"x"]), clock_ms: 0 };
+        let mut context = Context::seeded(&[b"x"]);
         let mut place = open(&effect, episode, false);
         place.act(Input::Text("one\ntwo"), &mut context).await.expect("written");
         let arguments = json!({"line": "three"});
@@ -272,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("file"), "").expect("a file");
         let effect = Effect::new(folder.path().join("file/below"));
-        let mut context = Context { rng: seeded(&[b"x"]), clock_ms: 0 };
+        let mut context = Context::seeded(&[b"x"]);
         let mut place = open(&effect, EpisodeId::new(), false);
         assert!(place.act(Input::Text("x"), &mut context).await.is_err());
         assert_eq!(place.state().await.expect("a state").to_value(), json!({"lines": 0}));

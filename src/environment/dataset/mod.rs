@@ -328,7 +328,7 @@ mod tests {
         let (kind, parsed) = publish(r#"{"prompt":"2+2?","answer":4}"#);
         let task = Arc::new(task(&*kind, &parsed, 0, 0));
         let mut place = Question { task, answer: None };
-        let mut context = Context { rng: super::super::task::seeded(&[]), clock_ms: 0 };
+        let mut context = Context::seeded(&[]);
         assert_eq!(place.state().to_value(), json!({"answer": null}));
         let fork = place.fork();
         assert!(place.act(Input::Text("4"), &mut context).terminated);

@@ -41,7 +41,7 @@ fn play(puzzle: &dyn Examinable, task: &Arc<Task>, actions: &[Action]) -> f64 {
     let config = Map::new();
     let opening = Opening { task, seed: 0, config: &config, episode: EpisodeId::new(), resumed: false, folder: None };
     let Ok(Place::Pure(mut place)) = puzzle.open(opening) else { panic!("puzzles are pure") };
-    let mut context = Context { rng: seeded(&[b"puzzles"]), clock_ms: 0 };
+    let mut context = Context::seeded(&[b"puzzles"]);
     for action in actions {
         let reaction = match action {
             Action::Text(text) => place.act(Input::Text(text), &mut context),

@@ -31,8 +31,11 @@ use crate::session::Command;
 use crate::telemetry::STREAM_SOCKETS;
 use socket::{Engine, Socket};
 
-/// Bytes of the buffers of a socket, in each direction: many sockets are open at once.
-const BUFFER_BYTES: usize = 4_096;
+/// Bytes that a socket reads at once, and keeps room for while it waits: many sockets are open at once, and most frames are a
+/// few hundred bytes long.
+const READ_BYTES: usize = 2_048;
+/// Bytes of answers that are collected before they are written.
+const WRITE_BYTES: usize = 4_096;
 
 /// Open a WebSocket.
 ///
@@ -54,8 +57,8 @@ pub(super) async fn open_stream(
     let frame_bytes_max = app.config().body_bytes_max;
     let mut response = upgrade
         .protocols([SUBPROTOCOL])
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(BUFFER_BYTES)
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES)
         .max_frame_size(frame_bytes_max)
         .max_message_size(frame_bytes_max)
         .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
@@ -64,11 +67,12 @@ pub(super) async fn open_stream(
             // Shutdown waits for sockets, as for everything on the tracker.
             tracker.track_future(async move {
                 let _room = room;
-                let (sink, stream) = socket.split();
+                let (mut sink, mut stream) = socket.split();
                 metrics::gauge!(STREAM_SOCKETS).increment(1.0);
                 let shutdown = app.shutdown().clone();
                 let patience = Duration::from_millis(app.config().send_timeout_ms);
-                Socket::new(Speaker { app, principal }, shutdown, patience).run(sink, stream).await;
+                let mut socket = Socket::new(Speaker { app, principal }, shutdown, patience);
+                socket.run(&mut sink, &mut stream).await;
                 metrics::gauge!(STREAM_SOCKETS).decrement(1.0);
             })
         })

@@ -176,13 +176,15 @@ impl<E: Engine> Socket<E> {
     }
 
     /// Answers frames until either side ends it. Commands that wait for their turn are dropped then, others finish.
-    pub(super) async fn run<K, S, X>(mut self, mut sink: K, mut stream: S)
+    ///
+    /// By reference, since a future that owned them would hold each of them twice.
+    pub(super) async fn run<K, S, X>(&mut self, sink: &mut K, stream: &mut S)
     where
         K: Sink<Message> + Unpin + Send,
         S: Stream<Item = Result<Message, X>> + Unpin + Send,
         X: Display,
     {
-        let end = match self.converse(&mut sink, &mut stream).await {
+        let end = match self.converse(sink, stream).await {
             Ok(never) => match never {},
             Err(end) => end,
         };
@@ -196,7 +198,7 @@ impl<E: Engine> Socket<E> {
             while let Some(Ok(_)) = stream.next().await {}
             Ok::<(), K::Error>(())
         };
-        if !matches!(timeout(Duration::from_millis(CLOSE_TIMEOUT_MS), farewell).await, Ok(Ok(()))) {
+        if !matches!(Box::pin(timeout(Duration::from_millis(CLOSE_TIMEOUT_MS), farewell)).await, Ok(Ok(()))) {
             tracing::debug!("the close frame was not taken");
         }
     }
@@ -215,7 +217,7 @@ impl<E: Engine> Socket<E> {
             self.deliver(sink).await?;
             let has_room = self.has_room();
             tokio::select! {
-                () = self.shutdown.cancelled() => return Err(self.wind_down(sink).await),
+                () = self.shutdown.cancelled() => return Err(Box::pin(self.wind_down(sink)).await),
                 Some(done) = self.running.next(), if !self.running.is_empty() => self.settle_all(done)?,
                 Some(told) = self.events.next(), if !self.events.is_empty() => self.tell_all(told),
                 message = stream.next(), if has_room => {

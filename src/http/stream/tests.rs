@@ -92,12 +92,12 @@ struct Peer {
 }
 
 fn open(engine: &Scripted) -> Peer {
-    let (frames, incoming) = mpsc::unbounded();
-    let (outgoing, answers) = mpsc::channel(1);
+    let (frames, mut incoming) = mpsc::unbounded();
+    let (mut outgoing, answers) = mpsc::channel(1);
     let shutdown = CancellationToken::new();
-    let socket = Socket::new(engine.clone(), shutdown.clone(), Duration::from_secs(10));
+    let mut socket = Socket::new(engine.clone(), shutdown.clone(), Duration::from_secs(10));
     #[expect(clippy::disallowed_methods, reason = "the test awaits it")]
-    let socket = tokio::spawn(socket.run(outgoing, incoming));
+    let socket = tokio::spawn(async move { socket.run(&mut outgoing, &mut incoming).await });
     Peer { frames, answers, socket, shutdown }
 }
 

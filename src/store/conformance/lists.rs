@@ -75,7 +75,7 @@ pub(super) async fn filters_combine(fixture: &mut Fixture) {
     let sessions = open_many(fixture, 4, |place, row| {
         row.run = (place < 3).then_some(run);
         row.version = if place == 1 { 4 } else { 3 };
-        row.task = format!("train-{place}");
+        row.task = format!("train-{place}").into();
     })
     .await;
     let store = &fixture.store;
@@ -147,7 +147,7 @@ pub(super) async fn steps_go_on_after_their_origin(fixture: &mut Fixture) {
 pub(super) async fn expired_sessions_come_oldest_first(fixture: &mut Fixture) {
     let sessions = open_many(fixture, 5, |place, row| {
         row.expires_at = at(1_000 - i64::try_from(place).expect("small"));
-        row.node = if place == 4 { "node-2".to_owned() } else { NODE.to_owned() };
+        row.node = if place == 4 { "node-2".into() } else { NODE.into() };
     })
     .await;
     fixture.commit(&[closed(sessions[3].id, CloseReason::Deleted, 9)]).await.expect("it is open");

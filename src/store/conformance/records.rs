@@ -1,5 +1,7 @@
 //! Records that sessions leave, and what a commit makes of them.
 
+use std::sync::Arc;
+
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
@@ -49,7 +51,7 @@ pub(super) async fn every_record_comes_back_as_it_went(fixture: &mut Fixture) {
         stop_reason: Some(StopReason::Done),
         status: Some(Status::Scored),
         score: Some(0.5),
-        verdict: Some(scored.verdict.clone()),
+        verdict: Some(Box::new(scored.verdict.clone())),
         ended_at: Some(at(20)),
         ..episode.clone()
     };
@@ -101,8 +103,8 @@ pub(super) async fn taken_identities_are_named(fixture: &mut Fixture) {
 
 pub(super) async fn an_episode_moves_its_session(fixture: &mut Fixture) {
     let (session, first) = opened();
-    let second = EpisodeRow { task: "train-8".to_owned(), seed: 9, ..episode(&session, 2) };
-    let third = EpisodeRow { task: "train-9".to_owned(), seed: 10, ..episode(&session, 3) };
+    let second = EpisodeRow { task: "train-8".into(), seed: 9, ..episode(&session, 2) };
+    let third = EpisodeRow { task: "train-9".into(), seed: 10, ..episode(&session, 3) };
     fixture.commit(&opening(&session, &first)).await.expect("they are new");
     // Two resets in one commit: the later one counts.
     let resets = [second, third.clone()].map(|row| Record::Episode(Box::new(row)));
@@ -145,7 +147,7 @@ pub(super) async fn the_first_verdict_is_the_episodes(fixture: &mut Fixture) {
     fixture.commit(&[judged(repeated), judged(second.clone())]).await.expect("verdicts never collide");
     let stored = fixture.store.episode(TENANT, episode.id).await.expect("an episode").expect("it is there");
     assert_eq!((stored.status, stored.score), (Some(Status::Scored), Some(0.25)));
-    assert_eq!(stored.verdict.as_ref(), Some(&first.verdict));
+    assert_eq!(stored.verdict.as_deref(), Some(&first.verdict));
     assert_eq!(fixture.store.verdicts(episode.id).await.expect("verdicts"), [first, second]);
 }
 
@@ -162,9 +164,9 @@ pub(super) async fn a_session_closes_once(fixture: &mut Fixture) {
 pub(super) async fn strange_text_survives(fixture: &mut Fixture) {
     let strange = "quotes \" ' ; -- \\ \u{1F9EA} \u{202E} \r\n\t $1 ?1 {}";
     let mut session = session();
-    session.metadata = json!({"NUL \u{0}": strange, "deep": [[[{"\u{7f}": "\u{0}"}]]]});
-    session.config.insert(strange.to_owned(), json!("\u{0}"));
-    session.task = strange.to_owned();
+    session.metadata = Arc::new(json!({"NUL \u{0}": strange, "deep": [[[{"\u{7f}": "\u{0}"}]]]}));
+    Arc::make_mut(&mut session.config).insert(strange.to_owned(), json!("\u{0}"));
+    session.task = strange.into();
     let episode = episode(&session, 1);
     let mut step = step(episode.id, 1);
     step.action = Some(serde_json::to_string(&json!({"text": format!("\u{0}{strange}")})).expect("JSON"));

@@ -1,5 +1,7 @@
 //! Rows with every field set, so that a forgotten column shows.
 
+use std::sync::Arc;
+
 use palestra_protocol::environment::Limits;
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
@@ -27,11 +29,11 @@ fn object(value: &Value) -> Map<String, Value> {
 pub(super) fn session() -> SessionRow {
     SessionRow {
         id: SessionId::new(),
-        tenant: TENANT.to_owned(),
-        node: NODE.to_owned(),
-        environment: "puzzle/countdown".to_owned(),
+        tenant: TENANT.into(),
+        node: NODE.into(),
+        environment: "puzzle/countdown".into(),
         version: 3,
-        digest: "sha256:1".to_owned(),
+        digest: "sha256:1".into(),
         run: Some(RunId::new()),
         group: Some(GroupId::new()),
         parent: Some(SessionId::new()),
@@ -40,16 +42,16 @@ pub(super) fn session() -> SessionRow {
         record: RecordMode::Sync,
         verify: VerifyMode::Manual,
         limits: Limits { steps: Some(u64::MAX), calls: None, wall_ms: Some(1), idle_ms: Some(2) },
-        observe: Observe {
+        observe: Arc::new(Observe {
             text_bytes: Some(16_000),
             keep: Some(Keep::Both),
             blocks: Some(vec!["tree".to_owned()]),
             state_hash: Some(true),
-        },
-        config: object(&json!({"size": 4, "words": ["a", null]})),
-        metadata: json!({"any": ["thing", 1.5, {"deep": true}]}),
+        }),
+        config: Arc::new(object(&json!({"size": 4, "words": ["a", null]}))),
+        metadata: Arc::new(json!({"any": ["thing", 1.5, {"deep": true}]})),
         episode: EpisodeId::new(),
-        task: "train-7".to_owned(),
+        task: "train-7".into(),
         seed: (1 << 53) - 1,
         episodes: 1,
         created_at: at(0),
@@ -125,7 +127,7 @@ pub(super) fn end(episode: EpisodeId, seq: u64) -> Record {
 pub(super) fn verdict(session: &SessionRow, episode: EpisodeId, version: &str, score: Option<f64>) -> VerdictRow {
     let status = if score.is_some() { Status::Scored } else { Status::VerifierError };
     VerdictRow {
-        tenant: session.tenant.clone(),
+        tenant: session.tenant.to_string(),
         session: session.id,
         verdict: Verdict {
             episode,
@@ -159,7 +161,7 @@ pub(super) fn judged(row: VerdictRow) -> Record {
 pub(super) fn snapshot(session: &SessionRow, name: Option<&str>) -> SnapshotRow {
     SnapshotRow {
         id: SnapshotId::new(),
-        tenant: session.tenant.clone(),
+        tenant: session.tenant.to_string(),
         session: session.id,
         name: name.map(str::to_owned),
         episode: session.episode,

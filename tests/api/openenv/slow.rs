@@ -13,8 +13,8 @@ use palestra::environment::{
 use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
-use palestra_protocol::list::List;
 use palestra_protocol::observation::{Message as Said, Observation};
+use palestra_protocol::shared::Shared;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -113,7 +113,7 @@ impl TaskGenerator for Slow {
                 difficulty,
                 template: "say".to_owned(),
                 messages: vec![Said::new("system", "Be polite."), Said::new("user", "Say something.")],
-                tools: Arc::new(List::default()),
+                tools: Shared::default(),
                 metadata: Value::Null,
             },
             secret: Value::Null,

@@ -87,7 +87,7 @@ impl Player {
         match self.create(arguments.creation(&self.environment, id, by(kind))).await {
             Ok(opened) => {
                 let label = arguments.episode_id.clone().unwrap_or_else(|| opened.episode.to_string());
-                Ok(self.opened(*opened, label, over))
+                Ok(self.opened(&opened, label, over))
             }
             Err(refusal) => {
                 *spare = self.seats.release(id, self.me);
@@ -140,7 +140,7 @@ impl Player {
         let wanted = resume == Resume::Demanded || (resume == Resume::IfFree && created.is_some());
         match created {
             Some(opened) if open && untouched => {
-                Ok(Tried::Begun(Box::new(self.opened(*opened, label.to_owned(), over))))
+                Ok(Tried::Begun(Box::new(self.opened(&opened, label.to_owned(), over))))
             }
             opened if open && wanted => {
                 let playing = Playing { session: id, episode: session.episode, label: label.to_owned(), over };
@@ -176,7 +176,7 @@ impl Player {
         let seq = session.seq.unwrap_or_default();
         let mut shown = if seq == 0 {
             let fields = match opened {
-                Some(opened) => seen(opened.observation.clone(), &opened.messages),
+                Some(opened) => seen((*opened.observation).clone(), &opened.messages),
                 None => {
                     let words = "nothing was done in this episode yet: reset it without `resume`";
                     return Err(Refusal::Session(words.to_owned()));
@@ -226,13 +226,13 @@ impl Player {
     }
 
     /// A new episode as it is shown.
-    pub(super) fn opened(&self, opened: Opened, label: String, over: CancellationToken) -> Begun {
+    pub(super) fn opened(&self, opened: &Opened, label: String, over: CancellationToken) -> Begun {
         let playing = Playing { session: opened.id, episode: opened.episode, label, over };
         let mut metadata = self.metadata(&playing, 0);
         metadata.insert("environment".to_owned(), json!(opened.environment));
         metadata.insert("task".to_owned(), json!(opened.task.id));
         metadata.insert("seed".to_owned(), json!(opened.seed));
-        let observation = seen(opened.observation, &opened.messages);
+        let observation = seen((*opened.observation).clone(), &opened.messages);
         Begun { playing, shown: Shown { observation, reward: None, done: false, metadata } }
     }
 

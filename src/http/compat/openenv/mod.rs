@@ -18,10 +18,9 @@ mod seats;
 mod socket;
 mod tasks;
 
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::http::Table;
 pub(crate) use path_key::guard_by_path;
 pub(crate) use seats::Seats;
 
@@ -31,8 +30,8 @@ pub(crate) const PATH: &str = "/openenv/{family}/{name}";
 pub(crate) const KEYED_PATH: &str = "/openenv/{family}/{name}/t/{key}";
 
 /// Everything that can be called below either path.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(crate) fn routes<T: Table>() -> T {
+    T::new()
         .routes(routes!(socket::open_socket))
         .routes(routes!(rest::reset))
         .routes(routes!(rest::step))

@@ -216,11 +216,11 @@ impl Table {
         let request = arguments.reset().map_err(|refusal| refusal.inside("data"))?;
         let command = Command::Reset { session: playing.session, request, key: None };
         let opened = match self.player.run(command).await? {
-            Answer::Opened(opened) => *opened,
+            Answer::Opened(opened) => opened,
             other => return Err(unexpected(&other)),
         };
         let label = arguments.episode_id.clone().unwrap_or_else(|| opened.episode.to_string());
-        let begun = self.player.opened(opened, label, playing.over.clone());
+        let begun = self.player.opened(&opened, label, playing.over.clone());
         self.playing = Some(begun.playing);
         Ok(begun.shown)
     }
