@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 use nix::time::{ClockId, clock_gettime};
 use palestra::environment::puzzle::{self, Examinable};
-use palestra::environment::task::{Task, seeded};
+use palestra::environment::task::Task;
 use palestra::environment::{Context, Environment, Input, Opening, Place, Tasks};
 use palestra::verifier::Case;
 use palestra_protocol::action::Action;
@@ -146,7 +146,7 @@ fn solve(puzzle: &dyn Examinable, task: &Arc<Task>) -> anyhow::Result<Box<dyn En
     let config = Map::new();
     let opening = Opening { task, seed: 0, config: &config, episode: EpisodeId::new(), resumed: false, folder: None };
     let Place::Pure(mut place) = puzzle.open(opening)? else { anyhow::bail!("puzzles are pure") };
-    let mut context = Context { rng: seeded(&[b"generation"]), clock_ms: 0 };
+    let mut context = Context::seeded(&[b"generation"]);
     for action in puzzle.oracle(task).context("a puzzle has an oracle")? {
         match &action {
             Action::Text(text) => place.act(Input::Text(text), &mut context),
