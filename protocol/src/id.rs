@@ -1,8 +1,10 @@
 //! Identifiers: a prefix that says what is named, and a UUIDv7 as 32 hexadecimal digits.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
@@ -12,6 +14,21 @@ use uuid::Uuid;
 pub struct ParseIdError {
     /// The prefix that was expected, with its underscore.
     pub prefix: &'static str,
+}
+
+/// Reads an id where it stands, without a copy of its text.
+struct IdVisitor<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = ParseIdError>> Visitor<'_> for IdVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 macro_rules! ids {
@@ -87,8 +104,7 @@ macro_rules! ids {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                deserializer.deserialize_str(IdVisitor(PhantomData))
             }
         }
 

@@ -1,7 +1,8 @@
 //! The batch calls: many creations, steps or judgings in one request, each with an outcome of its own.
 
+use std::sync::Arc;
+
 use axum::extract::State;
-use futures::future::BoxFuture;
 use palestra_protocol::list::List;
 use palestra_protocol::session::{CreateSession, Created, Verify};
 use palestra_protocol::step::Stepped;
@@ -13,15 +14,15 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::answer::Body;
+use super::answer::Outcomes;
 use super::caller::{Caller, Runner};
 use super::extract::{JsonText, parse};
 use super::fields::Fields;
-use super::perform::{ToolForm, perform, perform_all};
+use super::perform::{Begun, begin, begin_all, finish_all};
 use super::problem::Failure;
 use crate::app::App;
 use crate::auth::Principal;
-use crate::session::{Answer, Command};
+use crate::session::Command;
 
 /// The schema of a batch of creations, which have `key` beside the body of the single call.
 struct CreateBatch;
@@ -56,9 +57,6 @@ fn batch_of(item: RefOr<Schema>) -> RefOr<Schema> {
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
         .into()
 }
-
-/// What the items of a batch came to, in order.
-type Outcomes = Body<List<Outcome<Answer>>>;
 
 /// A batch whose items are read one by one, so that one that cannot be read fails no other.
 #[derive(Deserialize)]
@@ -136,17 +134,12 @@ fn commands(
     Ok(batch.items.into_iter().map(read).collect())
 }
 
-async fn perform_items(app: &App, principal: &Principal, commands: Vec<Result<Command, Failure>>) -> Outcomes {
-    let running = commands
-        .into_iter()
-        .map(|command| -> BoxFuture<'_, Result<Answer, Failure>> {
-            match command {
-                Ok(command) => Box::pin(perform(app, principal, command, ToolForm::default())),
-                Err(failure) => Box::pin(std::future::ready(Err(failure))),
-            }
-        })
-        .collect();
-    Body(outcomes(perform_all(running).await))
+async fn perform_items(app: &App, principal: &Arc<Principal>, commands: Vec<Result<Command, Failure>>) -> Outcomes {
+    let begun = begin_all(commands.into_iter().map(|command| match command {
+        Ok(command) => begin(app, principal, command),
+        Err(failure) => Begun::Done(Err(failure)),
+    }));
+    Outcomes(finish_all(begun).await)
 }
 
 pub(super) fn check_length(items: usize) -> Result<(), Failure> {
@@ -157,12 +150,4 @@ pub(super) fn check_length(items: usize) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-pub(super) fn outcomes(answers: Vec<Result<Answer, Failure>>) -> List<Outcome<Answer>> {
-    let outcome = |answer: Result<Answer, Failure>| match answer {
-        Ok(answer) => Outcome::Ok(answer),
-        Err(failure) => Outcome::Error(*failure.0),
-    };
-    answers.into_iter().map(outcome).collect::<Vec<_>>().into()
 }

@@ -1,12 +1,23 @@
 //! A connection that gives up a peer which takes nothing for too long: the answer that waits for it holds memory.
 
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::future::poll_immediate;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::error::Elapsed;
+use tokio::time::{Sleep, sleep, timeout};
+
+/// Waits for work that may take so long. Most is done at once and needs no clock.
+pub(super) async fn in_time<T>(patience: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut work = pin!(work);
+    match poll_immediate(work.as_mut()).await {
+        Some(done) => Ok(done),
+        None => timeout(patience, work).await,
+    }
+}
 
 pub(super) struct Impatient<C> {
     connection: C,

@@ -1,10 +1,8 @@
 //! The one way of a command from a caller to the engine and of its answer back: permission, act, credentials, redaction.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
-use futures::future::{BoxFuture, join_all, poll_immediate};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
 use palestra_protocol::list::List;
@@ -16,7 +14,7 @@ use super::problem::Failure;
 use crate::app::App;
 use crate::auth::Principal;
 use crate::environment::tool::to_mcp;
-use crate::session::{Answer, Command};
+use crate::session::{Answer, AtOnce, Command, Said, SessionError, Taken};
 use crate::telemetry::COMMANDS;
 
 /// In which form tools are wanted.
@@ -40,6 +38,84 @@ impl ToolForm {
     }
 }
 
+/// A command that was begun.
+pub(super) enum Begun {
+    /// It is answered.
+    Done(Result<Answer, Failure>),
+    /// Its step is taken, and answered once that is recorded.
+    Recording { taken: Taken, acting_side: bool },
+    /// It waits for its turn, or takes time. Its place in the session's queue is taken at the first poll.
+    Running(BoxFuture<'static, Result<Answer, Failure>>),
+}
+
+impl Begun {
+    /// Takes the command's place, if it has none yet.
+    pub(super) fn in_place(self) -> Self {
+        match self {
+            Self::Running(mut running) => match (&mut running).now_or_never() {
+                Some(outcome) => Self::Done(outcome),
+                None => Self::Running(running),
+            },
+            begun => begun,
+        }
+    }
+
+    /// Runs a command that waits until it is answered.
+    async fn run(&mut self) {
+        if let Self::Running(running) = self {
+            *self = Self::Done(running.await);
+        }
+    }
+
+    /// Waits for the answer.
+    pub(super) async fn finish(self) -> Result<Answer, Failure> {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Recording { taken, acting_side } => stepped(taken.recorded().await, acting_side),
+            Self::Running(running) => running.await,
+        }
+    }
+}
+
+/// Begins a command for a caller. A step that has to wait for nothing is taken at once.
+pub(super) fn begin(app: &App, principal: &Arc<Principal>, command: Command) -> Begun {
+    let command = match (allow(principal, &command), command) {
+        (Ok(()), Command::Step { session, step }) => {
+            let acting_side = principal.is_acting_side();
+            match app.sessions().step_at_once(&principal.tenant, session, step) {
+                AtOnce::Taken(taken) => {
+                    return match taken.at_once() {
+                        Ok(said) => Begun::Done(stepped(Ok(said), acting_side)),
+                        Err(taken) => Begun::Recording { taken, acting_side },
+                    };
+                }
+                AtOnce::Refused(error) => return Begun::Done(stepped(Err(error), acting_side)),
+                AtOnce::Waits(step) => Command::Step { session, step },
+            }
+        }
+        // What is not allowed is refused on the way of all others.
+        (_, command) => command,
+    };
+    let (app, principal) = (app.clone(), Arc::clone(principal));
+    Begun::Running(Box::pin(async move { perform(&app, &principal, command, ToolForm::default()).await }))
+}
+
+/// Begins commands side by side. Each takes its place before the next one is begun, so those of one session run in order.
+pub(super) fn begin_all(commands: impl Iterator<Item = Begun>) -> Vec<Begun> {
+    commands.map(Begun::in_place).collect()
+}
+
+/// Waits for the answers to commands, in their order.
+pub(super) async fn finish_all(mut commands: Vec<Begun>) -> Vec<Result<Answer, Failure>> {
+    join_all(commands.iter_mut().filter(|command| matches!(command, Begun::Running(_))).map(Begun::run)).await;
+    // Records are committed in groups, in order: whoever waits for the first rarely waits for the next one.
+    let mut answers = Vec::with_capacity(commands.len());
+    for command in commands {
+        answers.push(command.finish().await);
+    }
+    answers
+}
+
 /// Runs a command for a caller. Its place in the session's queue is taken at the first poll.
 pub(super) async fn perform(
     app: &App,
@@ -48,18 +124,25 @@ pub(super) async fn perform(
     tools: ToolForm,
 ) -> Result<Answer, Failure> {
     let operation = operation(&command);
-    let outcome = match principal.require_command(&command).map_err(Failure::from).and_then(|()| check(&command)) {
+    let outcome = match allow(principal, &command) {
         Err(failure) => Err(failure),
         Ok(()) => app.sessions().run(&principal.tenant, command).await.map_err(Failure::from),
     };
-    match &outcome {
-        Ok(_) => operation.succeeded(),
-        Err(failure) => {
-            let code = failure.code().as_str();
-            metrics::counter!(COMMANDS, "operation" => operation.name(), "code" => code).increment(1);
-        }
-    }
+    operation.count(&outcome);
     dress(app, principal, outcome?, tools)
+}
+
+/// Refuses commands that this caller may not give, or that do not fit.
+fn allow(principal: &Principal, command: &Command) -> Result<(), Failure> {
+    principal.require_command(command)?;
+    check(command)
+}
+
+/// What a step that was taken or refused comes to.
+fn stepped(outcome: Result<Said, SessionError>, acting_side: bool) -> Result<Answer, Failure> {
+    let outcome = outcome.map(Answer::Stepped).map_err(Failure::from);
+    STEP.count(&outcome);
+    if acting_side { outcome.and_then(hide) } else { outcome }
 }
 
 /// What the form of a step says and its types do not.
@@ -70,36 +153,6 @@ fn check(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs commands side by side. All take their places in order before the first one is waited for, so those of one session
-/// run in order.
-pub(super) async fn perform_all(commands: Vec<BoxFuture<'_, Result<Answer, Failure>>>) -> Vec<Result<Answer, Failure>> {
-    let mut started = Vec::with_capacity(commands.len());
-    for mut command in commands {
-        started.push(match poll_immediate(command.as_mut()).await {
-            Some(answer) => Started::Done(Some(answer)),
-            None => Started::Running(command),
-        });
-    }
-    join_all(started).await
-}
-
-/// A future that was polled once; it may have been ready.
-enum Started<'a, T> {
-    Done(Option<T>),
-    Running(BoxFuture<'a, T>),
-}
-
-impl<T: Unpin> Future for Started<'_, T> {
-    type Output = T;
-
-    fn poll(self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<T> {
-        match self.get_mut() {
-            Self::Done(answer) => answer.take().map_or(std::task::Poll::Pending, std::task::Poll::Ready),
-            Self::Running(future) => future.as_mut().poll(context),
-        }
-    }
-}
-
 /// Adds credentials to what was opened, converts tools, and takes away what the acting side must not see.
 fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Result<Answer, Failure> {
     for opened in answer.opened_mut() {
@@ -107,12 +160,15 @@ fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) 
         tools.convert(&mut opened.tools);
         tools.convert(&mut opened.task.tools);
     }
-    if principal.is_acting_side()
-        && let Answer::Stepped(stepped) = &mut answer
-    {
-        *stepped = stepped.changed(redact)?;
+    if principal.is_acting_side() { hide(answer) } else { Ok(answer) }
+}
+
+/// An answer as the acting side may see it.
+fn hide(answer: Answer) -> Result<Answer, Failure> {
+    match answer {
+        Answer::Stepped(said) => Ok(Answer::Stepped(said.changed(redact)?)),
+        answer => Ok(answer),
     }
-    Ok(answer)
 }
 
 /// Takes away what would tell the acting side how it is judged. The hash of a small hidden state could be guessed from.
@@ -151,16 +207,24 @@ impl Operation {
         OPERATIONS[self.0]
     }
 
-    fn succeeded(self) {
-        SUCCEEDED[self.0].increment(1);
+    fn count(self, outcome: &Result<Answer, Failure>) {
+        match outcome {
+            Ok(_) => SUCCEEDED[self.0].increment(1),
+            Err(failure) => {
+                let code = failure.code().as_str();
+                metrics::counter!(COMMANDS, "operation" => self.name(), "code" => code).increment(1);
+            }
+        }
     }
 }
+
+const STEP: Operation = Operation(2);
 
 const fn operation(command: &Command) -> Operation {
     Operation(match command {
         Command::Create { .. } => 0,
         Command::Reset { .. } => 1,
-        Command::Step { .. } => 2,
+        Command::Step { .. } => return STEP,
         Command::Finish { .. } => 3,
         Command::Verify { .. } => 4,
         Command::Fork { .. } => 5,
@@ -173,6 +237,7 @@ const fn operation(command: &Command) -> Operation {
 #[cfg(test)]
 mod tests {
     use palestra_protocol::id::SessionId;
+    use palestra_protocol::problem::Code;
     use palestra_protocol::session::CloseReason;
     use serde_json::json;
 
@@ -220,23 +285,20 @@ mod tests {
     async fn commands_take_their_places_in_order_before_one_is_waited_for() {
         let (places, seen) = std::sync::mpsc::channel();
         let (release, released) = tokio::sync::watch::channel(false);
-        let commands = (0..100_u64)
-            .map(|number| {
-                let (places, mut released) = (places.clone(), released.clone());
-                let command: BoxFuture<'_, Result<Answer, Failure>> = Box::pin(async move {
-                    places.send(number).unwrap();
-                    if number % 2 == 0 {
-                        released.wait_for(|released| *released).await.unwrap();
-                    }
-                    Err(Failure::not_found("session"))
-                });
-                command
-            })
-            .collect();
-        let (answers, ()) = futures::join!(perform_all(commands), async {
-            assert_eq!(seen.try_iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
-            release.send(true).unwrap();
-        });
-        assert_eq!(answers.len(), 100);
+        let commands = begin_all((0..100_u64).map(|number| {
+            let (places, mut released) = (places.clone(), released.clone());
+            Begun::Running(Box::pin(async move {
+                places.send(number).unwrap();
+                if number % 2 == 0 {
+                    released.wait_for(|released| *released).await.unwrap();
+                }
+                Err(Failure::new(Code::NotFound, number.to_string()))
+            }))
+        }));
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        assert_eq!(commands.iter().filter(|command| matches!(command, Begun::Running(_))).count(), 50);
+        release.send(true).unwrap();
+        let answers = finish_all(commands).await.into_iter().map(|answer| answer.unwrap_err().0.detail);
+        assert_eq!(answers.collect::<Vec<_>>(), (0..100).map(|number| number.to_string()).collect::<Vec<_>>());
     }
 }

@@ -9,11 +9,10 @@ use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{Opened, RecordMode};
-use palestra_protocol::step::StopReason;
+use palestra_protocol::step::{Stepped, StopReason};
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
-use serde_json::value::RawValue;
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard, watch};
 
 use super::SessionError;
 use super::recorder::{Ledger, Ticket};
@@ -68,13 +67,23 @@ impl Cell {
         let _place = Waiting::take(&self.waiting)?;
         // A task that has used up its budget would be sent away before it stands in the queue.
         let turn = tokio::task::coop::unconstrained(Arc::clone(&self.live).lock_owned()).await;
-        self.touched.store(now.milliseconds(), Ordering::Relaxed);
+        self.touch(now);
         Ok(turn)
     }
 
     /// The session's turn for work of the engine itself, which a full queue must not refuse. It does not count as a touch.
     pub(super) async fn own_turn(&self) -> Turn {
         tokio::task::coop::unconstrained(Arc::clone(&self.live).lock_owned()).await
+    }
+
+    /// The session's turn for a command that is done before anybody else looks, if none is running or waiting.
+    pub(super) fn turn_now(&self) -> Option<MutexGuard<'_, Slot>> {
+        self.live.try_lock().ok()
+    }
+
+    /// Notes a command.
+    pub(super) fn touch(&self, now: Timestamp) {
+        self.touched.store(now.milliseconds(), Ordering::Relaxed);
     }
 
     /// The session's turn, if no command is running or waiting.
@@ -129,8 +138,8 @@ pub(super) struct Live {
     pub calls: u64,
     /// Microseconds inside the environment in this episode.
     pub env_us: u64,
-    /// The last step, or `None` at an episode's own beginning.
-    pub last: Option<Past>,
+    /// The last step of a recorded session, or `None` at an episode's own beginning.
+    pub last: Option<Last>,
     /// What was seen at the beginning of the episode, until that is told.
     pub first: Option<Box<Observation>>,
     /// The past of an unrecorded session.
@@ -148,7 +157,6 @@ pub(super) struct Live {
 }
 
 /// A step that was taken.
-#[derive(Clone)]
 pub(super) struct Past {
     /// `None` where the turn never reached the environment.
     pub action: Option<Arc<Action>>,
@@ -157,11 +165,11 @@ pub(super) struct Past {
     pub ticket: Option<Ticket>,
 }
 
-/// A step of an unrecorded session, as small as its record would be.
+/// A step as it is kept: its answer's JSON takes less room than the answer.
 #[derive(Clone)]
 pub(super) struct Kept {
     action: Option<Arc<Action>>,
-    answer: Arc<RawValue>,
+    answer: Arc<str>,
 }
 
 impl Kept {
@@ -173,6 +181,20 @@ impl Kept {
     pub(super) fn past(&self) -> Result<Past, SessionError> {
         let answer = Said::read(Arc::clone(&self.answer)).map_err(|error| SessionError::Internal(error.to_string()))?;
         Ok(Past { action: self.action.clone(), answer, ticket: None })
+    }
+}
+
+/// The last step of a recorded session.
+#[derive(Clone)]
+pub(super) struct Last {
+    pub step: Kept,
+    /// When its record is safe; `None` where it was read back.
+    pub ticket: Option<Ticket>,
+}
+
+impl Last {
+    pub(super) fn new(past: &Past) -> Self {
+        Self { step: Kept::new(past), ticket: past.ticket.clone() }
     }
 }
 
@@ -215,7 +237,7 @@ impl Live {
             return 0;
         }
         match &self.last {
-            Some(Past { ticket: Some(ticket), .. }) if !ticket.is_committed() => self.seq.saturating_sub(1),
+            Some(Last { ticket: Some(ticket), .. }) if !ticket.is_committed() => self.seq.saturating_sub(1),
             _ => self.seq,
         }
     }
@@ -246,16 +268,28 @@ impl Live {
         u64::try_from(now.milliseconds() - self.episode.started_at.milliseconds()).unwrap_or(0)
     }
 
+    /// The last step, or `None` at an episode's own beginning.
+    pub(super) fn last_step(&self) -> Result<Option<Past>, SessionError> {
+        match (self.past.last(), &self.last) {
+            (Some(step), _) => step.past().map(Some),
+            (None, Some(Last { step, ticket })) => Ok(Some(Past { ticket: ticket.clone(), ..step.past()? })),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// What opening, resetting, forking or restoring answers.
-    pub(super) fn opened(&mut self, now: Timestamp) -> Opened {
+    pub(super) fn opened(&mut self, now: Timestamp) -> Result<Opened, SessionError> {
         let first = self.first.take();
-        let (observation, messages) = match &self.last {
+        let (observation, messages) = match self.last_step()? {
             None => (first.map(|first| *first).unwrap_or_default(), self.task.public.messages.clone()),
-            Some(past) => (past.answer.observation.clone(), past.answer.messages.clone()),
+            Some(past) => {
+                let Stepped { observation, messages, .. } = past.answer.into_stepped();
+                (observation, messages)
+            }
         };
         let messages =
             if messages.is_empty() { vec![Message::new("user", observation.text.clone())] } else { messages };
-        Opened {
+        Ok(Opened {
             id: self.row.id,
             episode: self.episode.id,
             attempt: self.episode.attempt,
@@ -275,6 +309,6 @@ impl Live {
             exact: self.row.parent.map(|_| true),
             expires_at: self.row.expires_at,
             token: None,
-        }
+        })
     }
 }

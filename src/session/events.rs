@@ -8,7 +8,6 @@ use futures::stream::BoxStream;
 use palestra_protocol::episode::{Event, EventKind};
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::session::{CloseReason, SessionState};
-use palestra_protocol::step::Stepped;
 use palestra_protocol::verdict::Verdict;
 
 use super::open::fault;
@@ -171,7 +170,7 @@ impl Sessions {
         for row in &rows {
             let at = Cursor { ordinal, seq: row.seq, rank: RANK_STEP };
             if at > cursor {
-                let answer = Stepped::clone(&read_step(row)?.answer);
+                let answer = read_step(row)?.answer.into_stepped();
                 events.push((at, EventKind::Step { step: Box::new(answer) }));
             }
         }

@@ -3,6 +3,7 @@
 //! A session takes one command at a time, in order of arrival. A command that has started finishes and is recorded even if
 //! its caller is gone: what acts at once does so between two awaits, and everything else runs on a task of its own.
 
+mod at_once;
 mod cell;
 pub mod command;
 mod error;
@@ -36,6 +37,7 @@ use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::store::Store;
 use crate::store::row::NodeRow;
+pub use at_once::{AtOnce, Taken};
 use cell::{Cell, Live, Slot, Turn};
 pub use command::{Answer, Command, Tenant};
 pub use error::SessionError;
@@ -150,17 +152,22 @@ impl Sessions {
     /// # Errors
     /// When the command is refused; it has then changed nothing.
     pub async fn run(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
+        let command = match command {
+            Command::Step { session, step } => match self.step_at_once(tenant, session, step) {
+                AtOnce::Taken(taken) => return taken.recorded().await.map(Answer::Stepped),
+                AtOnce::Refused(error) => return Err(error),
+                AtOnce::Waits(step) => Command::Step { session, step },
+            },
+            command => command,
+        };
+        // Apart, so that the future of a step that does not wait, as most do not, is small.
+        Box::pin(self.run_in_turn(tenant, command)).await
+    }
+
+    async fn run_in_turn(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
         if self.0.draining.load(Ordering::Relaxed) {
             return Err(SessionError::Draining);
         }
-        match command {
-            Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
-            // Apart, so that a step's future, of which there are many at once, has no room for what the others need.
-            command => Box::pin(self.run_rare(tenant, command)).await,
-        }
-    }
-
-    async fn run_rare(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
         match command {
             Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,

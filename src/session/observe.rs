@@ -5,10 +5,10 @@ use palestra_protocol::observation::{Keep, Observation, Observe};
 use super::{Said, SessionError};
 
 /// A step's answer as its caller wants it: the observation is cut, and so are the messages that repeat it.
-pub(super) fn cut_step(answer: &Said, session: &Observe, step: Option<&Observe>) -> Result<Said, SessionError> {
+pub(super) fn cut_step(answer: Said, session: &Observe, step: Option<&Observe>) -> Result<Said, SessionError> {
     let limit = text_limit(session, step);
     if limit.is_none() && blocks(session, step).is_none() {
-        return Ok(answer.clone());
+        return Ok(answer);
     }
     answer.changed(|answer| {
         answer.observation = cut(std::mem::take(&mut answer.observation), session, step);

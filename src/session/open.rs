@@ -151,7 +151,7 @@ impl Sessions {
         many: bool,
     ) -> Result<Created, SessionError> {
         let now = self.0.clock.now();
-        let opened: Vec<Opened> = fresh.iter_mut().map(|live| live.opened(now)).collect();
+        let opened = fresh.iter_mut().map(|live| live.opened(now)).collect::<Result<Vec<Opened>, _>>()?;
         let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
         for live in &fresh {
             records.push(Record::Session(Box::new(live.row.clone())));
@@ -222,7 +222,7 @@ impl Sessions {
         };
         live.begin(episode, task, beginning);
         records.push(Record::Episode(Box::new(live.episode.clone())));
-        let opened = Box::new(live.opened(now));
+        let opened = Box::new(live.opened(now)?);
         if let Some(claim) = claim {
             records.push(claim.record(&opened, now)?);
         }

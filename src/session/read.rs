@@ -5,7 +5,6 @@ use std::sync::Arc;
 use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::session::{Diff, Session, SessionState, Snapshot, StateView, Verify};
-use palestra_protocol::step::Stepped;
 use palestra_protocol::verdict::{Status, Usage, Verdict};
 
 use super::cell::Slot;
@@ -371,7 +370,7 @@ fn step_view(row: &crate::store::row::StepRow) -> Result<StepRecord, SessionErro
     Ok(StepRecord {
         seq: row.seq,
         action: past.action.as_deref().cloned(),
-        answer: Stepped::clone(&past.answer),
+        answer: past.answer.into_stepped(),
         meta: row.meta.as_deref().map(serde_json::from_str).transpose().map_err(broken)?,
         at: row.at,
     })

@@ -13,7 +13,7 @@ use palestra_protocol::session::{CloseReason, RecordMode, SessionState};
 use palestra_protocol::step::{Info, Stepped, StopReason};
 use tracing::error;
 
-use super::cell::{Kept, Live, Past};
+use super::cell::{Kept, Last, Live, Past};
 use super::open::Beginning;
 use super::recorder::Ledger;
 use super::step::{self, read_step};
@@ -40,7 +40,7 @@ pub(super) struct Point {
     pub context: Context,
     pub seq: u64,
     pub calls: u64,
-    pub last: Option<Past>,
+    pub last: Option<Last>,
     pub first: Observation,
     pub past: imbl::Vector<Kept>,
     pub salts: Vec<(u64, u64)>,
@@ -88,7 +88,7 @@ impl Point {
                 self.place = None;
             }
         }
-        self.last = Some(past);
+        self.last = Some(Last::new(&past));
         self.salt();
     }
 }
@@ -266,7 +266,7 @@ impl Sessions {
         live.seq = past.last().map_or(0, |past| past.answer.seq);
         live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
-        live.last = past.into_iter().next_back();
+        live.last = past.last().map(Last::new);
         live.verdict = verdict;
         if !survives {
             live.place = None;
@@ -305,7 +305,7 @@ impl Sessions {
         let records = vec![Record::Step(Box::new(row)), settled];
         let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
         live.seq = seq;
-        step::remember(live, Past { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
+        step::remember(live, &Past { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
         Ok(())
     }
 

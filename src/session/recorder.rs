@@ -152,11 +152,16 @@ impl Recorder {
         Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners, failures }
     }
 
+    /// Room in the queue, where nobody waits for it.
+    pub(super) fn room(&self) -> Option<Room> {
+        Arc::clone(&self.room).try_acquire_owned().ok().map(Room)
+    }
+
     /// Waits for room in the queue.
     pub(super) async fn reserve(&self) -> Result<Room, SessionError> {
         // Asking first keeps a task that has used up its budget from being sent away while it holds a session's turn.
-        if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
-            return Ok(Room(room));
+        if let Some(room) = self.room() {
+            return Ok(room);
         }
         let room = Arc::clone(&self.room).acquire_owned().await;
         room.map(Room).map_err(|_| SessionError::Draining)
@@ -170,7 +175,11 @@ impl Recorder {
         durability: Durability,
         records: Vec<Record>,
     ) -> Ticket {
-        self.submit_for(std::slice::from_ref(ledger), room, durability, records)
+        let mut issued = ledger.issued.lock();
+        *issued += 1;
+        let ticket = Ticket { ledger: Arc::clone(ledger), group: *issued };
+        self.queue(Entry { records, durability, ledgers: vec![(Arc::clone(ledger), *issued)], _room: Some(room.0) });
+        ticket
     }
 
     /// Queues a group that belongs to several sessions; the ticket is that of the first.
@@ -191,10 +200,14 @@ impl Recorder {
         }
         let ticket = Ticket { ledger: Arc::clone(&ledgers[0]), group: numbered[0].1 };
         let entry = Entry { records, durability, ledgers: numbered, _room: Some(room.0) };
+        self.queue(entry);
+        ticket
+    }
+
+    fn queue(&self, entry: Entry) {
         if let Err(refused) = self.queue.send(entry) {
             fail(&refused.0, &self.failures);
         }
-        ticket
     }
 
     /// Whether ledgers failed since the last call.

@@ -7,13 +7,13 @@ use futures::FutureExt;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::id::{EpisodeId, SessionId};
-use palestra_protocol::observation::Observation;
+use palestra_protocol::observation::{Observation, Observe};
 use palestra_protocol::session::{RecordMode, VerifyMode};
 use palestra_protocol::step::{Info, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
-use serde_json::value::RawValue;
 
-use super::cell::{Kept, Live, Past, UNRECORDED_STEPS_MAX};
+use super::at_once::Taken;
+use super::cell::{Kept, Last, Live, Past, UNRECORDED_STEPS_MAX};
 use super::open::fault;
 use super::rebuild::{judged_turn, missing};
 use super::recorder::{Room, Ticket};
@@ -40,11 +40,9 @@ struct Acted {
 }
 
 impl Sessions {
+    /// Takes a step when its turn comes.
     pub(super) async fn step(&self, tenant: &Tenant, id: SessionId, step: Box<Step>) -> Result<Said, SessionError> {
-        let meta = step.meta.as_ref().map(ToString::to_string);
-        if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
-            return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
-        }
+        let meta = meta_of(&step)?;
         if step.seq == Some(0) {
             return Err(fault("seq", "steps are numbered from 1"));
         }
@@ -53,33 +51,30 @@ impl Sessions {
             Ok(turn) => turn,
             // What was answered stays answered, also after the close.
             Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                let stored = Box::pin(self.answer_after_close(tenant, id, &step)).await?;
-                return stored.ok_or(over);
+                return self.answer_after_close(tenant, id, &step).await?.ok_or(over);
             }
             Err(error) => return Err(error),
         };
-        let queue_ms = queued.elapsed().as_secs_f64() * 1e3;
+        let queue_us = u64::try_from(queued.elapsed().as_micros()).unwrap_or(u64::MAX);
         let live = turn.live()?;
-        let observe_session = Arc::clone(&live.row.observe);
-        let repeated = if is_next(live, &step) { None } else { Box::pin(self.repeated(live, &step)).await? };
-        let past = match repeated {
-            Some(past) => past,
+        let repeated = if is_next(live, &step) { None } else { self.repeated(live, &step).await? };
+        let taken = match repeated {
+            Some(Past { answer, ticket, .. }) => {
+                let answer = observe::cut_step(answer, &live.row.observe, step.observe.as_ref())?;
+                drop(turn);
+                Taken { answer, ticket }
+            }
             None => {
-                let action = Arc::new(step.action);
-                let wants_hash = hash_wanted(live, step.observe.as_ref().and_then(|observe| observe.state_hash));
-                let request = Request { action, meta, wants_hash, queue_ms };
+                let request = Request::new(live, *step, meta, microseconds_as_ms(queue_us));
                 if live.needs_task() {
                     let sessions = self.clone();
-                    Box::pin(self.to_end(async move { sessions.act(turn, request).await })).await?
+                    self.to_end(async move { sessions.announce_and_act(turn, request).await }).await?
                 } else {
-                    self.act(turn, request).await?
+                    self.announce_and_act(turn, request).await?
                 }
             }
         };
-        if let Some(ticket) = past.ticket {
-            ticket.committed().await?;
-        }
-        observe::cut_step(&past.answer, &observe_session, step.observe.as_ref())
+        taken.recorded().await
     }
 
     /// The answer of a step that was taken before, in the order in which the contract checks: a stored answer, the
@@ -133,8 +128,8 @@ impl Sessions {
     }
 
     async fn past_anywhere(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
-        if let Some(last) = live.last.as_ref().filter(|last| last.answer.seq == seq) {
-            return Ok(Some(last.clone()));
+        if live.recorded() && seq == live.seq && live.last.is_some() {
+            return live.last_step();
         }
         if !live.recorded() {
             let place = seq.checked_sub(live.forgotten + 1).and_then(|place| usize::try_from(place).ok());
@@ -184,18 +179,22 @@ impl Sessions {
         let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
         let episode = step.episode.unwrap_or(row.episode);
         let past = self.stored_step(tenant, id, episode, seq, &step.action).await?;
-        past.map(|past| observe::cut_step(&past.answer, &row.observe, step.observe.as_ref())).transpose()
+        past.map(|past| observe::cut_step(past.answer, &row.observe, step.observe.as_ref())).transpose()
     }
 
-    /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment, so a caller that goes
-    /// away cannot separate the two.
-    async fn act(&self, mut turn: LiveTurn, request: Request) -> Result<Past, SessionError> {
+    async fn announce_and_act(&self, mut turn: LiveTurn, request: Request) -> Result<Taken, SessionError> {
         let live = turn.live()?;
         // Before the room for the result: whoever held one place in the recorder while waiting for another could wait for ever.
         if announced(live) {
             Box::pin(self.announce(live, &request)).await?;
         }
         let room = self.0.recorder.reserve().await?;
+        self.act(live, request, room).await
+    }
+
+    /// Takes the turn. Between acting and queueing the record nothing awaits for a pure environment that is light, so a
+    /// caller that goes away cannot separate the two.
+    pub(super) async fn act(&self, live: &mut Live, request: Request, room: Room) -> Result<Taken, SessionError> {
         let acted = self.turn_once(live, &request).await;
         let now = self.0.clock.now();
         let Acted { mut turned, stop, reached, failure, env_us } = acted;
@@ -254,8 +253,10 @@ impl Sessions {
             }
         }
         let past = Past { action, answer, ticket: submit(self, live, room, records, stop.is_some()) };
-        remember(live, past.clone());
-        Ok(past)
+        remember(live, &past);
+        let Past { answer, ticket, .. } = past;
+        let answer = observe::cut_step(answer, &live.row.observe, request.observe.as_ref())?;
+        Ok(Taken { answer, ticket })
     }
 
     /// Commits the intent to act, where a step cannot be replayed.
@@ -363,11 +364,31 @@ impl HeavyPlace {
     }
 }
 
-struct Request {
+/// A step whose turn has come.
+pub(super) struct Request {
     action: Arc<Action>,
     meta: Option<String>,
+    observe: Option<Observe>,
     wants_hash: bool,
     queue_ms: f64,
+}
+
+impl Request {
+    pub(super) fn new(live: &Live, step: Step, meta: Option<String>, queue_ms: f64) -> Self {
+        let Step { action, observe, .. } = step;
+        let asked = observe.as_ref().and_then(|observe| observe.state_hash);
+        let wants_hash = asked.or(live.row.observe.state_hash).unwrap_or(false);
+        Self { action: Arc::new(action), meta, observe, wants_hash, queue_ms }
+    }
+}
+
+/// The JSON of a step's `meta`.
+pub(super) fn meta_of(step: &Step) -> Result<Option<String>, SessionError> {
+    let meta = step.meta.as_ref().map(ToString::to_string);
+    if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
+        return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
+    }
+    Ok(meta)
 }
 
 impl Acted {
@@ -383,7 +404,7 @@ impl Acted {
 }
 
 /// Whether a step is the one that comes next, as most are.
-fn is_next(live: &Live, step: &Step) -> bool {
+pub(super) fn is_next(live: &Live, step: &Step) -> bool {
     live.running()
         && step.seq.is_none_or(|seq| seq == live.seq + 1)
         && step.episode.is_none_or(|episode| episode == live.episode.id)
@@ -394,10 +415,6 @@ fn announced(live: &Live) -> bool {
     live.recorded() && live.entry.spec().capabilities.recovery != Recovery::Replay
 }
 
-fn hash_wanted(live: &Live, step: Option<bool>) -> bool {
-    step.or(live.row.observe.state_hash).unwrap_or(false)
-}
-
 fn submit(sessions: &Sessions, live: &Live, room: Room, records: Vec<Record>, ended: bool) -> Option<Ticket> {
     if records.is_empty() {
         return None;
@@ -406,16 +423,17 @@ fn submit(sessions: &Sessions, live: &Live, room: Room, records: Vec<Record>, en
     Some(sessions.0.recorder.submit(&live.ledger, room, durability, records))
 }
 
-/// Keeps the last step, and for unrecorded sessions a bounded past.
-pub(super) fn remember(live: &mut Live, past: Past) {
-    if !live.recorded() {
-        live.past.push_back(Kept::new(&past));
-        if live.past.len() > UNRECORDED_STEPS_MAX {
-            live.past.pop_front();
-            live.forgotten += 1;
-        }
+/// Keeps the last step of a recorded session, and a bounded past of others.
+pub(super) fn remember(live: &mut Live, past: &Past) {
+    if live.recorded() {
+        live.last = Some(Last::new(past));
+        return;
     }
-    live.last = Some(past);
+    live.past.push_back(Kept::new(past));
+    if live.past.len() > UNRECORDED_STEPS_MAX {
+        live.past.pop_front();
+        live.forgotten += 1;
+    }
 }
 
 /// The stored form of a step.
@@ -430,7 +448,7 @@ pub(super) fn row(
         episode,
         seq: answer.seq,
         action: action.map(to_json).transpose()?,
-        answer: answer.json().get().to_owned(),
+        answer: answer.json().as_ref().to_owned(),
         meta,
         reward: answer.reward,
         terminated: answer.terminated,
@@ -444,8 +462,8 @@ pub(super) fn row(
 pub(super) fn read_step(row: &StepRow) -> Result<Past, SessionError> {
     let broken = |error: serde_json::Error| crate::store::StoreError::Broken(format!("step {}: {error}", row.seq));
     let action = row.action.as_deref().map(serde_json::from_str).transpose().map_err(broken)?;
-    let json = RawValue::from_string(row.answer.clone()).map_err(broken)?;
-    Ok(Past { action: action.map(Arc::new), answer: Said::read(json.into()).map_err(broken)?, ticket: None })
+    let answer = Said::read(row.answer.as_str().into()).map_err(broken)?;
+    Ok(Past { action: action.map(Arc::new), answer, ticket: None })
 }
 
 fn same_action(past: &Past, action: &Action) -> bool {

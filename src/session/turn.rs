@@ -1,6 +1,7 @@
 //! One turn: from an action to inputs, through the environment, to what is seen. Live steps and replays share this path, so
 //! that a replay cannot differ from the first run.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,16 +14,19 @@ use crate::environment::state::State;
 use crate::environment::tool::Toolbox;
 use crate::environment::{Context, InfraError, Input, Place, Reaction};
 
+/// A tool and the arguments for it.
+type Asked<'a> = (&'a str, Cow<'a, Map<String, Value>>);
+
 /// A call that a turn consists of, or the words that say why it cannot be made.
-struct Request {
-    id: Option<String>,
-    call: Result<(String, Map<String, Value>), String>,
+struct Request<'a> {
+    id: Option<&'a str>,
+    call: Result<Asked<'a>, String>,
 }
 
 /// What an action asks for.
-enum Requests {
-    Text(String),
-    Calls(Vec<Request>),
+enum Requests<'a> {
+    Text(Cow<'a, str>),
+    Calls(Vec<Request<'a>>),
 }
 
 /// What came of a turn.
@@ -58,18 +62,18 @@ pub(super) async fn take(
     let requests = match read(action) {
         Requests::Text(text) => {
             let reaction = act(place, Input::Text(&text), context).await?;
-            return Ok(single(reaction, None));
+            return Ok(single(reaction));
         }
         Requests::Calls(requests) => requests,
     };
     if requests.is_empty() {
-        return Ok(single(Reaction::text("Error: the turn holds no call."), None));
+        return Ok(single(Reaction::text("Error: the turn holds no call.")));
     }
-    let mut results: Vec<(Option<String>, Reaction)> = Vec::with_capacity(requests.len());
+    let mut results: Vec<(Option<&str>, Reaction)> = Vec::with_capacity(requests.len());
     let (mut calls, mut over, mut out_of_calls) = (0, false, false);
     let mut ids = HashSet::new();
     for request in requests {
-        let repeated = request.id.as_ref().is_some_and(|id| !ids.insert(id.clone()));
+        let repeated = request.id.is_some_and(|id| !ids.insert(id));
         let reaction = if over {
             Reaction::text("Error: the episode is over, so this call was not made.")
         } else if calls >= calls_left {
@@ -138,19 +142,23 @@ pub(super) async fn fork(place: &mut Place, episode: EpisodeId) -> Result<Option
     }
 }
 
-fn single(reaction: Reaction, id: Option<String>) -> Turned {
-    merge(vec![(id, reaction)])
+/// What came of the only input of a turn.
+fn single(reaction: Reaction) -> Turned {
+    let Reaction { observation, reward, shaping, terminated } = reaction;
+    let messages = vec![Message::new("user", observation.text.clone())];
+    Turned { observation, messages, reward, shaping, terminated, ..Turned::default() }
 }
 
 /// Joins the results of a turn's calls; each keeps its own message by id.
-fn merge(results: Vec<(Option<String>, Reaction)>) -> Turned {
+fn merge(results: Vec<(Option<&str>, Reaction)>) -> Turned {
     let mut turned = Turned::default();
     let alone = results.len() == 1;
     let mut data = Vec::new();
     for (id, reaction) in results {
         let Reaction { observation, reward, shaping, terminated } = reaction;
         let role = if id.is_some() { "tool" } else { "user" };
-        turned.messages.push(Message { tool_call_id: id, ..Message::new(role, observation.text.clone()) });
+        let message = Message::new(role, observation.text.clone());
+        turned.messages.push(Message { tool_call_id: id.map(str::to_owned), ..message });
         if !turned.observation.text.is_empty() {
             turned.observation.text.push('\n');
         }
@@ -179,18 +187,18 @@ fn add(sum: Option<f64>, more: Option<f64>) -> Option<f64> {
     }
 }
 
-fn read(action: &Action) -> Requests {
+fn read(action: &Action) -> Requests<'_> {
     match action {
-        Action::Text(text) => Requests::Text(text.clone()),
+        Action::Text(text) => Requests::Text(Cow::Borrowed(text)),
         Action::Tool { tool, arguments } => {
-            Requests::Calls(vec![Request { id: None, call: Ok((tool.clone(), arguments.clone())) }])
+            Requests::Calls(vec![Request { id: None, call: Ok((tool, Cow::Borrowed(arguments))) }])
         }
         Action::Calls(calls) => Requests::Calls(
             calls
                 .iter()
                 .map(|Call { id, tool, arguments }| Request {
-                    id: Some(id.clone()),
-                    call: Ok((tool.clone(), arguments.clone())),
+                    id: Some(id),
+                    call: Ok((tool, Cow::Borrowed(arguments))),
                 })
                 .collect(),
         ),
@@ -199,35 +207,35 @@ fn read(action: &Action) -> Requests {
 }
 
 /// Reads an OpenAI assistant message: its tool calls, or else its text.
-fn read_message(message: &Map<String, Value>) -> Requests {
+fn read_message(message: &Map<String, Value>) -> Requests<'_> {
     match message.get("tool_calls") {
         Some(Value::Array(calls)) if !calls.is_empty() => {
             Requests::Calls(calls.iter().map(read_message_call).collect())
         }
         _ => Requests::Text(match message.get("content") {
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => Cow::Borrowed(text),
             Some(Value::Array(parts)) => {
-                parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+                Cow::Owned(parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"))
             }
-            _ => String::new(),
+            _ => Cow::Borrowed(""),
         }),
     }
 }
 
-fn read_message_call(call: &Value) -> Request {
+fn read_message_call(call: &Value) -> Request<'_> {
     let function = &call["function"];
     let name = function["name"].as_str();
     let call_read = match (name, &function["arguments"]) {
         (None, _) => Err("Error: the tool call names no function.".to_owned()),
-        (Some(name), Value::Object(arguments)) => Ok((name.to_owned(), arguments.clone())),
-        (Some(name), Value::Null) => Ok((name.to_owned(), Map::new())),
-        (Some(name), Value::String(text)) if text.trim().is_empty() => Ok((name.to_owned(), Map::new())),
+        (Some(name), Value::Object(arguments)) => Ok((name, Cow::Borrowed(arguments))),
+        (Some(name), Value::Null) => Ok((name, Cow::default())),
+        (Some(name), Value::String(text)) if text.trim().is_empty() => Ok((name, Cow::default())),
         (Some(name), Value::String(text)) => serde_json::from_str(text)
-            .map(|arguments| (name.to_owned(), arguments))
+            .map(|arguments| (name, Cow::Owned(arguments)))
             .map_err(|error| format!("Error: the arguments of {name} are no JSON object: {error}.")),
         (Some(name), _) => Err(format!("Error: the arguments of {name} are no JSON object.")),
     };
-    Request { id: Some(call["id"].as_str().unwrap_or_default().to_owned()), call: call_read }
+    Request { id: Some(call["id"].as_str().unwrap_or_default()), call: call_read }
 }
 
 #[cfg(test)]
@@ -236,20 +244,18 @@ mod tests {
 
     use super::*;
 
-    fn message(value: Value) -> Requests {
-        let Value::Object(map) = value else { panic!("an object") };
-        read_message(&map)
+    fn message(value: &Value) -> Requests<'_> {
+        read_message(value.as_object().expect("an object"))
     }
 
     #[test]
     fn broken_arguments_become_words_for_the_policy() {
-        let Requests::Calls(calls) = message(json!({"role": "assistant", "content": null, "tool_calls": [
+        let value = json!({"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "move", "arguments": "{\"to\": 1}"}},
             {"id": "b", "type": "function", "function": {"name": "move", "arguments": "{oops"}},
             {"id": "c", "type": "function", "function": {}},
-        ]})) else {
-            panic!("calls")
-        };
+        ]});
+        let Requests::Calls(calls) = message(&value) else { panic!("calls") };
         assert!(calls[0].call.is_ok());
         assert!(calls[1].call.as_ref().is_err_and(|words| words.contains("no JSON object")));
         assert!(calls[2].call.is_err());
@@ -262,7 +268,7 @@ mod tests {
             (json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), "a\nb"),
             (json!({"content": null, "tool_calls": []}), ""),
         ] {
-            let Requests::Text(text) = message(value) else { panic!("text") };
+            let Requests::Text(text) = message(&value) else { panic!("text") };
             assert_eq!(text, expected);
         }
     }

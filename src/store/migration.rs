@@ -19,7 +19,10 @@ pub(super) fn sqlite() -> Migrator {
 }
 
 pub(super) fn postgres() -> Migrator {
-    migrations!("postgres": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition")
+    migrations!(
+        "postgres": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
+        "0008_word_checks",
+    )
 }
 
 fn migrator(migrations: &[(&'static str, &'static str)]) -> Migrator {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use palestra::session::{Answer, Command, SessionError};
+use palestra::session::{Answer, AtOnce, Command, SessionError, Tenant};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::{RunId, SessionId};
@@ -97,6 +97,42 @@ async fn a_step_that_is_sent_again_while_it_runs_acts_once() {
     let answers: Vec<Stepped> = answers.into_iter().map(|answer| answer.expect("a step")).collect();
     assert!(answers.iter().all(|answer| *answer == answers[0]));
     assert_eq!(count(&world, id).await, json!(3));
+}
+
+#[tokio::test]
+async fn only_a_step_that_has_to_wait_for_nothing_is_taken_at_once() {
+    let world = World::open(None).await;
+    let at_once = |tenant: &Tenant, session, seq| {
+        let action = Action::Text("1".to_owned());
+        let step = Step { seq: Some(seq), action, episode: None, observe: None, meta: None };
+        match world.sessions.step_at_once(tenant, session, Box::new(step)) {
+            AtOnce::Taken(taken) => Some(taken),
+            AtOnce::Waits(_) => None,
+            AtOnce::Refused(error) => panic!("{error}"),
+        }
+    };
+    let id = create(&world, counter(&json!({}))).await.id;
+    let outside: CreateSession = serde_json::from_value(json!({"environment": "bench/effect"})).expect("a creation");
+    let outside = create(&world, outside).await.id;
+    for (what, tenant, session, seq) in [
+        ("another tenant's session", &"other".into(), id, 1),
+        ("a session that is not in memory", &world.tenant, SessionId::new(), 1),
+        ("a later step", &world.tenant, id, 2),
+        ("a step that acts outside", &world.tenant, outside, 1),
+    ] {
+        assert!(at_once(tenant, session, seq).is_none(), "{what}");
+    }
+    let first = at_once(&world.tenant, id, 1).expect("nothing to wait for");
+    assert!(at_once(&world.tenant, id, 1).is_none(), "a repetition waits for the record of the first");
+    let repeated = step(&world, id, 1, "1").await.expect("a repetition");
+    assert_eq!(first.recorded().await.map(|said| said.into_stepped()).expect("a step"), repeated);
+    // Whoever came before has its turn first.
+    let mut reset = Box::pin(send(&world, Command::Reset { session: id, request: Reset::default(), key: None }));
+    assert!(reset.as_mut().now_or_never().is_none());
+    assert!(at_once(&world.tenant, id, 2).is_none(), "another command has the turn");
+    reset.await.expect("a reset");
+    assert!(at_once(&world.tenant, id, 1).is_some(), "the next episode's first step");
+    assert_eq!(count(&world, id).await, json!(1));
 }
 
 #[tokio::test]

@@ -7,9 +7,9 @@ use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::observation::Observe;
 use palestra_protocol::problem::Code;
 use palestra_protocol::step::Step;
-use palestra_protocol::stream::StepItem;
-use serde::Deserialize;
+use palestra_protocol::stream::{BATCH_ITEMS_MAX, StepItem};
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,6 +17,7 @@ use super::super::batch::{check_length, read_step};
 use super::super::extract::parse;
 use super::super::fields::Fields;
 use super::super::problem::Failure;
+use super::super::strict;
 use crate::session::Command;
 
 /// Longest cursor that is looked at.
@@ -59,7 +60,62 @@ struct Head<'a> {
     op: Option<Cow<'a, str>>,
 }
 
-/// A step, read straight from the text: this is what nearly all frames are.
+/// A frame of steps, as nearly all are: read in one pass. What does not fit is read again, piece by piece, so that whatever is
+/// wrong is told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plain {
+    id: u64,
+    op: PlainOperation,
+    #[serde(default, deserialize_with = "given")]
+    items: Option<Vec<StepItem>>,
+    #[serde(default, deserialize_with = "given")]
+    session: Option<SessionId>,
+    #[serde(default, deserialize_with = "given")]
+    seq: Option<Option<u64>>,
+    #[serde(default, deserialize_with = "given")]
+    action: Option<Action>,
+    #[serde(default, deserialize_with = "given")]
+    episode: Option<Option<EpisodeId>>,
+    #[serde(default, deserialize_with = "given")]
+    observe: Option<Option<Observe>>,
+    #[serde(default, deserialize_with = "given")]
+    meta: Option<Option<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PlainOperation {
+    Step,
+    Steps,
+}
+
+/// A field that may be left out, which is something else than null.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl Plain {
+    fn frame(self) -> Option<Frame> {
+        let Self { id, op, items, session, seq, action, episode, observe, meta } = self;
+        let request = match (op, items, session, action) {
+            (PlainOperation::Step, None, Some(session), Some(action)) => {
+                let (seq, episode) = (seq.flatten(), episode.flatten());
+                let step = Step { seq, action, episode, observe: observe.flatten(), meta: meta.flatten() };
+                Request::Command(Command::Step { session, step: Box::new(step) })
+            }
+            (PlainOperation::Steps, Some(items), None, None)
+                if (seq, episode, observe, meta) == (None, None, None, None) && items.len() <= BATCH_ITEMS_MAX =>
+            {
+                Request::Steps(items.into_iter().map(Ok).collect())
+            }
+            _ => return None,
+        };
+        Some(Frame { id, request })
+    }
+}
+
+/// A step of which something may be wrong.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepFrame {
@@ -92,6 +148,9 @@ struct StepsFrame<'a> {
 
 /// Reads a frame.
 pub(super) fn read(text: &str) -> Result<Frame, Unreadable> {
+    if let Some(frame) = strict::from_slice::<Plain>(text.as_bytes()).ok().and_then(Plain::frame) {
+        return Ok(frame);
+    }
     let head: Head<'_> = parse(text.as_bytes()).map_err(|failure| Unreadable { id: None, failure })?;
     let id = match &head.id {
         Some(id) => id.as_u64(),
@@ -190,6 +249,38 @@ mod tests {
         let Request::Command(Command::Step { session, step }) = frame.request else { panic!("{text}") };
         assert_eq!((frame.id, session.to_string().as_str(), step.seq), (7, SESSION, Some(2)));
         assert_eq!(step.meta, Some(serde_json::json!([1])));
+    }
+
+    #[test]
+    fn one_that_does_not_fit_fails_no_other_step_of_its_frame() {
+        let item = format!(r#"{{"session":"{SESSION}","seq":1,"action":{{"text":"a"}}}}"#);
+        for (items, expected) in [
+            (format!("{item},{item}"), vec![true, true]),
+            (format!(r#"{item},{{"session":"{SESSION}"}},7,{item}"#), vec![true, false, false, true]),
+            (String::new(), vec![]),
+        ] {
+            let frame = read(&format!(r#"{{"items":[{items}],"op":"steps","id":1}}"#)).unwrap();
+            let Request::Steps(items) = frame.request else { panic!("{items}") };
+            assert_eq!(items.iter().map(Result::is_ok).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn fields_of_the_other_form_and_nulls_are_refused() {
+        let step = format!(r#""op":"step","session":"{SESSION}","action":{{"text":"a"}}"#);
+        for body in [
+            format!(r#"{step},"items":[]"#),
+            format!(r#"{step},"items":null"#),
+            format!(r#"{step},"session":"{SESSION}""#),
+            format!(r#""op":"steps","items":[],"session":"{SESSION}""#),
+            r#""op":"steps","items":[],"seq":1"#.to_owned(),
+            r#""op":"steps","items":[],"meta":null"#.to_owned(),
+            r#""op":"steps","items":null"#.to_owned(),
+            format!(r#""op":"steps","items":[{}]"#, vec!["7"; BATCH_ITEMS_MAX + 1].join(",")),
+        ] {
+            let unreadable = read(&format!("{{\"id\":1,{body}}}")).unwrap_err();
+            assert_eq!((unreadable.id, unreadable.failure.code()), (Some(1), Code::Invalid), "{body:.200}");
+        }
     }
 
     #[test]

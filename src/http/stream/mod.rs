@@ -23,11 +23,11 @@ use palestra_protocol::stream::SUBPROTOCOL;
 
 use super::caller::Caller;
 use super::events::room;
-use super::perform::{ToolForm, perform, visible};
+use super::perform::{Begun, begin, visible};
 use super::problem::Failure;
 use crate::app::App;
 use crate::auth::Principal;
-use crate::session::{Answer, Command};
+use crate::session::Command;
 use crate::telemetry::STREAM_SOCKETS;
 use socket::{Engine, Socket};
 
@@ -92,9 +92,8 @@ struct Speaker {
 }
 
 impl Engine for Speaker {
-    fn run(&self, command: Command) -> BoxFuture<'static, Result<Answer, Failure>> {
-        let Self { app, principal } = self.clone();
-        Box::pin(async move { perform(&app, &principal, command, ToolForm::default()).await })
+    fn begin(&self, command: Command) -> Begun {
+        begin(&self.app, &self.principal, command)
     }
 
     fn events(

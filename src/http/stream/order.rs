@@ -1,6 +1,6 @@
 //! Answers leave in the order of their frames within a session, and in any order across sessions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use palestra_protocol::id::SessionId;
 
@@ -11,14 +11,18 @@ pub(super) type Ticket = u64;
 #[derive(Default)]
 pub(super) struct Order {
     next: Ticket,
-    /// Tickets of each session that has any, in the order of their frames.
-    lanes: HashMap<SessionId, VecDeque<Ticket>>,
+    /// The last frame that waits, of each session that has any.
+    last: HashMap<SessionId, Ticket>,
     waiting: HashMap<Ticket, Waiting>,
 }
 
 /// A frame that was not answered yet.
 struct Waiting {
     sessions: Vec<SessionId>,
+    /// How many sessions have another frame right before this one.
+    behind: usize,
+    /// The frames right behind this one, once for each session.
+    followers: Vec<Ticket>,
     /// The answer, once it is there.
     answer: Option<String>,
 }
@@ -26,19 +30,22 @@ struct Waiting {
 impl Order {
     /// Whether an answer about `session` would have to wait for another.
     pub(super) fn is_clear(&self, session: SessionId) -> bool {
-        !self.lanes.contains_key(&session)
+        !self.last.contains_key(&session)
     }
 
     /// A place behind all frames of the same sessions.
-    pub(super) fn queue(&mut self, mut sessions: Vec<SessionId>) -> Ticket {
-        sessions.sort_unstable();
-        sessions.dedup();
+    pub(super) fn queue(&mut self, sessions: Vec<SessionId>) -> Ticket {
         let ticket = self.next;
         self.next += 1;
+        let mut behind = 0;
         for session in &sessions {
-            self.lanes.entry(*session).or_default().push_back(ticket);
+            let before = self.last.insert(*session, ticket).filter(|before| *before != ticket);
+            if let Some(before) = before.and_then(|before| self.waiting.get_mut(&before)) {
+                before.followers.push(ticket);
+                behind += 1;
+            }
         }
-        self.waiting.insert(ticket, Waiting { sessions, answer: None });
+        self.waiting.insert(ticket, Waiting { sessions, behind, followers: Vec::new(), answer: None });
         ticket
     }
 
@@ -48,33 +55,30 @@ impl Order {
         waiting.answer = Some(answer);
         let mut candidates = vec![ticket];
         while let Some(ticket) = candidates.pop() {
-            if !self.is_first_everywhere(ticket) {
+            if !self.may_leave(ticket) {
                 continue;
             }
-            let Some(Waiting { sessions, answer: Some(answer) }) = self.waiting.remove(&ticket) else { continue };
+            let Some(Waiting { sessions, followers, answer: Some(answer), .. }) = self.waiting.remove(&ticket) else {
+                continue;
+            };
             leave(answer);
             for session in sessions {
-                let Some(lane) = self.lanes.get_mut(&session) else { continue };
-                lane.pop_front();
-                match lane.front() {
-                    Some(next) => candidates.push(*next),
-                    None => {
-                        self.lanes.remove(&session);
-                    }
+                if self.last.get(&session) == Some(&ticket) {
+                    self.last.remove(&session);
+                }
+            }
+            for follower in followers {
+                if let Some(waiting) = self.waiting.get_mut(&follower) {
+                    waiting.behind -= 1;
+                    candidates.push(follower);
                 }
             }
         }
     }
 
-    /// Whether a ticket has its answer and stands first in every one of its lanes.
-    fn is_first_everywhere(&self, ticket: Ticket) -> bool {
-        self.waiting.get(&ticket).is_some_and(|waiting| {
-            waiting.answer.is_some()
-                && waiting
-                    .sessions
-                    .iter()
-                    .all(|session| self.lanes.get(session).is_some_and(|lane| lane.front() == Some(&ticket)))
-        })
+    /// Whether a frame has its answer and stands behind no other.
+    fn may_leave(&self, ticket: Ticket) -> bool {
+        self.waiting.get(&ticket).is_some_and(|waiting| waiting.answer.is_some() && waiting.behind == 0)
     }
 
     /// How many frames wait for their answers to leave.

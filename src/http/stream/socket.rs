@@ -18,12 +18,12 @@ use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::{Code, Problem};
 use palestra_protocol::stream::StepItem;
 use serde::Serialize;
-use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::batch::outcomes;
-use super::super::perform::perform_all;
+use super::super::answer::{write_answer, write_outcomes};
+use super::super::impatient::in_time;
+use super::super::perform::{Begun, begin_all, finish_all};
 use super::super::problem::Failure;
 use super::frame::{self, Frame, Request, Unreadable};
 use super::order::{Order, Ticket};
@@ -49,8 +49,8 @@ const CLOSE_TIMEOUT_MS: u64 = 1_000;
 
 /// What a socket speaks to.
 pub(super) trait Engine: Clone + Send + Sync + 'static {
-    /// Runs a command; its place in the session's queue is taken at the first poll.
-    fn run(&self, command: Command) -> BoxFuture<'static, Result<Answer, Failure>>;
+    /// Begins a command; one that waits takes its place in the session's queue when it is first polled.
+    fn begin(&self, command: Command) -> Begun;
 
     /// What happens in a session, after a cursor.
     fn events(
@@ -256,7 +256,7 @@ impl<E: Engine> Socket<E> {
                 None | Some(Ok(Message::Close(_))) => return Err(End::Gone),
                 Some(Err(error)) => return Err(unreadable(&error)),
                 Some(Ok(Message::Binary(_))) => return Err(End::Binary),
-                Some(Ok(Message::Text(text))) => self.accept(text.as_str()).await,
+                Some(Ok(Message::Text(text))) => self.accept(text.as_str()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
             }
             frames += 1;
@@ -269,58 +269,68 @@ impl<E: Engine> Socket<E> {
         Ok(())
     }
 
-    async fn accept(&mut self, text: &str) {
+    fn accept(&mut self, text: &str) {
         metrics::counter!(STREAM_FRAMES).increment(1);
         match frame::read(text) {
-            Err(Unreadable { id, failure }) => self.outgoing.push_back(Message::Text(refusal(id, failure).into())),
+            Err(Unreadable { id, failure }) => self.outgoing.push_back(Message::Text(refusal(id, &failure).into())),
             Ok(Frame { id, request }) => match request {
-                Request::Command(command) => self.start_command(id, command).await,
-                Request::Steps(items) => self.start_steps(id, items).await,
+                Request::Command(command) => self.start_command(id, command),
+                Request::Steps(items) => self.start_steps(id, items),
                 Request::Subscribe { session, after } => self.subscribe(id, session, after),
                 Request::Unsubscribe { session } => self.unsubscribe(id, session),
             },
         }
     }
 
-    async fn start_command(&mut self, id: u64, command: Command) {
-        let sessions = command.session().into_iter().collect();
-        let running = self.engine.run(command);
-        self.start(sessions, 1, running.map(move |outcome| answer(id, outcome)).boxed()).await;
-    }
-
-    async fn start_steps(&mut self, id: u64, items: Vec<Result<StepItem, Failure>>) {
-        let sessions = items.iter().flatten().map(|item| item.session).collect();
-        let commands: Vec<_> = items
-            .into_iter()
-            .map(|item| match item {
-                Ok(item) => {
-                    let (session, step) = item.split();
-                    self.engine.run(Command::Step { session, step: Box::new(step) })
-                }
-                Err(failure) => std::future::ready(Err(failure)).boxed(),
-            })
-            .collect();
-        let count = commands.len();
-        let running = perform_all(commands).map(move |answers| answer(id, Ok(outcomes(answers))));
-        self.start(sessions, count, running.boxed()).await;
-    }
-
-    /// Polls once, so that places in queues are taken now, and answers at once where that is possible.
-    async fn start(&mut self, sessions: Vec<SessionId>, commands: usize, mut running: BoxFuture<'static, String>) {
-        match poll_immediate(running.as_mut()).await {
-            Some(answer) if sessions.iter().all(|session| self.order.is_clear(*session)) => {
-                self.outgoing.push_back(Message::Text(answer.into()));
-            }
-            Some(answer) => {
-                let ticket = self.order.queue(sessions);
-                self.leave(ticket, answer);
-            }
-            None => {
-                let ticket = self.order.queue(sessions);
-                self.commands += commands;
-                self.running.push(running.map(move |answer| Done::Answered { ticket, commands, answer }).boxed());
+    fn start_command(&mut self, id: u64, command: Command) {
+        let session = command.session();
+        match self.engine.begin(command).in_place() {
+            Begun::Done(outcome) => self.answered(session.into_iter(), answer(id, &outcome)),
+            begun => {
+                let running = begun.finish().map(move |outcome| answer(id, &outcome));
+                self.wait(session.into_iter().collect(), 1, running);
             }
         }
+    }
+
+    fn start_steps(&mut self, id: u64, items: Vec<Result<StepItem, Failure>>) {
+        let sessions: Vec<SessionId> = items.iter().flatten().map(|item| item.session).collect();
+        let engine = &self.engine;
+        let begun = begin_all(items.into_iter().map(|item| match item {
+            Ok(item) => {
+                let (session, step) = item.split();
+                engine.begin(Command::Step { session, step: Box::new(step) })
+            }
+            Err(failure) => Begun::Done(Err(failure)),
+        }));
+        let commands = begun.len();
+        let mut running = finish_all(begun).map(move |outcomes| answers(id, &outcomes)).boxed();
+        match (&mut running).now_or_never() {
+            Some(answers) => self.answered(sessions.into_iter(), answers),
+            None => self.wait(sessions, commands, running),
+        }
+    }
+
+    /// Takes in what was answered at once.
+    fn answered(&mut self, sessions: impl Iterator<Item = SessionId> + Clone, answer: String) {
+        if sessions.clone().all(|session| self.order.is_clear(session)) {
+            self.outgoing.push_back(Message::Text(answer.into()));
+        } else {
+            let ticket = self.order.queue(sessions.collect());
+            self.leave(ticket, answer);
+        }
+    }
+
+    /// Goes on with what is not answered yet.
+    fn wait(
+        &mut self,
+        sessions: Vec<SessionId>,
+        commands: usize,
+        running: impl Future<Output = String> + Send + 'static,
+    ) {
+        let ticket = self.order.queue(sessions);
+        self.commands += commands;
+        self.running.push(running.map(move |answer| Done::Answered { ticket, commands, answer }).boxed());
     }
 
     fn leave(&mut self, ticket: Ticket, answer: String) {
@@ -332,7 +342,7 @@ impl<E: Engine> Socket<E> {
         let ticket = self.order.queue(vec![session]);
         if self.subscribed.len() >= SUBSCRIPTIONS_MAX && !self.subscribed.contains_key(&session) {
             let detail = format!("a socket follows at most {SUBSCRIPTIONS_MAX} sessions");
-            self.leave(ticket, refusal(Some(id), Failure::new(Code::TooManyRequests, detail)));
+            self.leave(ticket, refusal(Some(id), &Failure::new(Code::TooManyRequests, detail)));
             return;
         }
         self.subscriptions += 1;
@@ -350,7 +360,7 @@ impl<E: Engine> Socket<E> {
             subscription.end.cancel();
         }
         let ticket = self.order.queue(vec![session]);
-        self.leave(ticket, answer(id, Ok(json!({"session": session}))));
+        self.leave(ticket, confirmation(id, session));
     }
 
     /// Takes in what finished, and what else is finished already.
@@ -374,7 +384,11 @@ impl<E: Engine> Socket<E> {
                 if outcome.is_err() {
                     self.forget(session, number);
                 }
-                self.leave(ticket, answer(id, outcome.map(|()| json!({"session": session}))));
+                let answer = match outcome {
+                    Ok(()) => confirmation(id, session),
+                    Err(failure) => refusal(Some(id), &failure),
+                };
+                self.leave(ticket, answer);
             }
             Done::Checked { valid: true } => {}
             Done::Checked { valid: false } => return Err(End::Refused),
@@ -457,13 +471,13 @@ impl<E: Engine> Socket<E> {
 /// Sends messages in order; the peer has `patience` to take each.
 async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, patience: Duration) -> Result<(), End> {
     for message in batch {
-        match timeout(patience, sink.feed(message)).await {
+        match in_time(patience, sink.feed(message)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(End::Gone),
             Err(_) => return Err(End::Slow),
         }
     }
-    match timeout(patience, sink.flush()).await {
+    match in_time(patience, sink.flush()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Slow),
@@ -473,12 +487,6 @@ async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, 
 /// What a failed read means. The library tells the size limit by its words alone.
 fn unreadable(error: &impl Display) -> End {
     if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
-}
-
-#[derive(Serialize)]
-struct OkFrame<T> {
-    id: u64,
-    ok: T,
 }
 
 #[derive(Serialize)]
@@ -492,21 +500,39 @@ struct EventFrame {
     event: Box<Event>,
 }
 
-fn answer<T: Serialize>(id: u64, outcome: Result<T, Failure>) -> String {
+/// The frame that answers a command.
+fn answer(id: u64, outcome: &Result<Answer, Failure>) -> String {
     match outcome {
-        Ok(ok) => encode(&OkFrame { id, ok }),
+        Ok(answer) => ok(id, |json| write_answer(json, answer)),
         Err(failure) => refusal(Some(id), failure),
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "a failure ends here")]
-fn refusal(id: Option<u64>, failure: Failure) -> String {
+/// The frame that answers many commands.
+fn answers(id: u64, outcomes: &[Result<Answer, Failure>]) -> String {
+    ok(id, |json| write_outcomes(json, outcomes))
+}
+
+/// The frame that answers the beginning or end of a subscription.
+fn confirmation(id: u64, session: SessionId) -> String {
+    format!(r#"{{"id":{id},"ok":{{"session":"{session}"}}}}"#)
+}
+
+fn ok(id: u64, write: impl FnOnce(&mut String) -> serde_json::Result<()>) -> String {
+    let mut frame = format!(r#"{{"id":{id},"ok":"#);
+    let written = write(&mut frame).map(|()| frame + "}");
+    written.unwrap_or_else(|error| unwritten(&error))
+}
+
+fn refusal(id: Option<u64>, failure: &Failure) -> String {
     encode(&ErrorFrame { id, error: &failure.0 })
 }
 
 fn encode(frame: &impl Serialize) -> String {
-    serde_json::to_string(frame).unwrap_or_else(|error| {
-        tracing::error!(%error, "a frame could not be written");
-        String::from("{\"id\":null}")
-    })
+    serde_json::to_string(frame).unwrap_or_else(|error| unwritten(&error))
+}
+
+fn unwritten(error: &serde_json::Error) -> String {
+    tracing::error!(%error, "a frame could not be written");
+    String::from("{\"id\":null}")
 }

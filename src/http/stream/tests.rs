@@ -55,9 +55,9 @@ impl Scripted {
 }
 
 impl Engine for Scripted {
-    fn run(&self, command: Command) -> BoxFuture<'static, Result<Answer, Failure>> {
+    fn begin(&self, command: Command) -> Begun {
         let engine = self.clone();
-        async move {
+        let running = async move {
             let session = command.session().unwrap();
             let seq = if let Command::Step { step, .. } = &command { step.seq } else { None };
             engine.places.lock().push((session, seq));
@@ -66,8 +66,8 @@ impl Engine for Scripted {
             held.wait_for(|held| !held.contains(&session)).await.unwrap();
             engine.running.fetch_sub(1, Ordering::SeqCst);
             Err(Failure::not_found("session"))
-        }
-        .boxed()
+        };
+        Begun::Running(running.boxed())
     }
 
     fn events(

@@ -1,8 +1,13 @@
 //! Frames of the socket: one request, one reply.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::refusal::{Detail, Refusal};
+
+/// Stands for a reply that has no JSON form.
+const UNWRITTEN: &str =
+    r#"{"type":"error","data":{"message":"the reply could not be written","code":"EXECUTION_ERROR"}}"#;
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +81,16 @@ fn required(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Unrea
 }
 
 /// A reply.
-pub(super) fn reply(kind: &str, data: &Value) -> String {
-    json!({"type": kind, "data": data}).to_string()
+pub(super) fn reply(kind: &str, data: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Reply<'a, T> {
+        r#type: &'a str,
+        data: &'a T,
+    }
+    serde_json::to_string(&Reply { r#type: kind, data }).unwrap_or_else(|error| {
+        tracing::error!(%error, "a reply could not be written");
+        UNWRITTEN.to_owned()
+    })
 }
 
 /// The reply to what was refused.

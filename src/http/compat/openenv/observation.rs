@@ -50,19 +50,21 @@ pub(super) fn seen(observation: Observation, messages: &[Message]) -> Map<String
     let repeats = |message: &Message| {
         message.role == "user" && message.tool_call_id.is_none() && observation.text.contains(&message.content)
     };
-    let messages = if messages.iter().all(repeats) { &[] } else { messages };
+    let repeated = messages.iter().all(repeats);
     let Observation { text, content, data, omitted_bytes } = observation;
     let mut fields = Map::new();
-    fields.insert("text".to_owned(), json!(text));
-    for (name, value, wanted) in [
-        ("content", json!(content), !content.is_empty()),
-        ("data", data.clone(), !data.is_null()),
-        ("messages", json!(messages), !messages.is_empty()),
-        ("omitted_bytes", json!(omitted_bytes), omitted_bytes > 0),
-    ] {
-        if wanted {
-            fields.insert(name.to_owned(), value);
-        }
+    fields.insert("text".to_owned(), Value::String(text));
+    if !content.is_empty() {
+        fields.insert("content".to_owned(), Value::Array(content));
+    }
+    if !data.is_null() {
+        fields.insert("data".to_owned(), data);
+    }
+    if !repeated {
+        fields.insert("messages".to_owned(), json!(messages));
+    }
+    if omitted_bytes > 0 {
+        fields.insert("omitted_bytes".to_owned(), json!(omitted_bytes));
     }
     fields.insert("metadata".to_owned(), json!({}));
     fields

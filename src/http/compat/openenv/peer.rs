@@ -13,6 +13,8 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::super::super::impatient::in_time;
+
 /// Milliseconds between pings, at each of which the credential is checked again.
 const PING_INTERVAL_MS: u64 = 20_000;
 /// Pings without any sign of life after which the peer is given up.
@@ -191,7 +193,7 @@ where
     }
 
     async fn put(&mut self, message: Message) -> Result<(), End> {
-        match timeout(self.patience, self.sink.send(message)).await {
+        match in_time(self.patience, self.sink.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Gone),
             Err(_) => Err(End::Slow),

@@ -95,7 +95,7 @@ impl Player {
         let step = Step { seq, action, episode: Some(playing.episode), observe: None, meta };
         let command = Command::Step { session: playing.session, step: Box::new(step) };
         let stepped = match self.run(command).await? {
-            Answer::Stepped(said) => Stepped::clone(&said),
+            Answer::Stepped(said) => said.into_stepped(),
             other => return Err(unexpected(&other)),
         };
         self.show_step(playing, stepped, called.as_ref().map(|called| (called, misfit))).await

@@ -25,6 +25,7 @@ use super::arguments::Arguments;
 use super::beginning::Resume;
 use super::conclusion::{Conclusion, conclude};
 use super::frame::{self, Request, Unreadable};
+use super::observation::Shown;
 use super::peer::{Check, End, Heard, Peer};
 use super::player::{Player, Playing, unexpected};
 use super::refusal::{Occupancy, Refusal};
@@ -191,20 +192,18 @@ impl Table {
         let answered = match request {
             Err(unreadable) => return Reply::Text(unreadable.reply()),
             Ok(Request::Close) => return Reply::Close,
-            Ok(Request::Reset(data)) => self.reset(&data).await.map(|data| ("observation", data)),
-            Ok(Request::Step(data)) => self.step(data).await.map(|data| ("observation", data)),
-            Ok(Request::State) => self.state().await.map(|data| ("state", data)),
+            Ok(Request::Reset(data)) => self.reset(&data).await.map(|shown| frame::reply("observation", &shown)),
+            Ok(Request::Step(data)) => self.step(data).await.map(|shown| frame::reply("observation", &shown)),
+            Ok(Request::State) => self.state().await.map(|state| frame::reply("state", &state)),
             Ok(Request::Mcp(data)) => {
-                Ok(("mcp", rpc::answer_on_socket(&self.player, self.playing.as_ref(), data).await))
+                let answered = rpc::answer_on_socket(&self.player, self.playing.as_ref(), data).await;
+                Ok(frame::reply("mcp", &answered))
             }
         };
-        Reply::Text(match answered {
-            Ok((kind, data)) => frame::reply(kind, &data),
-            Err(refusal) => frame::error(&refusal),
-        })
+        Reply::Text(answered.unwrap_or_else(|refusal| frame::error(&refusal)))
     }
 
-    async fn reset(&mut self, data: &Map<String, Value>) -> Result<Value, Refusal> {
+    async fn reset(&mut self, data: &Map<String, Value>) -> Result<Shown, Refusal> {
         let arguments = Arguments::read(data).map_err(|refusal| refusal.inside("data"))?;
         match self.playing.clone() {
             Some(playing) if self.joined.is_some() => self.reset_in_place(&arguments, &playing).await,
@@ -213,7 +212,7 @@ impl Table {
     }
 
     /// Another episode of a session that was joined.
-    async fn reset_in_place(&mut self, arguments: &Arguments, playing: &Playing) -> Result<Value, Refusal> {
+    async fn reset_in_place(&mut self, arguments: &Arguments, playing: &Playing) -> Result<Shown, Refusal> {
         let request = arguments.reset().map_err(|refusal| refusal.inside("data"))?;
         let command = Command::Reset { session: playing.session, request, key: None };
         let opened = match self.player.run(command).await? {
@@ -223,11 +222,11 @@ impl Table {
         let label = arguments.episode_id.clone().unwrap_or_else(|| opened.episode.to_string());
         let begun = self.player.opened(opened, label, playing.over.clone());
         self.playing = Some(begun.playing);
-        Ok(json!(begun.shown))
+        Ok(begun.shown)
     }
 
     /// A session of its own for the new episode. The one before is left once the new one is there.
-    async fn reset_anew(&mut self, arguments: &Arguments, before: Option<Playing>) -> Result<Value, Refusal> {
+    async fn reset_anew(&mut self, arguments: &Arguments, before: Option<Playing>) -> Result<Shown, Refusal> {
         let resume = match arguments.resume {
             Some(true) => Resume::Demanded,
             Some(false) => Resume::Never,
@@ -251,7 +250,7 @@ impl Table {
                 // The session has a place of its own now.
                 self.spare = None;
                 self.playing = Some(begun.playing);
-                Ok(json!(begun.shown))
+                Ok(begun.shown)
             }
             Err(refusal) => {
                 if let Some(before) = before {
@@ -263,14 +262,14 @@ impl Table {
         }
     }
 
-    async fn step(&mut self, data: Map<String, Value>) -> Result<Value, Refusal> {
+    async fn step(&mut self, data: Map<String, Value>) -> Result<Shown, Refusal> {
         let wanted = action::read(data).map_err(|refusal| refusal.inside("data"))?;
         let turn = match wanted {
-            Wanted::Tools => return Ok(json!(self.player.list_tools(self.playing.as_ref()).await?)),
+            Wanted::Tools => return self.player.list_tools(self.playing.as_ref()).await,
             Wanted::Turn(turn) => turn,
         };
         let playing = self.playing.as_ref().ok_or_else(nothing_is_played)?;
-        Ok(json!(self.player.step(playing, turn, None).await?))
+        self.player.step(playing, turn, None).await
     }
 
     async fn state(&self) -> Result<Value, Refusal> {
