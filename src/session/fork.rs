@@ -97,8 +97,9 @@ impl Sessions {
             None => None,
             Some(place) => turn::fork(place, live.episode.id).await.map_err(|error| SessionError::Internal(error.0))?,
         };
-        let first = match (&live.last, live.place.as_mut()) {
-            (None, Some(place)) => turn::observe(place).await.map_err(|error| SessionError::Internal(error.0))?,
+        // Only at the beginning there is no step that tells what is seen.
+        let first = match (live.seq, live.place.as_mut()) {
+            (0, Some(place)) => turn::observe(place).await.map_err(|error| SessionError::Internal(error.0))?,
             _ => Observation::default(),
         };
         Ok(Point {
@@ -168,7 +169,7 @@ impl Sessions {
             calls: point.calls,
             env_us: 0,
             last: point.last.clone(),
-            first: point.last.is_none().then(|| Box::new(point.first.clone())),
+            first: (point.seq == 0).then(|| Box::new(point.first.clone())),
             past: point.past.clone(),
             forgotten: parent.forgotten,
             salts,
