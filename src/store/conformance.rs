@@ -133,7 +133,7 @@ on_both_engines! {
     durability:
         all_is_there_after_reopening,
         readers_go_on_while_one_writes,
-        an_abandoned_commit_is_undone,
+        an_abandoned_commit_leaves_no_half,
         a_flush_works_at_any_time,
         a_closed_store_fails;
 }
