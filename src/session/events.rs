@@ -12,7 +12,7 @@ use palestra_protocol::verdict::Verdict;
 
 use super::open::fault;
 use super::read::episode_view;
-use super::step::read_step;
+use super::repeat::read_step;
 use super::{SessionError, Sessions, Tenant};
 use crate::store::row::EpisodeRow;
 

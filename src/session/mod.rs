@@ -18,6 +18,7 @@ mod read;
 mod reaper;
 mod rebuild;
 mod recorder;
+mod repeat;
 mod said;
 mod step;
 mod turn;

@@ -11,7 +11,7 @@ use super::cell::Slot;
 use super::judge::{Docket, Evidence, verdict_record};
 use super::rebuild::{judged_turn, missing};
 use super::recorder::Ledger;
-use super::step::read_step;
+use super::repeat::read_step;
 use super::{Answer, SessionError, Sessions, Tenant, turn};
 use crate::environment::state::State;
 use crate::store::Durability;

@@ -1,7 +1,9 @@
 //! `/v1/stream`: many sessions over one WebSocket, pipelined.
 
+mod end;
 mod frame;
 mod order;
+mod reply;
 mod socket;
 
 use std::sync::Arc;

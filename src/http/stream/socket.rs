@@ -15,19 +15,19 @@ use futures::stream::{BoxStream, FuturesUnordered, SelectAll};
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use palestra_protocol::episode::Event;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::problem::{Code, Problem};
+use palestra_protocol::problem::Code;
 use palestra_protocol::stream::StepItem;
-use serde::Serialize;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::answer::{write_answer, write_outcomes};
 use super::super::impatient::in_time;
 use super::super::perform::{Begun, begin_all, finish_all};
 use super::super::problem::Failure;
+use super::end::{End, unreadable};
 use super::frame::{self, Frame, Request, Unreadable};
 use super::order::{Order, Ticket};
-use crate::session::{Answer, Command};
+use super::reply::{answer, answers, confirmation, event, refusal};
+use crate::session::Command;
 use crate::telemetry::{STREAM_ENDS, STREAM_FRAMES};
 
 /// Commands that run, and frames that wait for their answer to leave; beyond either no frame is read.
@@ -107,56 +107,6 @@ enum Done {
 enum Told {
     Event(Box<Event>),
     End { session: SessionId, number: u64 },
-}
-
-/// Why a socket ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The peer left.
-    Gone,
-    /// The server stops.
-    Stopped,
-    /// The credential does not hold any more.
-    Refused,
-    /// The peer does not read.
-    Slow,
-    /// The peer shows no sign of life.
-    Silent,
-    /// A binary frame came.
-    Binary,
-    /// A frame is too large.
-    TooLarge,
-    /// What came is no WebSocket.
-    Broken,
-}
-
-impl End {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::Stopped => "stopped",
-            Self::Refused => "refused",
-            Self::Slow => "slow",
-            Self::Silent => "silent",
-            Self::Binary => "binary",
-            Self::TooLarge => "too_large",
-            Self::Broken => "broken",
-        }
-    }
-
-    /// Close code (RFC 6455, section 7.4) and reason; nothing where nobody would read it.
-    const fn farewell(self) -> Option<(u16, &'static str)> {
-        match self {
-            Self::Gone => None,
-            Self::Stopped => Some((1001, "the server is shutting down")),
-            Self::Refused => Some((1008, "the credential was revoked or has expired")),
-            Self::Slow => Some((1008, "answers are not read fast enough")),
-            Self::Silent => Some((1008, "pings are not answered")),
-            Self::Binary => Some((1003, "frames are JSON text")),
-            Self::TooLarge => Some((1009, "the frame is larger than this server reads")),
-            Self::Broken => Some((1002, "the frame cannot be read")),
-        }
-    }
 }
 
 impl<E: Engine> Socket<E> {
@@ -420,7 +370,7 @@ impl<E: Engine> Socket<E> {
         let mut events = 0;
         while let Some(told) = next {
             match told {
-                Told::Event(event) => self.outgoing.push_back(Message::Text(encode(&EventFrame { event }).into())),
+                Told::Event(told) => self.outgoing.push_back(Message::Text(event(&told).into())),
                 Told::End { session, number } => self.forget(session, number),
             }
             events += 1;
@@ -482,57 +432,4 @@ async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, 
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Slow),
     }
-}
-
-/// What a failed read means. The library tells the size limit by its words alone.
-fn unreadable(error: &impl Display) -> End {
-    if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
-}
-
-#[derive(Serialize)]
-struct ErrorFrame<'a> {
-    id: Option<u64>,
-    error: &'a Problem,
-}
-
-#[derive(Serialize)]
-struct EventFrame {
-    event: Box<Event>,
-}
-
-/// The frame that answers a command.
-fn answer(id: u64, outcome: &Result<Answer, Failure>) -> String {
-    match outcome {
-        Ok(answer) => ok(id, |json| write_answer(json, answer)),
-        Err(failure) => refusal(Some(id), failure),
-    }
-}
-
-/// The frame that answers many commands.
-fn answers(id: u64, outcomes: &[Result<Answer, Failure>]) -> String {
-    ok(id, |json| write_outcomes(json, outcomes))
-}
-
-/// The frame that answers the beginning or end of a subscription.
-fn confirmation(id: u64, session: SessionId) -> String {
-    format!(r#"{{"id":{id},"ok":{{"session":"{session}"}}}}"#)
-}
-
-fn ok(id: u64, write: impl FnOnce(&mut String) -> serde_json::Result<()>) -> String {
-    let mut frame = format!(r#"{{"id":{id},"ok":"#);
-    let written = write(&mut frame).map(|()| frame + "}");
-    written.unwrap_or_else(|error| unwritten(&error))
-}
-
-fn refusal(id: Option<u64>, failure: &Failure) -> String {
-    encode(&ErrorFrame { id, error: &failure.0 })
-}
-
-fn encode(frame: &impl Serialize) -> String {
-    serde_json::to_string(frame).unwrap_or_else(|error| unwritten(&error))
-}
-
-fn unwritten(error: &serde_json::Error) -> String {
-    tracing::error!(%error, "a frame could not be written");
-    String::from("{\"id\":null}")
 }
