@@ -55,9 +55,14 @@ async def play(task, policy):
 
 
 def verdict(url, key, label):
-    sessions = get(url, "/v1/sessions?limit=1000", key)["data"]
-    session = next(one for one in sessions if (one["metadata"] or {}).get("openenv", {}).get("episode_id") == label)
-    return get(url, f"/v1/episodes/{session['episode']}", key)["verdict"]
+    cursor = ""
+    while cursor is not None:
+        page = get(url, f"/v1/sessions?limit=1000{cursor and '&cursor=' + cursor}", key)
+        for session in page["data"]:
+            if (session["metadata"] or {}).get("openenv", {}).get("episode_id") == label:
+                return get(url, f"/v1/episodes/{session['episode']}", key)["verdict"]
+        cursor = page["next_cursor"]
+    raise AssertionError(f"there is no session of {label}")
 
 
 def counting(off):
