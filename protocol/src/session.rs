@@ -107,7 +107,7 @@ pub enum RecordMode {
     Group,
     /// The answer waits for the disk.
     Sync,
-    /// Nothing is stored until the verdict.
+    /// No step is stored: of an episode its beginning, its end and its verdicts are.
     None,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
-use palestra_protocol::session::{Diff, Session, SessionState, Snapshot, StateView, Verify};
+use palestra_protocol::session::{Diff, RecordMode, Session, SessionState, Snapshot, StateView, Verify};
 use palestra_protocol::verdict::{Status, Usage, Verdict};
 
 use super::cell::Slot;
@@ -58,7 +58,8 @@ impl Sessions {
                 last.or(episode.origin.map(|origin| origin.seq)).or(Some(0))
             }
         };
-        Ok(Session { seq, durable_seq: seq, ..view(row) })
+        let durable_seq = if row.record == RecordMode::None { Some(0) } else { seq };
+        Ok(Session { seq, durable_seq, ..view(row) })
     }
 
     /// Sessions by descending id.

@@ -307,6 +307,19 @@ async fn an_unrecorded_session_is_lost_with_the_server_and_says_so() {
 }
 
 #[tokio::test]
+async fn no_step_of_an_unrecorded_session_is_called_durable_also_once_it_is_closed() {
+    let world = World::open(None).await;
+    let id = create(&world, CreateSession { record: Some(RecordMode::None), ..counter(&json!({})) }).await.id;
+    step(&world, id, 1, "1").await.expect("a step");
+    let open = world.sessions.get(&world.tenant, id).await.expect("a session");
+    send(&world, Command::Close { session: id }).await.expect("it closes");
+    let closed = world.sessions.get(&world.tenant, id).await.expect("a session");
+    for session in [open, closed] {
+        assert_eq!((session.seq, session.durable_seq), (Some(1), Some(0)), "{session:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_step_with_an_outside_effect_is_never_run_twice() {
     let mut world = World::open(None).await;
     let request: CreateSession = serde_json::from_value(json!({"environment": "bench/effect"})).expect("a creation");
