@@ -45,7 +45,7 @@ impl SqliteStore {
             .disable_statement_logging();
         let mut first = options.clone().connect().await?;
         migration::sqlite().run(&mut first).await?;
-        let writer = Writer::start(path, CACHE_KIB)?;
+        let writer = Writer::start(path)?;
         first.close().await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READ_CONNECTIONS)

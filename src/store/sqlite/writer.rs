@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql, ffi};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
+use super::{BUSY_TIMEOUT, CACHE_KIB};
 use crate::store::cell::Cell;
 use crate::store::commit::Batch;
 use crate::store::engine::{Bulk, BulkRow, Form, Statement, Transaction, check_width};
@@ -18,8 +18,6 @@ use crate::store::field::{Fields, broken};
 use crate::store::row::NodeRow;
 use crate::store::{Durability, Groups, StoreError, node};
 
-/// How long a statement waits for another process that holds the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prepared statements that are kept: every kind of row, and the rest.
 const STATEMENTS_CACHED: usize = 64;
 /// Pages of 4 KiB in the log after which a commit moves them into the file.
@@ -40,8 +38,8 @@ struct Thread {
 
 impl Writer {
     /// Opens a file that exists.
-    pub(super) fn start(path: &Path, cache_kib: u32) -> Result<Self, StoreError> {
-        let desk = Desk { connection: connect(path, cache_kib)?, waits: Desk::INITIAL };
+    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+        let desk = Desk { connection: connect(path)?, waits: Desk::INITIAL };
         let (errands, received) = channel();
         let thread = std::thread::Builder::new().name("sqlite".to_owned());
         let handle = thread.spawn(move || desk.work(&received)).map_err(|error| StoreError::Engine(error.into()))?;
@@ -117,12 +115,12 @@ pub(in crate::store) struct Desk {
     waits: Durability,
 }
 
-fn connect(path: &Path, cache_kib: u32) -> Result<Connection, StoreError> {
+fn connect(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
     connection.execute_batch(&format!(
-        "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache_kib}; \
+        "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{CACHE_KIB}; \
          PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA journal_size_limit = {LOG_BYTES_KEPT};"
     ))?;
     Ok(connection)

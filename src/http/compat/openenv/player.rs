@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Extension, FromRequestParts};
+use axum::http::request::Parts;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::problem::Code;
@@ -11,6 +13,8 @@ use palestra_protocol::verdict::{Status, Verdict};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::super::super::caller::Runner;
+use super::super::super::extract::EnvironmentName;
 use super::super::super::perform::{ToolForm, perform};
 use super::super::super::problem::{Failure, internal};
 use super::action::{Called, Turn};
@@ -45,12 +49,20 @@ pub(super) struct Playing {
     pub(super) over: CancellationToken,
 }
 
-impl Player {
-    pub(super) fn new(app: App, seats: Seats, principal: Arc<Principal>, environment: String) -> Self {
-        let me = seats.holder();
-        Self { app, seats, principal, environment, me }
-    }
+impl FromRequestParts<App> for Player {
+    type Rejection = Failure;
 
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let seats = Extension::<Seats>::from_request_parts(parts, app).await;
+        let Extension(seats) = seats.map_err(|error| internal(&error))?;
+        let Runner(principal) = Runner::from_request_parts(parts, app).await?;
+        let EnvironmentName(environment) = EnvironmentName::from_request_parts(parts, app).await?;
+        let me = seats.holder();
+        Ok(Self { app: app.clone(), seats, principal, environment, me })
+    }
+}
+
+impl Player {
     /// Runs a command of the engine.
     pub(super) async fn run(&self, command: Command) -> Result<Answer, Refusal> {
         perform(&self.app, &self.principal, command, ToolForm::default()).await.map_err(|failure| self.refusal(failure))

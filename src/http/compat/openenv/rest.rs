@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Extension, FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use palestra_protocol::problem::Code;
 use palestra_protocol::session::Session;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,7 @@ use uuid::Uuid;
 
 use super::super::super::answer::Body;
 use super::super::super::body;
-use super::super::super::caller::Runner;
-use super::super::super::extract::{EnvironmentName, Query};
+use super::super::super::extract::Query;
 use super::super::super::problem::Failure;
 use super::action::{self, Turn, Wanted};
 use super::arguments::{Arguments, read_id, read_whole};
@@ -26,7 +25,7 @@ use super::observation::Shown;
 use super::player::Player;
 use super::refusal::{Detail, Refusal, ValidationProblem};
 use super::schema::{self, Schemas};
-use super::seats::{Kind, Seats};
+use super::seats::Kind;
 use super::socket::nothing_played;
 use crate::app::App;
 
@@ -87,14 +86,7 @@ impl ToSchema for StepBody {}
     request_body(content = Option<ResetBody>, example = json!({"seed": 7})),
     responses((status = 200, description = "What is seen at the beginning.", body = Shown),
               (status = 422, description = "What was sent does not fit.", body = ValidationProblem)))]
-pub(super) async fn reset(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-    Object(data): Object,
-) -> Result<Body<Shown>, Refusal> {
-    let player = Player::new(app, seats, principal, environment);
+pub(super) async fn reset(player: Player, Object(data): Object) -> Result<Body<Shown>, Refusal> {
     let mut arguments = Arguments::read(&data).map_err(|refusal| refusal.inside("body"))?;
     // Without a connection the id is all that leads back to the episode.
     arguments.episode_id.get_or_insert_with(|| Uuid::now_v7().simple().to_string());
@@ -115,14 +107,7 @@ pub(super) async fn reset(
     request_body(content = StepBody, example = json!({"episode_id": "ep-1", "action": {"text": "(3 + 5) * 4"}})),
     responses((status = 200, description = "What came of it.", body = Shown),
               (status = 422, description = "What was sent does not fit.", body = ValidationProblem)))]
-pub(super) async fn step(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-    Object(data): Object,
-) -> Result<Body<Shown>, Refusal> {
-    let player = Player::new(app, seats, principal, environment);
+pub(super) async fn step(player: Player, Object(data): Object) -> Result<Body<Shown>, Refusal> {
     player.entry().await?;
     let StepRequest { turn, seq, patience } = read_step(&data).map_err(|refusal| refusal.inside("body"))?;
     let session = find(&player, &data).await?.ok_or_else(|| {
@@ -219,14 +204,7 @@ pub(super) struct StateQuery {
            ("name" = String, Path, description = "The part behind it, optionally with `@version`."), StateQuery),
     responses((status = 200, description = "`episode_id`, `step_count`, and how it ended.", body = Value),
               (status = 422, description = "What was sent does not fit.", body = ValidationProblem)))]
-pub(super) async fn get_state(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-    Query(query): Query<StateQuery>,
-) -> Result<Body<Value>, Refusal> {
-    let player = Player::new(app, seats, principal, environment);
+pub(super) async fn get_state(player: Player, Query(query): Query<StateQuery>) -> Result<Body<Value>, Refusal> {
     player.entry().await?;
     let StateQuery { episode_id, session_id } = query;
     let data = json!({"episode_id": episode_id, "session_id": session_id});
@@ -249,13 +227,8 @@ pub(super) struct Healthy {
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     responses((status = 200, description = "It can.", body = Healthy)))]
-pub(super) async fn get_health(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<Healthy>, Refusal> {
-    Player::new(app, seats, principal, environment).entry().await?;
+pub(super) async fn get_health(player: Player) -> Result<Body<Healthy>, Refusal> {
+    player.entry().await?;
     Ok(Body(Healthy { status: "healthy" }))
 }
 
@@ -281,13 +254,8 @@ pub(super) struct About {
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     responses((status = 200, description = "Name, description and version.", body = About)))]
-pub(super) async fn get_metadata(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<About>, Refusal> {
-    let entry = Player::new(app, seats, principal, environment).entry().await?;
+pub(super) async fn get_metadata(player: Player) -> Result<Body<About>, Refusal> {
+    let entry = player.entry().await?;
     let spec = entry.spec();
     Ok(Body(About {
         name: spec.name.clone(),
@@ -304,13 +272,8 @@ pub(super) async fn get_metadata(
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     responses((status = 200, description = "JSON Schemas.", body = Schemas)))]
-pub(super) async fn get_schema(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<Schemas>, Refusal> {
-    let entry = Player::new(app, seats, principal, environment).entry().await?;
+pub(super) async fn get_schema(player: Player) -> Result<Body<Schemas>, Refusal> {
+    let entry = player.entry().await?;
     Ok(Body(schema::schemas(entry.spec())))
 }
 
@@ -319,12 +282,7 @@ pub(super) async fn get_schema(
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     responses((status = 200, description = "The paths.", body = Value)))]
-pub(super) async fn get_openapi(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<Value>, Refusal> {
-    let entry = Player::new(app, seats, principal, environment).entry().await?;
+pub(super) async fn get_openapi(player: Player) -> Result<Body<Value>, Refusal> {
+    let entry = player.entry().await?;
     Ok(Body(schema::openapi(entry.spec())))
 }

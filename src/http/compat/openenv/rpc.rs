@@ -1,23 +1,20 @@
 //! `/mcp`: JSON-RPC, as `MCPToolClient` of OpenEnv speaks it, over HTTP and in frames of the socket. Answers hold what the acting
 //! side may see: rewards are told by steps over the socket, and by `state`.
 
-use axum::extract::{Extension, Request, State};
+use axum::extract::Request;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::Code;
 use serde_json::{Map, Value, json};
 
 use super::super::super::answer::Body;
 use super::super::super::body;
-use super::super::super::caller::Runner;
-use super::super::super::extract::EnvironmentName;
 use super::super::super::problem::Failure;
 use super::action::{Turn, call};
 use super::arguments::Arguments;
 use super::beginning::Resume;
 use super::player::{Player, Playing};
 use super::refusal::{Occupancy, Refusal};
-use super::seats::{Kind, Seats};
-use crate::app::App;
+use super::seats::Kind;
 use crate::environment::tool::to_mcp;
 
 const PARSE_ERROR: i64 = -32_700;
@@ -81,14 +78,7 @@ enum Origin<'a> {
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     request_body(content = Value, example = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})),
     responses((status = 200, description = "The answer, or the error.", body = Value)))]
-pub(super) async fn answer_over_http(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-    request: Request,
-) -> Result<Body<Value>, Failure> {
-    let player = Player::new(app, seats, principal, environment);
+pub(super) async fn answer_over_http(player: Player, request: Request) -> Result<Body<Value>, Failure> {
     if let Err(Refusal::Failed(failure)) = player.entry().await {
         return Err(failure);
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
-use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures::StreamExt;
 use palestra_protocol::id::SessionId;
@@ -16,9 +15,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
-use super::super::super::caller::Runner;
 use super::super::super::events::room;
-use super::super::super::extract::{EnvironmentName, Query};
+use super::super::super::extract::Query;
 use super::super::super::problem::Failure;
 use super::action::{self, Wanted};
 use super::arguments::Arguments;
@@ -30,8 +28,7 @@ use super::peer::{Check, End, Heard, Peer};
 use super::player::{Player, Playing, unexpected};
 use super::refusal::{Occupancy, Refusal};
 use super::rpc;
-use super::seats::{Kind, Place, Seats};
-use crate::app::App;
+use super::seats::{Kind, Place};
 use crate::session::{Answer, Command};
 use crate::telemetry::{OPENENV_ENDS, OPENENV_SOCKETS};
 
@@ -62,16 +59,12 @@ pub(super) struct SocketQuery {
            ("name" = String, Path, description = "The part behind it, optionally with `@version`."), SocketQuery),
     responses((status = 101, description = "The socket is open. Where no session fits, an error frame says so and closes it.")))]
 pub(super) async fn open_socket(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
+    player: Player,
     Query(query): Query<SocketQuery>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let upgrade = upgrade
         .map_err(|_| Failure::new(Code::Malformed, "this is a WebSocket: ask for an upgrade with version 13"))?;
-    let player = Player::new(app, seats, principal, environment);
     player.entry().await?;
     let frame_bytes_max = player.app.config().openenv_frame_bytes_max;
     Ok(upgrade

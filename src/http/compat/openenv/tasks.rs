@@ -1,6 +1,6 @@
 //! The task API: which tasks there are. A task is chosen by `reset(split=.., index=..)`.
 
-use axum::extract::{Extension, RawPathParams, State};
+use axum::extract::{FromRequestParts, RawPathParams};
 use palestra_protocol::environment::Task;
 use palestra_protocol::problem::Code;
 use serde::Serialize;
@@ -8,14 +8,11 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::super::super::answer::Body;
-use super::super::super::caller::Runner;
-use super::super::super::extract::EnvironmentName;
 use super::super::super::problem::Failure;
 use super::arguments::read_whole;
 use super::player::Player;
 use super::refusal::{Detail, Refusal, ValidationProblem};
 use super::rest::Object;
-use super::seats::Seats;
 use crate::app::App;
 use crate::catalog::{TASKS_PER_PAGE_MAX, TaskPage};
 
@@ -61,13 +58,7 @@ pub(super) struct TaskCount {
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
     responses((status = 200, description = "Its name.", body = Vec<String>)))]
-pub(super) async fn list_environments(
-    State(app): State<App>,
-    Extension(seats): Extension<Seats>,
-    Runner(principal): Runner,
-    EnvironmentName(environment): EnvironmentName,
-) -> Result<Body<Vec<String>>, Refusal> {
-    let player = Player::new(app, seats, principal, environment);
+pub(super) async fn list_environments(player: Player) -> Result<Body<Vec<String>>, Refusal> {
     player.entry().await?;
     Ok(Body(vec![short_name(&player).to_owned()]))
 }
@@ -159,17 +150,14 @@ pub(super) async fn list_range(asked: Asked, Object(data): Object) -> Result<Bod
 /// Who asks for tasks, where the path names the environment twice and alike.
 pub(super) struct Asked(Player);
 
-impl axum::extract::FromRequestParts<App> for Asked {
+impl FromRequestParts<App> for Asked {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut axum::http::request::Parts, app: &App) -> Result<Self, Refusal> {
-        let Runner(principal) = Runner::from_request_parts(parts, app).await?;
-        let EnvironmentName(environment) = EnvironmentName::from_request_parts(parts, app).await?;
+        let player = Player::from_request_parts(parts, app).await?;
         let unknown = || Failure::new(Code::UnknownEnvironment, "unknown environment: list_environments names it");
-        let Extension(seats) = Extension::<Seats>::from_request_parts(parts, app).await.map_err(|_| unknown())?;
         let parameters = RawPathParams::from_request_parts(parts, app).await.map_err(|_| unknown())?;
         let named = parameters.iter().find(|(name, _)| *name == "env").map(|(_, value)| value).unwrap_or_default();
-        let player = Player::new(app.clone(), seats, principal, environment);
         let fits = [short_name(&player), player.plain_name(), &player.environment]
             .iter()
             .any(|name| name.eq_ignore_ascii_case(named));
