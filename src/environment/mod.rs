@@ -10,9 +10,10 @@ pub mod puzzle;
 pub mod randomness;
 pub mod registry;
 pub mod spec;
-pub mod state;
 pub mod task;
 pub mod tool;
+
+pub use palestra_state as state;
 
 use std::path::PathBuf;
 use std::sync::Arc;

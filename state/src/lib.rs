@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::task::SEED_MAX;
+/// Whole numbers stay within ±(2^53 - 1), so that every JSON implementation carries them exactly.
+pub const WHOLE_MAX: u64 = (1 << 53) - 1;
 
 /// A SHA-256 digest, written `sha256:<hex>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -211,7 +212,7 @@ fn canonical<T: Serialize + ?Sized>(scalar: &T) -> Vec<u8> {
 
 /// The digest of a number. A whole one that every implementation carries exactly is its own canonical form.
 fn number(number: &Number) -> Digest {
-    match number.as_i64().filter(|whole| whole.unsigned_abs() <= SEED_MAX) {
+    match number.as_i64().filter(|whole| whole.unsigned_abs() <= WHOLE_MAX) {
         Some(whole) => scalar(whole.to_string().as_bytes()),
         None => scalar(&canonical(number)),
     }
