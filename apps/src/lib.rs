@@ -5,4 +5,5 @@
 pub mod calendar;
 pub mod fault;
 pub mod kinds;
+pub mod syntax;
 pub mod value;
