@@ -3,6 +3,7 @@
 //! [`files::join`] turns the files of a definition into one [`node::Node`]; [`read::read`] walks over it and collects
 //! every fault on the way.
 
+mod cursor;
 pub mod files;
 mod nearest;
 pub mod node;
@@ -22,10 +23,15 @@ pub const MAX_FAULTS: usize = 100;
 /// Characters of somebody's text that a message or a path repeats.
 const SHOWN_CHARACTERS: usize = 40;
 
-/// Text as messages show it: its beginning, where it is long.
+/// Text as messages show it: on one line, without control characters, and cut where it is long.
 fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+    let mut shown = String::new();
+    for (index, character) in text.chars().enumerate() {
+        if index == SHOWN_CHARACTERS {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() { shown.extend(character.escape_default()) } else { shown.push(character) }
     }
+    shown
 }

@@ -9,6 +9,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
 use crate::fault::{Fault, Faults, Position};
 
+use super::cursor::Cursor;
 use super::node::{Content, Key, Node, Style};
 use super::{MAX_FAULTS, scalar, shown};
 
@@ -18,6 +19,9 @@ pub const MAX_FILE_BYTES: usize = 4 << 20;
 pub const MAX_DEPTH: usize = 32;
 /// Values in one file: scalars, lists and maps.
 pub const MAX_NODES: usize = 200_000;
+/// Commas and opening brackets in one file, those in text included: the parser holds a collection in brackets in memory as
+/// a whole before it tells of its first value.
+pub const MAX_BRACKETS: usize = 300_000;
 /// Bytes of one key or scalar.
 pub const MAX_SCALAR_BYTES: usize = 64 << 10;
 
@@ -75,12 +79,17 @@ impl Builder {
         if text.len() > MAX_FILE_BYTES {
             return Err(self.fault(self.place(1, 0), format!("the file has more than {MAX_FILE_BYTES} bytes")));
         }
+        if text.bytes().filter(|byte| matches!(byte, b'[' | b'{' | b',')).count() > MAX_BRACKETS {
+            let message = format!("the file has more than {MAX_BRACKETS} commas and opening brackets");
+            return Err(self.fault(self.place(1, 0), message));
+        }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         self.refuse_unprintable(text)?;
         self.refuse_directives(text)?;
+        let mut cursor = Cursor::new(text);
         for event in Parser::new_from_str(text) {
             match event {
-                Ok((event, span)) => self.take(event, span)?,
+                Ok((event, span)) => self.take(event, span, &mut cursor)?,
                 Err(error) => {
                     return Err(self.fault(self.at(*error.marker()), format!("this is not YAML: {}", error.info())));
                 }
@@ -89,7 +98,7 @@ impl Builder {
         Ok(())
     }
 
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, span: Span, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         let position = self.at(span.start);
         match event {
             Event::DocumentStart(_) => {
@@ -105,7 +114,8 @@ impl Builder {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_properties(&position, anchor, tag.is_some())?;
-                self.scalar(position, &text, style, span)
+                let written = cursor.seek(span.start.line(), span.start.col());
+                self.scalar(position, &text, style, written)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.refuse_properties(&position, anchor, tag.is_some())?;
@@ -141,7 +151,7 @@ impl Builder {
         self.add(Node { position, value, style: Style::STRUCTURE })
     }
 
-    fn scalar(&mut self, position: Position, text: &str, style: ScalarStyle, span: Span) -> Result<(), Fault> {
+    fn scalar(&mut self, position: Position, text: &str, style: ScalarStyle, written: &str) -> Result<(), Fault> {
         if text.len() > MAX_SCALAR_BYTES {
             return Err(self.fault(position, format!("the text has more than {MAX_SCALAR_BYTES} bytes")));
         }
@@ -166,7 +176,8 @@ impl Builder {
                 Content::Null
             }
         };
-        self.add(Node { position, value, style: Style { quoted: !is_plain, inset: inset(text, style, span) } })
+        let inset = if matches!(value, Content::Text(_)) { inset(text, style, written) } else { None };
+        self.add(Node { position, value, style: Style { quoted: !is_plain, inset } })
     }
 
     /// Puts a finished node where it belongs.
@@ -210,15 +221,8 @@ impl Builder {
     }
 
     fn refuse_unprintable(&self, text: &str) -> Result<(), Fault> {
-        let Some((at, character)) = text.char_indices().find(|(_, c)| is_unprintable(*c) || *c == '\u{feff}') else {
-            return Ok(());
-        };
-        let (mut line, mut column) = (1, 0);
-        let mut characters = text[..at].chars().peekable();
-        while let Some(character) = characters.next() {
-            let ends_line = character == '\n' || (character == '\r' && characters.peek() != Some(&'\n'));
-            (line, column) = if ends_line { (line + 1, 0) } else { (line, column + 1) };
-        }
+        let found = Cursor::new(text).find(|c| is_unprintable(c) || c == '\u{feff}');
+        let Some((line, column, character)) = found else { return Ok(()) };
         let message = format!("the file holds the control character {}", character.escape_unicode());
         Err(self.fault(self.place(line, column), message))
     }
@@ -281,15 +285,15 @@ impl Builder {
     }
 }
 
-/// See [`Style::inset`].
-fn inset(text: &str, style: ScalarStyle, span: Span) -> Option<u32> {
-    let quotes = match style {
-        ScalarStyle::Plain => 0,
-        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => 1,
+/// See [`Style::inset`]; `written` is the file from the scalar on.
+fn inset(text: &str, style: ScalarStyle, written: &str) -> Option<u32> {
+    let quote = match style {
+        ScalarStyle::Plain => return written.starts_with(text).then_some(0),
+        ScalarStyle::SingleQuoted => '\'',
+        ScalarStyle::DoubleQuoted => '"',
         ScalarStyle::Literal | ScalarStyle::Folded => return None,
     };
-    let on_one_line = span.start.line() == span.end.line();
-    (on_one_line && span.len() == text.chars().count() + 2 * quotes as usize).then_some(quotes)
+    written.strip_prefix(quote)?.strip_prefix(text)?.starts_with(quote).then_some(1)
 }
 
 /// Control characters but for tabs and ends of lines, and what is no character at all.
