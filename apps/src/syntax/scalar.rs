@@ -7,6 +7,8 @@ use super::shown;
 
 /// Words that YAML 1.1 took for truth values.
 const OLD_BOOLEANS: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
+/// Those of them that name coordinates and counts. As keys they are text to the readers in use, whatever YAML 1.1 said.
+const LETTERS: [&str; 2] = ["y", "n"];
 
 /// The meaning of a scalar without quotes.
 ///
@@ -38,8 +40,11 @@ pub(super) fn plain(text: &str) -> Result<Content, String> {
 /// The key that a scalar without quotes stands for.
 ///
 /// # Errors
-/// As for [`plain`], and for what is neither text nor a number.
+/// As for [`plain`], but for `y` and `n`, and for what is neither text nor a number.
 pub(super) fn plain_key(text: &str) -> Result<(), String> {
+    if LETTERS.contains(&text) {
+        return Ok(());
+    }
     match plain(text)? {
         Content::Text(_) if text == "<<" => Err("merge keys are not supported: write the entries out".to_owned()),
         Content::Text(_) | Content::Int(_) => Ok(()),

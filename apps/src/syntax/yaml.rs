@@ -168,6 +168,10 @@ impl Builder {
             }
             return if is_new { Ok(()) } else { self.report_repetition(position, &text) };
         }
+        if is_plain && is_cut_at_comma(text, written) {
+            let message = format!("`{}` ends at the comma: inside brackets, quote what holds one", shown(text));
+            self.report(position.clone(), message)?;
+        }
         let value = if is_plain { scalar::plain(text) } else { Ok(Content::Text(Arc::from(text))) };
         let value = match value {
             Ok(value) => value,
@@ -294,6 +298,13 @@ fn inset(text: &str, style: ScalarStyle, written: &str) -> Option<u32> {
         ScalarStyle::Literal | ScalarStyle::Folded => return None,
     };
     written.strip_prefix(quote)?.strip_prefix(text)?.starts_with(quote).then_some(1)
+}
+
+/// Whether a plain scalar inside brackets lost the rest of its arguments: `{price: int(1, 9)}` holds a price of `int(1` and
+/// a key `9)`.
+fn is_cut_at_comma(text: &str, written: &str) -> bool {
+    text.matches('(').count() > text.matches(')').count()
+        && written.strip_prefix(text).is_some_and(|rest| rest.trim_start().starts_with(','))
 }
 
 /// Control characters but for tabs and ends of lines, and what is no character at all.

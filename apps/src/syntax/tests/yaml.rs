@@ -104,10 +104,13 @@ fn plain_scalars_follow_a_strict_core_schema() {
 
 #[test]
 fn what_readers_of_yaml_disagree_about_is_refused() {
-    for word in ["yes", "No", "ON", "off", "y", "N", "True", "FALSE", "Null"] {
+    for word in ["yes", "No", "ON", "off", "y", "n", "N", "True", "FALSE", "Null"] {
         refused_with(&format!("a: {word}"), &format!("app.yaml:1:4: a: `{word}`"));
-        refused_with(&format!("{word}: a"), &format!("app.yaml:1:1: {word}: `{word}`"));
+        if !matches!(word, "y" | "n") {
+            refused_with(&format!("{word}: a"), &format!("app.yaml:1:1: {word}: `{word}`"));
+        }
     }
+    assert_eq!(shape("{n: 40, y: 1}"), "{\"n\": Int(40), \"y\": Int(1)}", "as keys these mean the same to all");
     for number in [
         "0x1F",
         "0o17",
@@ -129,6 +132,26 @@ fn what_readers_of_yaml_disagree_about_is_refused() {
     ] {
         refused_with(&format!("- {number}"), &format!("app.yaml:1:3: [0]: `{number}`"));
         refused_with(&format!("{{{number} : 1}}"), &format!("app.yaml:1:2: {number}: `{number}`"));
+    }
+}
+
+#[test]
+fn expressions_that_a_comma_cuts_are_refused() {
+    refused_with("{a: int(1, 9), b: 2}", "app.yaml:1:5: a: `int(1` ends at the comma");
+    refused_with("[pick(find(x) , y1)]", "app.yaml:1:2: [0]: `pick(find(x)` ends at the comma");
+    for whole in ["{a: 'int(1, 9)'}", "a: int(1, 9)", "{a: f(g(x)), b: 1}", "a: sad :(, so"] {
+        accepted(whole);
+    }
+}
+
+#[test]
+fn the_examples_of_the_language_page_are_read() {
+    let page = include_str!("../../../../docs/app-language.md");
+    let examples: Vec<&str> =
+        page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
+    assert!(examples.len() > 5, "the page has examples");
+    for example in examples {
+        accepted(example);
     }
 }
 
