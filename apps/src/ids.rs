@@ -209,7 +209,8 @@ mod tests {
             .map(|key| pattern.show(0, key).expect("an id"))
             .into();
         assert_eq!(shown.len(), 3);
-        assert_eq!(pattern.show(0, id_key(1, "member")).as_deref(), Some("M5904171"), "ids are part of stored data");
+        // Worked out apart, in another language.
+        assert_eq!(pattern.show(0, id_key(1, "member")).as_deref(), Some("M8390474"), "ids are part of stored data");
     }
 
     #[test]

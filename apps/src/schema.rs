@@ -264,3 +264,78 @@ fn has_rows(kind: &Type) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str, id: &str, columns: Vec<Column>) -> Table {
+        let id = IdPattern::parse(id).expect("a pattern");
+        Table { name: name.into(), single: id.is_fixed(), id, columns, untracked: false, owner: None }
+    }
+
+    fn schema(tables: Vec<Table>) -> Result<Schema, Vec<SchemaFault>> {
+        Schema::new(tables, Calendar::new("UTC", false).expect("a zone"))
+    }
+
+    #[test]
+    fn references_and_unique_columns_are_indexed_and_known_to_their_target() {
+        let columns = vec![
+            Column::new("plain", Type::Int),
+            Column { unique: true, ..Column::new("code", Type::Text) },
+            Column::new("up", Type::Opt(Box::new(Type::Row(TableId(0))))),
+        ];
+        let schema = schema(vec![table("a", "A{3}", columns), table("b", "B{3}", vec![])]).expect("a schema");
+        let (a, b) = (TableId(0), TableId(1));
+        assert_eq!(
+            schema.table(a).columns.iter().map(|column| column.indexed).collect::<Vec<_>>(),
+            [false, true, true]
+        );
+        assert_eq!((schema.find("b"), schema.find("c")), (Some(b), None));
+        assert_eq!((schema.referrers(a), schema.referrers(b)), ([(a, ColumnId(2))].as_slice(), [].as_slice()));
+        assert_eq!(schema.table(a).column("code"), Some(ColumnId(1)));
+        assert_eq!(&*schema.table(a).describe(ColumnId(1)).name, "code");
+    }
+
+    #[test]
+    fn descriptions_that_make_no_sense_are_refused() {
+        let row = || Type::Row(TableId(0));
+        let optional = |kind| Type::Opt(Box::new(kind));
+        for (column, part) in [
+            (Column::new("x", Type::Row(TableId(9))), "a table that doesn't exist"),
+            (Column::new("x", Type::Null), "no values but null"),
+            (Column::new("x", Type::List(Box::new(row()))), "holds no references"),
+            (Column::new("x", Type::Record([("r".into(), optional(row()))].into())), "holds no references"),
+            (Column { on_delete: OnDelete::Cascade, ..Column::new("x", Type::Int) }, "only a reference"),
+            (Column { on_delete: OnDelete::Null, ..Column::new("x", row()) }, "must be optional"),
+            (Column { default: Some(Value::Null), ..Column::new("x", Type::Int) }, "the default doesn't fit"),
+            (Column { default: Some(Value::Int(1)), ..Column::new("x", optional(row())) }, "no default but null"),
+        ] {
+            let faults = schema(vec![table("t", "T{3}", vec![column])]).expect_err("it makes no sense");
+            let told = faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert!(
+                told.len() == 1 && told[0].starts_with("table t, column x: ") && told[0].contains(part),
+                "{told:?}"
+            );
+        }
+        let int = || Column::new("x", Type::Int);
+        let cascade = || Column { on_delete: OnDelete::Cascade, ..Column::new("x", row()) };
+        for (wrong, part) in [
+            (vec![table("t", "T{3}", vec![int(), int()])], "another column of this name"),
+            (vec![table("t", "T{3}", vec![]), table("t", "U{3}", vec![])], "another table of this name"),
+            (vec![Table { single: true, ..table("t", "T{3}", vec![]) }], "a pattern of ids"),
+            (vec![Table { single: false, ..table("t", "t", vec![]) }], "a pattern of ids"),
+            (vec![table("t", "t", vec![cascade()])], "a single row is never deleted"),
+            (vec![Table { owner: Some(ColumnId(0)), ..table("t", "T{3}", vec![int()]) }], "the owner is a reference"),
+            (
+                vec![Table { owner: Some(ColumnId(7)), ..table("t", "T{3}", vec![cascade()]) }],
+                "the owner is a reference",
+            ),
+            (vec![table("t", "T{3}", vec![int(); COLUMNS_MAX + 1])], "too many columns"),
+            (vec![table("t", "T{3}", vec![]); TABLES_MAX + 1], "too many tables"),
+        ] {
+            let faults = schema(wrong).expect_err("it makes no sense");
+            assert!(faults.iter().any(|fault| fault.message.contains(part)), "{faults:?}");
+        }
+    }
+}

@@ -142,3 +142,8 @@ impl Data {
         self.tables.get(usize::from(row.table.0))?.rows.get(&row.number)
     }
 }
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod tests;

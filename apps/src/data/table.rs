@@ -19,6 +19,9 @@ pub struct Row {
     pub cells: Box<[Value]>,
 }
 
+/// Values of a column, each with the number of a row that has it.
+type Index = OrdSet<(Value, u32)>;
+
 /// A table whose copies share their structure.
 #[derive(Debug, Clone)]
 pub(super) struct TableData {
@@ -26,8 +29,8 @@ pub(super) struct TableData {
     pub(super) rows: OrdMap<u32, Arc<Row>>,
     /// Numbers of rows by id.
     pub(super) by_id: OrdMap<Arc<str>, u32>,
-    /// Values with the numbers of the rows that have them, for each indexed column.
-    indices: Box<[Option<OrdSet<(Value, u32)>>]>,
+    /// For each column that is indexed.
+    indices: Box<[Option<Index>]>,
     /// Rows as JSON by id.
     pub(super) document: Arc<Object>,
     /// The number of the next row.

@@ -83,3 +83,6 @@ impl<'a> Codec<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,7 +66,12 @@ impl Codec<'_> {
         let mismatch = || self.mismatch(json, kind);
         let value = match (kind, json) {
             (Type::Opt(_) | Type::Null, Json::Null) => return Ok(Value::Null),
-            (Type::Opt(inner), _) => return self.from_json(json, inner, resolve),
+            (Type::Opt(inner), _) => {
+                return self.from_json(json, inner, resolve).map_err(|wrong| match &wrong.kind {
+                    WrongKind::Type(_) if wrong.pointer.is_empty() => mismatch(),
+                    _ => wrong,
+                });
+            }
             (Type::Bool, Json::Bool(flag)) => Value::Bool(*flag),
             (Type::Int | Type::Duration, Json::Number(number)) if !number.is_f64() => {
                 Value::Int(number.as_i64().ok_or_else(|| Wrong::range(Misfit::Whole))?)
