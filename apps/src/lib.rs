@@ -2,8 +2,14 @@
 //!
 //! Pure: no IO, no wall clock, no async. The same definition, seed and calls always give the same state.
 
+pub mod amount;
 pub mod calendar;
+pub mod data;
 pub mod fault;
+pub mod ids;
+pub mod json;
 pub mod kinds;
+pub mod limits;
+pub mod schema;
 pub mod syntax;
 pub mod value;
