@@ -6,3 +6,4 @@ pub mod calendar;
 pub mod fault;
 pub mod kinds;
 pub mod value;
+pub mod words;
