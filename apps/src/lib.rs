@@ -13,3 +13,4 @@ pub mod limits;
 pub mod schema;
 pub mod syntax;
 pub mod value;
+pub mod words;
