@@ -5,6 +5,7 @@
 pub mod amount;
 pub mod calendar;
 pub mod data;
+pub mod expression;
 pub mod fault;
 pub mod ids;
 pub mod json;
