@@ -2,8 +2,8 @@
 //!
 //! Messages are of the types of `rmcp`; its service is not used. That one has an answer of its own, which is no problem document
 //! and no JSON-RPC, for whatever it cannot read; it runs every request in a task that no shutdown waits for and whose failures
-//! cannot name the request; and it keeps sessions by a header where ours is the one in the path. What a server without state
-//! has left to do is small: one request, one answer.
+//! cannot name the request; and what it can keep between requests, by a session id in a header, is not needed where the session
+//! is the one in the path. What is left to do is small: one request, one answer.
 
 mod call;
 mod generation;
