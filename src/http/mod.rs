@@ -203,15 +203,11 @@ fn cors(config: &Config) -> Option<CorsLayer> {
     }
     const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
     const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+    let own = [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID];
     let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers(
-            [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID]
-                .into_iter()
-                .chain(mcp::HEADERS)
-                .collect::<Vec<_>>(),
-        )
+        .allow_headers(own.into_iter().chain(mcp::HEADERS).collect::<Vec<_>>())
         .expose_headers([envelope::REQUEST_ID, LOCATION, RETRY_AFTER])
         .max_age(Duration::from_secs(CORS_AGE_SECONDS));
     Some(cors)
