@@ -2,7 +2,16 @@
 //!
 //! Pure: no IO, no wall clock, no async. The same definition, seed and calls always give the same state.
 
+pub mod amount;
 pub mod calendar;
+pub mod data;
+pub mod expression;
 pub mod fault;
+pub mod ids;
+pub mod json;
 pub mod kinds;
+pub mod limits;
+pub mod schema;
+pub mod syntax;
 pub mod value;
+pub mod words;
