@@ -98,6 +98,8 @@ fn a_document_shows_every_row_under_its_id() {
     assert_eq!(data.counters(), [2, 1, 1, 1]);
     assert_eq!(data.rows(MEMBER).collect::<Vec<_>>(), [ada, bo]);
     assert_eq!(data.rows(MEMBER).rev().collect::<Vec<_>>(), [bo, ada]);
+    let names: Vec<_> = data.scan(MEMBER).map(|(row, content)| (row, &content.cells[0])).collect();
+    assert_eq!(names, [(ada, &Value::text("Ada")), (bo, &Value::text("Bo"))]);
     assert_eq!(data.by_id(MEMBER, "bo"), Some(bo));
     assert_eq!(data.cell(data.single(SETTINGS), ColumnId(0)), Some(&Value::Bool(true)));
     assert_eq!(document(&Data::new(schema(), 7))["settings"], json!({}));
@@ -363,7 +365,7 @@ fn hostile_counters_end_in_a_refusal() {
         document["member"][id] = json!({"balance": "0"});
     }
     let most = [u32::MAX; 4];
-    assert_eq!(faults(data.revised(&State::from(document), Some(&most))), ["/member/: the table has too many rows"]);
+    assert_eq!(faults(data.revised(&State::from(document), Some(&most))), ["/member: the table has too many rows"]);
     let mut full = data.revised(&data.document(), Some(&most)).expect("nothing is new");
     assert_eq!(full.insert(MEMBER, member("x", None)), Err(Refusal::Full { table: MEMBER }));
     assert_eq!(full.insert_named(MEMBER, "x", member("x", None)), Err(Refusal::Full { table: MEMBER }));
