@@ -5,10 +5,13 @@
 pub mod amount;
 pub mod calendar;
 pub mod data;
+pub mod expression;
 pub mod fault;
 pub mod ids;
 pub mod json;
 pub mod kinds;
 pub mod limits;
 pub mod schema;
+pub mod syntax;
 pub mod value;
+pub mod words;
