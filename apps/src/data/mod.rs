@@ -104,6 +104,16 @@ impl Data {
         self.table(table).matching(column, value).map(move |number| RowKey { table, number })
     }
 
+    /// The rows with a value in a column, in the order of creation, if there is an index on the column.
+    pub fn indexed(
+        &self,
+        table: TableId,
+        column: ColumnId,
+        value: &Value,
+    ) -> Option<impl DoubleEndedIterator<Item = RowKey> + use<'_>> {
+        Some(self.table(table).indexed(column, value)?.map(move |number| RowKey { table, number }))
+    }
+
     /// Whether rows are found by the value of a column without a scan.
     #[must_use]
     pub fn is_indexed(&self, table: TableId, column: ColumnId) -> bool {

@@ -51,6 +51,16 @@ impl TableData {
         }
     }
 
+    /// The rows with a value in a column, in the order of creation, if there is an index on it.
+    pub(super) fn indexed(
+        &self,
+        column: ColumnId,
+        value: &Value,
+    ) -> Option<impl DoubleEndedIterator<Item = u32> + use<'_>> {
+        let index = self.indices[usize::from(column.0)].as_ref()?;
+        Some(index.range((value.clone(), 0)..=(value.clone(), u32::MAX)).map(|(_, number)| *number))
+    }
+
     /// The rows with a value in a column, in the order of creation: from the index, or where there is none by a scan.
     pub(super) fn matching<'a>(
         &'a self,

@@ -57,6 +57,19 @@ impl Data {
         self.create(&schema, RowKey { table, number: self.table(table).next }, id.into(), cells)
     }
 
+    /// Adds a row with the number and the id that it has in data of the same beginning.
+    ///
+    /// # Errors
+    /// As [`Data::insert_named`]; and when the number is taken or was.
+    pub fn insert_as(&mut self, row: RowKey, id: &str, cells: Vec<Value>) -> Result<RowKey, Refusal> {
+        let schema = Arc::clone(&self.schema);
+        let rows = self.table(row.table);
+        if !is_id(id) || rows.by_id.contains_key(id) || row.number < rows.next {
+            return Err(Refusal::Id { table: row.table });
+        }
+        self.create(&schema, row, id.into(), cells)
+    }
+
     fn create(&mut self, schema: &Schema, row: RowKey, id: Arc<str>, cells: Vec<Value>) -> Result<RowKey, Refusal> {
         let table = row.table;
         let next = row.number.checked_add(1).ok_or(Refusal::Full { table })?;
