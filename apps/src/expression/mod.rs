@@ -24,10 +24,10 @@ pub use frame::{DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 pub use scope::{Function, Judge, Roots, Scope, Signature, Tables};
 pub use show::minor_digits;
 
-use self::checker::Checker;
+use self::checker::{Checker, Typed};
 use self::code::{Code, Part};
 use self::machine::Machine;
-use crate::kinds::Type;
+use crate::kinds::{TableId, Type};
 use crate::value::Value;
 
 /// Most characters of an expression or a template.
@@ -126,7 +126,24 @@ impl Template {
 pub fn check(source: &str, scope: &Scope<'_>, expected: Option<&Type>) -> Result<Checked, Vec<Wrong>> {
     let expr = parser::parse(source).map_err(|wrong| vec![wrong])?;
     let mut checker = Checker::new(scope);
-    match checker.expect(&expr, expected) {
+    let typed = checker.expect(&expr, expected);
+    finish(checker, typed)
+}
+
+/// Checks a condition on the rows of a table, each of which it calls by the name of the variable. The result gives the list of
+/// the rows for which it holds, in the order of creation, by an index where there is one.
+///
+/// # Errors
+/// Everything that is wrong with it; never empty.
+pub fn check_filter(condition: &str, table: TableId, variable: &str, scope: &Scope<'_>) -> Result<Checked, Vec<Wrong>> {
+    let expr = parser::parse(condition).map_err(|wrong| vec![wrong])?;
+    let mut checker = Checker::new(scope);
+    let typed = checker.filter(table, variable, &expr);
+    finish(checker, typed)
+}
+
+fn finish(checker: Checker<'_>, typed: Option<Typed>) -> Result<Checked, Vec<Wrong>> {
+    match typed {
         Some(typed) if checker.errors.is_empty() => Ok(Checked {
             kind: typed.kind,
             code: typed.code,

@@ -20,6 +20,10 @@ pub(super) const SPECIAL: [&str; 14] = [
 
 impl Checker<'_> {
     pub(super) fn call(&mut self, expr: &Expr, name: &str, arguments: &[Expr], hint: Option<&Type>) -> Option<Typed> {
+        let functions = self.scope.functions;
+        if let Some(function) = functions.iter().find(|function| *function.name == *name) {
+            return self.added(expr, function, arguments, hint);
+        }
         if let Some(kind) = queries::kind(name) {
             return self.query(expr.offset, name, kind, arguments, hint);
         }
@@ -68,10 +72,6 @@ impl Checker<'_> {
     fn plain(&mut self, expr: &Expr, name: &str, arguments: &[Expr]) -> Option<Typed> {
         let overloads: Vec<&'static Builtin> = functions::overloads(name).collect();
         if overloads.is_empty() {
-            let functions = self.scope.functions;
-            if let Some(function) = functions.iter().find(|function| *function.name == *name) {
-                return self.added(expr, function, arguments);
-            }
             return self.unknown(expr, name);
         }
         let fitting: Vec<_> =
@@ -156,7 +156,7 @@ impl Checker<'_> {
         self.wrong(expr.offset, format!("there is no function `{name}`{near}"))
     }
 
-    fn added(&mut self, expr: &Expr, function: &Function, arguments: &[Expr]) -> Option<Typed> {
+    fn added(&mut self, expr: &Expr, function: &Function, arguments: &[Expr], hint: Option<&Type>) -> Option<Typed> {
         let name = &function.name;
         let mut codes = Vec::with_capacity(arguments.len());
         let result = match &function.signature {
@@ -170,14 +170,14 @@ impl Checker<'_> {
                 }
                 result.clone()
             }
-            Signature::Generic(judge) => {
+            Signature::Generic { judge, alike } => {
                 let mut kinds = Vec::with_capacity(arguments.len());
                 for argument in arguments {
-                    let found = self.infer(argument, None)?;
+                    let found = self.infer(argument, hint.filter(|_| *alike))?;
                     kinds.push(found.kind);
                     codes.push(found.code);
                 }
-                match judge(&kinds) {
+                match judge(&kinds, hint) {
                     Ok(result) => result,
                     Err(message) => return self.wrong(expr.offset, format!("{name}: {message}")),
                 }

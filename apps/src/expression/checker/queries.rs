@@ -4,8 +4,8 @@ use super::naming::suggest;
 use super::{Checker, Typed};
 use crate::expression::code::{Code, Query, QueryKind, Source};
 use crate::expression::functions::is_ordered;
-use crate::expression::syntax::Expr;
-use crate::kinds::Type;
+use crate::expression::syntax::{Expr, Node};
+use crate::kinds::{TableId, Type};
 
 const QUERIES: [(&str, QueryKind, &str); 15] = [
     ("find", QueryKind::Find, "find(source) or find(source, x, condition)"),
@@ -74,7 +74,25 @@ impl Checker<'_> {
             let usage = QUERIES.iter().find(|(known, ..)| *known == name).map_or("", |(.., usage)| usage);
             return self.wrong(offset, format!("usage: {usage}"));
         };
-        let (source, element) = self.source(source)?;
+        let source = self.source(source)?;
+        self.over(offset, kind, source, &shape, hint)
+    }
+
+    /// The rows of a table for which a condition holds.
+    pub(in crate::expression) fn filter(&mut self, table: TableId, variable: &str, condition: &Expr) -> Option<Typed> {
+        let named = Expr { offset: 0, depth: 1, node: Node::Name(variable.to_owned()) };
+        let shape = Shape { variable: Some(&named), predicate: Some(condition), body: None };
+        self.over(0, QueryKind::Find, (Source::Table(table), Type::Row(table)), &shape, None)
+    }
+
+    fn over(
+        &mut self,
+        offset: usize,
+        kind: QueryKind,
+        (source, element): (Source, Type),
+        shape: &Shape<'_>,
+        hint: Option<&Type>,
+    ) -> Option<Typed> {
         let depth = self.variables.len();
         let variable = u16::try_from(depth).ok()?;
         if let Some(named) = shape.variable {
@@ -84,7 +102,7 @@ impl Checker<'_> {
             self.variables.push((String::new(), element.clone()));
         }
         self.most_variables = self.most_variables.max(self.variables.len());
-        let checked = self.within(kind, &element, &shape, hint, offset);
+        let checked = self.within(kind, &element, shape, hint, offset);
         self.variables.truncate(depth);
         let (result, predicate, body) = checked?;
         let source = match (source, &predicate) {
