@@ -402,9 +402,9 @@ fn long_and_deep_sources_are_refused() {
 fn the_deepest_source_that_is_taken_needs_little_room() {
     let world = World::new();
     let inner = format!("{}days{}", "[".repeat(30), "][0]".repeat(30));
-    for source in
-        [inner.clone(), format!("tpl('${{{inner}}}')"), format!("{}days{}", "abs(".repeat(60), ")".repeat(60))]
-    {
+    let deep = format!("{}days{}", "abs(".repeat(62), ")".repeat(62));
+    let twice = format!("{}size(tpl('${{{deep}}}')){}", "abs(".repeat(60), ")".repeat(60));
+    for source in [inner.clone(), format!("tpl('${{{inner}}}')"), deep, twice] {
         let checked = world.check(&source, None).unwrap_or_else(|wrong| panic!("{source}: {wrong:?}"));
         assert!(world.evaluate(&checked, &mut 1000).is_ok(), "{source}");
     }

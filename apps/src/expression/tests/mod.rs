@@ -3,5 +3,6 @@
 mod examples;
 mod messages;
 mod properties;
+mod running;
 mod values;
 mod world;
