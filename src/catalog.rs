@@ -5,12 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use palestra_protocol::environment::{Environment as Spec, Published, Recovery, Task as PublicTask};
+use palestra_protocol::list::List;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
+use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
 use rand::RngExt;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
 
 use crate::environment::dataset;
+use crate::environment::surface::Surface;
 use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
 use crate::environment::tool::Toolbox;
 use crate::environment::{EnvironmentKind, Tasks};
@@ -22,12 +27,22 @@ const PUBLISHED_KEPT_MAX: usize = 1_024;
 /// Tasks in one page of a listing.
 pub const TASKS_PER_PAGE_MAX: u64 = 1_000;
 
+/// The tools that a session is offered.
+pub struct Offer {
+    /// As OpenAI function tools.
+    pub tools: Shared<List<Value>>,
+    /// The same compiled.
+    pub toolbox: Toolbox,
+}
+
 /// An environment that can be played, with its tools compiled.
 pub struct Entry {
     /// The kind.
     pub kind: Arc<dyn EnvironmentKind>,
-    /// Its tools.
-    pub toolbox: Toolbox,
+    /// What sessions of each surface are offered; never empty.
+    offers: Vec<(Surface, Offer)>,
+    /// Done once the kind is prepared.
+    prepared: OnceCell<()>,
     /// `family/name`, which the rows of its sessions share.
     pub name: Arc<str>,
     /// Digest of its definition, shared likewise.
@@ -37,16 +52,28 @@ pub struct Entry {
 
 impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
-        let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
+        let offer = |surface: &Surface| {
+            let tools = kind.tools(*surface);
+            Toolbox::compile(&tools.data).map(|toolbox| (*surface, Offer { tools, toolbox }))
+        };
+        let offers = kind.surfaces().iter().map(offer).collect::<Result<_, _>>().map_err(CatalogError::Broken)?;
         let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
         let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
-        Ok(Arc::new(Self { kind, toolbox, name, digest, full_name }))
+        Ok(Arc::new(Self { kind, offers, prepared: OnceCell::new(), name, digest, full_name }))
     }
 
     /// What the API shows.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.kind.spec()
+    }
+
+    /// What sessions with these settings are offered.
+    #[must_use]
+    pub fn offer(&self, config: &Map<String, Value>) -> &Offer {
+        let surface = self.kind.surface(config);
+        let found = self.offers.iter().find(|(offered, _)| *offered == surface);
+        &found.unwrap_or(&self.offers[0]).1
     }
 
     /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.

@@ -400,14 +400,18 @@ fn opened_together(fresh: &mut [Live], now: Timestamp) -> Result<Vec<Opened>, Se
 
 /// A request that does not fit, with one fault.
 pub(super) fn fault(field: &str, detail: &str) -> SessionError {
-    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), line: None, detail: detail.to_owned() }])
+    SessionError::Invalid(vec![Fault {
+        field: Some(field.to_owned()),
+        detail: detail.to_owned(),
+        ..Fault::default()
+    }])
 }
 
 /// Checks what the schema alone cannot say; all faults at once.
 fn check(request: &CreateSession) -> Result<(), SessionError> {
     let mut faults = Vec::new();
     let mut wrong = |field: &str, detail: String| {
-        faults.push(Fault { field: Some(field.to_owned()), line: None, detail });
+        faults.push(Fault { field: Some(field.to_owned()), detail, ..Fault::default() });
     };
     if let Some(count) = request.count {
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
