@@ -1,11 +1,13 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod app;
 pub mod bench;
 #[cfg(test)]
 mod conformance;
 pub mod dataset;
 pub mod policy;
+pub mod published;
 pub mod puzzle;
 pub mod randomness;
 pub mod registry;
@@ -77,6 +79,11 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     /// # Errors
     /// When `config` does not fit; the fault belongs to the caller.
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError>;
+
+    /// Whether opening with these settings may take more than a millisecond, and so runs on the blocking pool.
+    fn heavy_to_open(&self, _config: &Map<String, Value>) -> bool {
+        self.heavy()
+    }
 
     /// The rule that judges its episodes.
     fn verifier(&self) -> &dyn Verifier;

@@ -1,6 +1,7 @@
 //! The HTTP surface: the only folder that knows axum, status codes and JSON envelopes. One file per noun.
 
 mod answer;
+mod archive;
 mod batch;
 mod body;
 mod caller;
@@ -22,6 +23,7 @@ mod page;
 mod perform;
 mod points;
 mod problem;
+mod publishing;
 mod runs;
 mod sessions;
 mod stream;
@@ -140,7 +142,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(episodes::rescore_episode))
             .routes(routes!(events::follow_session))
             .routes(routes!(stream::open_stream)),
-        uploads: T::new().routes(routes!(environments::list_environments, environments::publish_environment)),
+        uploads: T::new().routes(routes!(environments::list_environments, publishing::publish_environment)),
         mounts: T::new().nest(openenv::PATH, openenv::routes()),
     }
 }

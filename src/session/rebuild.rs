@@ -90,7 +90,8 @@ impl Point {
             self.place = None;
         } else if let (Some(action), Some(place)) = (&past.action, &mut self.place) {
             let calls_left = calls_max.unwrap_or(u64::MAX).saturating_sub(self.calls);
-            let turned = turn::take(place, &self.entry.offer(&self.config).toolbox, action, calls_left, &mut self.context).await;
+            let turned =
+                turn::take(place, &self.entry.offer(&self.config).toolbox, action, calls_left, &mut self.context).await;
             let same = turned.as_ref().is_ok_and(|turned| turned.observation == past.answer.observation);
             self.calls += turned.as_ref().map_or(0, |turned| turned.calls);
             if !same {
@@ -233,7 +234,8 @@ impl Sessions {
         let (config, id) = (&live.row.config, live.episode.id);
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
-        let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
+        let point =
+            Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
         // None was forgotten, so the first is step 1.
         let kept: imbl::Vector<Kept> = live.past.take(live.past.len().min(usize::try_from(upto).unwrap_or(usize::MAX)));
         let past = kept.iter().map(Kept::past).collect::<Result<_, _>>()?;

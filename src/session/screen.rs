@@ -27,7 +27,8 @@ impl Sessions {
             return Ok(Screen::Over);
         }
         let Some(Place::Pure(place)) = &live.place else { return Ok(Screen::Over) };
-        let page = turn::guard("environment", || place.page(path)).map_err(|InfraError(why)| SessionError::Internal(why))?;
+        let page =
+            turn::guard("environment", || place.page(path)).map_err(|InfraError(why)| SessionError::Internal(why))?;
         page.map(Screen::Live).ok_or(SessionError::NotFound("page"))
     }
 
@@ -60,7 +61,8 @@ fn action(calls: Vec<PageCall>) -> Option<Action> {
         return calls.pop().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments });
     }
     let numbered = (1..).zip(calls);
-    let calls: Vec<Call> =
-        numbered.map(|(number, PageCall { tool, arguments })| Call { id: format!("form_{number}"), tool, arguments }).collect();
+    let calls: Vec<Call> = numbered
+        .map(|(number, PageCall { tool, arguments })| Call { id: format!("form_{number}"), tool, arguments })
+        .collect();
     if calls.is_empty() { None } else { Some(Action::Calls(calls)) }
 }

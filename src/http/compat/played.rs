@@ -42,7 +42,11 @@ pub(super) async fn config(
     environment: &Entry,
     session: SessionId,
 ) -> Result<Arc<Map<String, Value>>, Failure> {
-    if environment.kind.surfaces().len() == 1 { Ok(Arc::default()) } else { Ok(app.sessions().config(tenant, session).await?) }
+    if environment.kind.surfaces().len() == 1 {
+        Ok(Arc::default())
+    } else {
+        Ok(app.sessions().config(tenant, session).await?)
+    }
 }
 
 /// The task of a session's current episode.

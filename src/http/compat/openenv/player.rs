@@ -223,7 +223,8 @@ impl Player {
     /// Whether a call is one that the environment will answer with an error.
     async fn misfit(&self, called: &Called, session: SessionId) -> Result<Option<Misfit>, Refusal> {
         let entry = self.entry().await?;
-        let config = played::config(&self.app, &self.principal.tenant, &entry, session).await.map_err(Refusal::Failed)?;
+        let config =
+            played::config(&self.app, &self.principal.tenant, &entry, session).await.map_err(Refusal::Failed)?;
         let offer = entry.offer(&config);
         let known = offer.tools.data.iter().any(|tool| tool["function"]["name"] == called.tool.as_str());
         let kind = if known { "invalid_args" } else { "tool_not_found" };

@@ -1,0 +1,1 @@
+//! The adapter, held against an app of its own.
