@@ -85,7 +85,8 @@ impl Grammar {
         random: &mut ChaCha8Rng,
     ) -> String {
         let given = arguments.iter().map(|argument| argument.trim().to_owned()).chain(std::iter::repeat(String::new()));
-        let mut writer = Writer { grammar: self, random, bound: parameters.iter().copied().zip(given).collect() };
+        let bound = parameters.iter().copied().zip(given).collect();
+        let mut writer = Writer { grammar: self, random, bound, used: BTreeMap::new() };
         let text = writer.rule(rule).unwrap_or_default();
         text.trim().to_owned()
     }
@@ -119,13 +120,15 @@ struct Writer<'a> {
     random: &'a mut ChaCha8Rng,
     /// Arguments, then what slots bound, last.
     bound: Vec<(&'static str, String)>,
+    /// Alternatives that the text has already, by rule, ascending: a text says nothing twice while it has a choice.
+    used: BTreeMap<&'static str, Vec<usize>>,
 }
 
 impl Writer<'_> {
     /// A text of a rule; none if there is no such rule.
     fn rule(&mut self, rule: &str) -> Option<String> {
-        let alternatives = self.grammar.alternatives(rule)?;
-        let chosen = alternatives.get(self.below(alternatives.len()))?;
+        let (rule, alternatives) = self.grammar.rules.get_key_value(rule)?;
+        let chosen = alternatives.get(self.choose(rule, alternatives.len()))?;
         let mut text = String::new();
         for part in parts(chosen) {
             match part {
@@ -168,6 +171,20 @@ impl Writer<'_> {
             self.rule(&lower)?
         };
         Some(if lower == slot { text } else { capitalised(&text) })
+    }
+
+    /// The number of an alternative that the text does not have yet; of any one when it has all.
+    fn choose(&mut self, rule: &'static str, count: usize) -> usize {
+        let mut used = self.used.remove(rule).filter(|used| used.len() < count).unwrap_or_default();
+        let mut index = self.below(count - used.len());
+        let mut place = 0;
+        while used.get(place).is_some_and(|taken| *taken <= index) {
+            index += 1;
+            place += 1;
+        }
+        used.insert(place, index);
+        self.used.insert(rule, used);
+        index
     }
 
     fn argument(&self, name: &str) -> Option<&str> {
