@@ -26,7 +26,7 @@ use rand_chacha::ChaCha8Rng;
 pub(super) static WORDS: LazyLock<Grammar> = LazyLock::new(|| Grammar::read(&SOURCES));
 
 /// The files of the grammar, by theme.
-pub(super) const SOURCES: [&str; 14] = [
+pub(super) const SOURCES: [&str; 17] = [
     include_str!("lists/person.txt"),
     include_str!("lists/place.txt"),
     include_str!("lists/work.txt"),
@@ -40,6 +40,9 @@ pub(super) const SOURCES: [&str; 14] = [
     include_str!("lists/file.txt"),
     include_str!("lists/ticket.txt"),
     include_str!("lists/media.txt"),
+    include_str!("lists/social.txt"),
+    include_str!("lists/software.txt"),
+    include_str!("lists/life.txt"),
     include_str!("lists/prose.txt"),
 ];
 
