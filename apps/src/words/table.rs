@@ -39,7 +39,7 @@ pub(super) const GENERATORS: &[Generator] = &[
     Generator::rule("model", &[], 300, "What a maker calls a product of a series."),
     Generator::rule("colour", &[], 50, "A colour."),
     Generator::rule("material", &[], 45, "What things are made of."),
-    Generator::rule("size", &[], 12, "A size of clothes and boxes."),
+    Generator::rule("clothing_size", &[], 12, "A size of clothes."),
     Generator::rule("tool_name", &["kind"], 10_000, "A tool of any kind, as a tool library lists it."),
     Generator::rule("review_text", &[], 100_000, "What a buyer says about a product."),
     Generator::rule("recipe_name", &[], 10_000, "A dish."),
