@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 pub use frame::{DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 pub use scope::{Function, Judge, Roots, Scope, Signature, Tables};
-pub use show::minor_digits;
 
 use self::checker::{Checker, Typed};
 use self::code::{Code, Part};

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use super::Wrong;
 use super::code::Code;
 use super::scope::Scope;
-use super::show::minor_digits;
 use super::syntax::{Expr, Literal, Logic, Node, Root};
+use crate::amount::minor_digits;
 use crate::kinds::Type;
 use crate::value::Value;
 
