@@ -43,7 +43,7 @@ pub(super) struct Typed {
     /// Paths that are not null if this is true.
     pub(super) yes: Vec<Arc<str>>,
     /// Paths that are not null if this is false.
-    no: Vec<Arc<str>>,
+    pub(super) no: Vec<Arc<str>>,
     /// Whether null is possible by type and was ruled out by a proof.
     narrowed: bool,
 }
