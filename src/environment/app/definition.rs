@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palestra_apps::app::App;
+use palestra_apps::check::{Effort, check_while};
 use palestra_apps::fault::Faults;
-use palestra_apps::task::draw::draw;
 use palestra_protocol::problem::Fault;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::name_of;
+use super::{AppKind, name_of};
+use crate::environment::TaskGenerator;
 use crate::environment::published::{APP, Parsed};
-use crate::environment::spec::{GENERATED_SPLITS, split_of};
+use crate::environment::spec::GENERATED_SPLITS;
 use crate::environment::state::Digest;
 
 /// The text of a definition's files, by name.
@@ -32,9 +33,9 @@ const EXTENSION: &str = ".yaml";
 const ROWS_MAX: usize = 200_000;
 /// Different initial databases.
 const VARIANTS_MAX: usize = 32;
-/// Tasks that are drawn and solved of each template and split.
-const SEEDS_TRIED: u64 = 3;
-/// How long the proof of a definition may take, in milliseconds. Each single draw is bounded by the engine.
+/// Tasks that are drawn of each split.
+const TASKS_TRIED: u64 = 8;
+/// How long the proof of a definition may take, in milliseconds. Each single step of it is bounded by the engine.
 const PROOF_MS_MAX: u64 = 120_000;
 /// Faults that are told.
 const FAULTS_TOLD_MAX: usize = 1_000;
@@ -46,8 +47,10 @@ const FAULTS_TOLD_MAX: usize = 1_000;
 pub fn parse(files: Files) -> Result<Parsed, Vec<Fault>> {
     check_files(&files)?;
     let app = App::load(&files).map_err(faults_of)?;
-    prove(&app).map_err(|detail| vec![Fault { detail, ..Fault::default() }])?;
     let digest = digest_of(&files);
+    let told = |detail| Fault { detail, ..Fault::default() };
+    prove(&app, &digest)
+        .map_err(|failures| failures.into_iter().take(FAULTS_TOLD_MAX).map(told).collect::<Vec<_>>())?;
     Ok(Parsed {
         name: name_of(&app),
         definition: json!({"kind": APP, "files": files}),
@@ -119,35 +122,31 @@ pub(super) fn is_file_name(name: &str) -> bool {
     name.len() <= NAME_BYTES_MAX && name.strip_suffix(EXTENSION).is_some_and(|stem| !stem.is_empty() && plain(stem))
 }
 
-/// Makes every initial database, and draws tasks of every template in every split; drawing proves that the goal is not
-/// reached at the beginning, and that the solution reaches it.
-fn prove(app: &Arc<App>) -> Result<(), String> {
+/// Makes every initial database, runs the check of the engine, and draws tasks of every split.
+fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
     let deadline = Instant::now() + Duration::from_millis(PROOF_MS_MAX);
-    let in_time = || {
-        let words = "checking the definition takes too long: make less data, or simpler tasks";
-        if Instant::now() < deadline { Ok(()) } else { Err(words.to_owned()) }
-    };
+    let only = |failure: String| vec![failure];
     if app.variants.count() > VARIANTS_MAX {
-        return Err(format!("seed.variants is at most {VARIANTS_MAX}"));
+        return Err(only(format!("seed.variants is at most {VARIANTS_MAX}")));
     }
     if app.templates.is_empty() {
-        return Err("the definition has no tasks, so that there is nothing to play".to_owned());
+        return Err(only("the definition has no tasks, so that there is nothing to play".to_owned()));
     }
     for variant in 0..app.variants.count() {
-        in_time()?;
-        let data = app.variants.get(app, variant)?;
+        let data = app.variants.get(app, variant).map_err(only)?;
         let rows: usize = app.schema.ids().map(|(table, _)| data.len(table)).sum();
         if rows > ROWS_MAX {
-            return Err(format!("variant {variant} begins with {rows} rows; at most {ROWS_MAX} are published"));
+            return Err(only(format!("variant {variant} begins with {rows} rows; at most {ROWS_MAX} are published")));
         }
     }
-    for template in 0..app.templates.len() {
-        for (split, _) in GENERATED_SPLITS {
-            let belongs = |content: &Value| split_of(content) == split;
-            for seed in 0..SEEDS_TRIED {
-                in_time()?;
-                draw(app, template, split, seed, &belongs)?;
-            }
+    let report = check_while(app, Effort::PUBLICATION, &|| Instant::now() < deadline);
+    if !report.failures.is_empty() {
+        return Err(report.failures);
+    }
+    let kind = AppKind::new(Arc::clone(app), 1, digest.to_owned());
+    for (split, _) in GENERATED_SPLITS {
+        for seed in 0..TASKS_TRIED {
+            kind.generate(split, seed, None).map_err(|error| only(error.to_string()))?;
         }
     }
     Ok(())
