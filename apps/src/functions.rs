@@ -59,13 +59,13 @@ pub fn of_draws() -> Vec<Function> {
             _ => Err("int takes the least, the most, and a step if wanted".to_owned()),
         }),
         fixed("chance", id::CHANCE, &[Type::Int, Type::Int], Type::Bool),
-        generic("weights", id::WEIGHTS, |kinds| {
-            let paired = kinds.chunks(2).all(|pair| matches!(pair, [Type::Text, Type::Int]));
-            if paired && !kinds.is_empty() {
-                Ok(Type::Text)
-            } else {
-                Err("weights takes words, each followed by its weight".to_owned())
+        alike("weights", id::WEIGHTS, |kinds| match kinds {
+            [first @ (Type::Text | Type::Enum(_)), ..]
+                if kinds.chunks(2).all(|pair| matches!(pair, [word, Type::Int] if word == first)) =>
+            {
+                Ok(first.clone())
             }
+            _ => Err("weights takes words, each followed by its weight".to_owned()),
         }),
         generic("pick", id::PICK, |kinds| match kinds {
             [Type::List(element)] => Ok((**element).clone()),
@@ -96,6 +96,19 @@ fn fixed(name: &str, id: u16, arguments: &[Type], result: Type) -> Function {
     Function { name: name.into(), id, signature: Signature::Fixed { arguments: arguments.to_vec(), result } }
 }
 
+/// Literal words take the type that the place asks for.
+fn alike(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
+    Function {
+        name: name.into(),
+        id,
+        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: true },
+    }
+}
+
 fn generic(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
-    Function { name: name.into(), id, signature: Signature::Generic(Arc::new(judge)) }
+    Function {
+        name: name.into(),
+        id,
+        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: false },
+    }
 }

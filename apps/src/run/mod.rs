@@ -16,7 +16,6 @@ use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
 use crate::app::{Action, App, Callable, Event, Role, View};
-use crate::compile::errors;
 use crate::data::{Change, ChangeKind, Data, changes};
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame, Host};
 use crate::functions::id;
@@ -214,7 +213,7 @@ impl World {
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
         if let Some(native) = action.native {
-            reply.json = native(arguments).map_err(|message| Raised::plain(&app, errors::INVALID_ARGUMENT, message))?;
+            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(&app, failure))?;
         }
         if action.writes() {
             self.commit(role, data);

@@ -69,6 +69,8 @@ pub(crate) fn user(reference: &Reference, row: &Value) -> Json {
     let mut methods: Vec<(String, Json)> =
         list(row, "pay_methods").iter().map(|method| (text(method, "id").to_owned(), pay_method(method))).collect();
     methods.sort_by_key(|(id, _)| reference.place(id));
+    let mut orders: Vec<&Value> = list(row, "orders").iter().collect();
+    orders.sort_by_key(|order| text(order, "placed"));
     Json::object([
         ("user_id", Json::text(text(row, "id"))),
         (
@@ -81,7 +83,7 @@ pub(crate) fn user(reference: &Reference, row: &Value) -> Json {
         ("address", address(row)),
         ("email", Json::text(text(row, "email"))),
         ("payment_methods", Json::Object(methods)),
-        ("orders", Json::List(list(row, "orders").iter().map(|order| Json::text(text(order, "id"))).collect())),
+        ("orders", Json::List(orders.into_iter().map(|order| Json::text(text(order, "id"))).collect())),
     ])
 }
 
@@ -105,6 +107,12 @@ pub(crate) fn variant(row: &Value) -> Json {
         ("available", Json::from(&row["available"])),
         ("price", money(text(row, "price"))),
     ])
+}
+
+/// What the view `products` answers.
+pub(crate) fn products(answer: &Value) -> Json {
+    let names = list(answer, "items").iter().map(|row| (text(row, "name").to_owned(), Json::text(text(row, "id"))));
+    Json::Object(names.collect())
 }
 
 fn item(row: &Value) -> Json {
@@ -186,7 +194,7 @@ fn nested(document: &Value) -> Value {
     };
     let (mut customers, mut orders, mut products) = (rows("customer"), rows("order"), rows("product"));
     embed(&mut customers, "pay_methods", "customer", &rows("pay_method"), None);
-    embed(&mut customers, "orders", "customer", &orders, Some("placed"));
+    embed(&mut customers, "orders", "customer", &orders, None);
     embed(&mut orders, "items", "order", &items, Some("line"));
     embed(&mut orders, "parcels", "order", &rows("parcel"), None);
     embed(&mut orders, "payments", "order", &rows("payment"), Some("number"));

@@ -27,7 +27,8 @@ pub(crate) const ADDRESS: [(&str, &str); 6] = [
     ("zip", "zip"),
 ];
 
-const TABLES: [&str; 11] = [
+/// Every table of ours.
+pub(crate) const TABLES: [&str; 11] = [
     "customer",
     "pay_method",
     "product",

@@ -6,6 +6,7 @@ mod calls;
 mod export;
 mod import;
 mod json;
+mod office;
 mod reference;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use self::json::Json;
+use self::office::{Office, Outcome};
 use self::reference::{Reference, list, text};
 
 #[test]
@@ -66,6 +68,63 @@ fn each_error_message_has_one_code_and_each_code_one_message() {
     let errors = all.filter(|call| calls::outcome(call).2);
     let met: BTreeSet<_> = errors.map(|call| calls::code(text(call, "result"))).collect();
     assert_eq!(met.iter().collect::<BTreeSet<_>>(), codes, "every message of the table occurs, and no other");
+}
+
+#[test]
+fn every_single_call_does_what_the_reference_does() {
+    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let office = Office::open(&reference);
+    for call in &reference.calls {
+        let mut office = office.clone();
+        let (name, arguments, failed) = calls::outcome(call);
+        let outcome = office.call(name, arguments);
+        let result = text(call, "result");
+        if failed {
+            assert_eq!(outcome, Err(calls::code(result).to_owned()), "{call}");
+        } else {
+            let expected = serde_json::from_str(result).map_or_else(
+                |_| Json::text(result),
+                |value: Value| if value.is_object() { Json::from(&value) } else { Json::text(result) },
+            );
+            assert_eq!(outcome, Ok(expected), "{call}");
+        }
+        same_state(&reference, &office, &call["state_patch"]);
+    }
+}
+
+#[test]
+fn every_task_ends_as_in_the_reference() {
+    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let office = Office::open(&reference);
+    for task in &reference.tasks {
+        let mut office = office.clone();
+        for call in list(task, "calls") {
+            let (name, arguments, failed) = calls::outcome(call);
+            let outcome = office.call(name, arguments);
+            assert_eq!(outcome.is_err(), failed, "{outcome:?} after {call}");
+            same_result(call, &outcome);
+        }
+        same_state(&reference, &office, &task["state_patch"]);
+    }
+}
+
+/// The result has the reference's digest. Its sums of price differences carry the noise of binary fractions into the text, so there the
+/// state alone tells.
+fn same_result(call: &Value, outcome: &Outcome) {
+    match outcome {
+        Err(code) => assert_eq!(code, calls::code(text(call, "result")), "{call}"),
+        Ok(_) if text(call, "name") == "modify_pending_order_items" => {}
+        Ok(Json::Text(result)) => assert_eq!(digest(result), text(call, "result_sha256"), "{result} after {call}"),
+        Ok(result) => assert_eq!(digest(&result.to_string()), text(call, "result_sha256"), "{result} after {call}"),
+    }
+}
+
+/// Nothing differs from the reference's initial data but what its patch says.
+fn same_state(reference: &Reference, office: &Office<'_>, patch: &Value) {
+    let touched = office.touched();
+    let mut users = reference.touched(patch);
+    users.extend(touched.iter().map(String::as_str));
+    assert_eq!(office.data_of(&users), Json::from(&reference.patched(&users, patch)), "{patch}");
 }
 
 fn member<'j>(value: &'j Json, name: &str) -> &'j Json {
