@@ -28,7 +28,8 @@ pub(crate) const ADDRESS: [(&str, &str); 6] = [
 ];
 
 /// Every table of ours.
-pub(crate) const TABLES: [&str; 11] = [
+pub(crate) const TABLES: [&str; 12] = [
+    "region",
     "customer",
     "pay_method",
     "product",

@@ -11,12 +11,13 @@ mod reference;
 
 use std::collections::BTreeSet;
 
+use palestra_apps::run::initial;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use self::json::Json;
 use self::office::{Office, Outcome};
-use self::reference::{Reference, list, text};
+use self::reference::{Reference, list, object, text};
 
 #[test]
 fn the_reference_data_survives_our_tables() {
@@ -105,6 +106,45 @@ fn every_task_ends_as_in_the_reference() {
             same_result(call, &outcome);
         }
         same_state(&reference, &office, &task["state_patch"]);
+    }
+}
+
+/// The data that ships with the app: as much, and as varied, as its tasks need.
+#[test]
+fn every_variant_of_our_own_data_is_complete() {
+    let app = office::app();
+    for variant in 0..8 {
+        let data = initial(&app, variant).unwrap_or_else(|fault| panic!("{fault}"));
+        let document = data.document().to_value();
+        let rows = |table: &str| object(&document[table]).len();
+        assert_eq!((rows("customer"), rows("product"), rows("order")), (60, 30, 130));
+        for state in ["pending", "processed", "delivered", "cancelled"] {
+            let orders = object(&document["order"]).values().filter(|order| order["status"] == state).count();
+            assert!(orders >= 3, "{orders} orders are {state}");
+        }
+        for (id, order) in object(&document["order"]) {
+            let of_order =
+                |table: &str| object(&document[table]).values().filter(|row| row["order"] == **id).collect::<Vec<_>>();
+            let (items, payments) = (of_order("order_item"), of_order("payment"));
+            let cents =
+                |row: &&Value, column: &str| text(row, column).replace('.', "").parse::<i64>().expect("an amount");
+            let total: i64 = items.iter().map(|item| cents(item, "price")).sum();
+            assert!(
+                total > 0 && payments.iter().all(|payment| cents(payment, "amount") == total),
+                "{id} costs {total}"
+            );
+            assert_eq!(payments.len(), if order["status"] == "cancelled" { 2 } else { 1 }, "{id}");
+            assert_eq!(
+                of_order("parcel").len(),
+                usize::from(order["status"] == "processed" || order["status"] == "delivered")
+            );
+            let lines: BTreeSet<_> = items.iter().map(|item| item["line"].as_u64()).collect();
+            assert_eq!(lines, (0..items.len() as u64).map(Some).collect(), "{id}");
+            for payment in payments {
+                let method = &document["pay_method"][text(payment, "method")];
+                assert_eq!(method["customer"], order["customer"], "{id} is paid by its customer");
+            }
+        }
     }
 }
 

@@ -117,7 +117,8 @@ fn members<'s>(document: &'s State, table: &str) -> impl Iterator<Item = (&'s Ar
     rows.members().iter()
 }
 
-fn app() -> Arc<App> {
+/// The app as it ships.
+pub(crate) fn app() -> Arc<App> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/app/retail");
     let files: BTreeMap<String, String> = std::fs::read_dir(&folder)
         .expect("the app's folder")
