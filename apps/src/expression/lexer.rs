@@ -38,9 +38,9 @@ impl Token {
 }
 
 /// Longer ones first, so that `<=` is not read as `<`.
-const SYMBOLS: [&str; 25] = [
+const SYMBOLS: [&str; 27] = [
     "&&", "||", "==", "!=", "<=", ">=", "??", "?.", "?", ":", "<", ">", "!", "+", "-", "*", "/", "%", "(", ")", "[",
-    "]", ",", ".", "=",
+    "]", "{", "}", ",", ".", "=",
 ];
 
 /// The tokens of a source, with [`Kind::End`] last.

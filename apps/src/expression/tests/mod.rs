@@ -3,5 +3,6 @@
 mod examples;
 mod messages;
 mod properties;
+mod records;
 mod values;
 mod world;
