@@ -60,12 +60,10 @@ pub fn of_draws() -> Vec<Function> {
         }),
         fixed("chance", id::CHANCE, &[Type::Int, Type::Int], Type::Bool),
         alike("weights", id::WEIGHTS, |kinds| match kinds {
-            [first @ (Type::Text | Type::Enum(_)), ..]
-                if kinds.chunks(2).all(|pair| matches!(pair, [word, Type::Int] if word == first)) =>
-            {
+            [first, ..] if kinds.chunks(2).all(|pair| matches!(pair, [kind, Type::Int] if kind == first)) => {
                 Ok(first.clone())
             }
-            _ => Err("weights takes words, each followed by its weight".to_owned()),
+            _ => Err("weights takes values of one type, each followed by its weight".to_owned()),
         }),
         generic("pick", id::PICK, |kinds| match kinds {
             [Type::List(element)] => Ok((**element).clone()),
@@ -96,19 +94,13 @@ fn fixed(name: &str, id: u16, arguments: &[Type], result: Type) -> Function {
     Function { name: name.into(), id, signature: Signature::Fixed { arguments: arguments.to_vec(), result } }
 }
 
-/// Literal words take the type that the place asks for.
-fn alike(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
-    Function {
-        name: name.into(),
-        id,
-        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: true },
-    }
+fn generic(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
+    let judge = Arc::new(move |kinds: &[Type], _: Option<&Type>| judge(kinds));
+    Function { name: name.into(), id, signature: Signature::Generic { judge, alike: false } }
 }
 
-fn generic(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
-    Function {
-        name: name.into(),
-        id,
-        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: false },
-    }
+/// A function whose literal arguments take the type that its place asks for, as the words of an enum do.
+fn alike(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
+    let judge = Arc::new(move |kinds: &[Type], _: Option<&Type>| judge(kinds));
+    Function { name: name.into(), id, signature: Signature::Generic { judge, alike: true } }
 }

@@ -300,6 +300,10 @@ impl Parser {
         while self.eat(close).is_none() {
             if !arguments.is_empty() {
                 self.expect(",", within)?;
+                // As in CEL, a comma may end a list.
+                if close == "]" && self.eat(close).is_some() {
+                    break;
+                }
             }
             arguments.push(self.choice()?);
         }

@@ -128,6 +128,15 @@ impl Expr {
         }
     }
 
+    /// How messages call this: a path, of earlier data if it is; none for anything else.
+    pub(super) fn written(&self) -> Option<String> {
+        match &self.node {
+            Node::Root(Root::Old, inner) => inner.path().map(|path| format!("old({path})")),
+            Node::Root(Root::Init, inner) => inner.path().map(|path| format!("init({path})")),
+            _ => self.path(),
+        }
+    }
+
     /// A name with its members, as written: `loan.back`. None for anything else.
     pub(super) fn path(&self) -> Option<String> {
         match &self.node {

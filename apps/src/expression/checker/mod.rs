@@ -104,8 +104,8 @@ impl<'a> Checker<'a> {
         let message = if expr.node == Node::Null {
             "null means nothing here".to_owned()
         } else {
-            let what = expr.path().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
-            let name = expr.path().unwrap_or_else(|| "x".to_owned());
+            let what = expr.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
+            let name = expr.written().unwrap_or_else(|| "x".to_owned());
             format!(
                 "{what} may be null: test it first (`{name} != null && ...`), give a default (`{name} ?? ...`), or reach \
                  its members with `{name}?.`"

@@ -4,5 +4,6 @@ mod examples;
 mod messages;
 mod properties;
 mod records;
+mod running;
 mod values;
 mod world;
