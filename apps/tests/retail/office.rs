@@ -33,8 +33,7 @@ impl<'r> Office<'r> {
         let data = Data::new(Arc::clone(&app.schema), 0)
             .revised(&State::from(document), None)
             .unwrap_or_else(|faults| panic!("{faults:?}"));
-        let beginning = Beginning { app, data, events: Vec::new(), locals: Vec::new(), seed: 0 };
-        let world = World::begin(Arc::new(beginning)).unwrap_or_else(|stop| panic!("{stop}"));
+        let world = World::begin(Arc::new(Beginning::free(app, data, 0))).unwrap_or_else(|stop| panic!("{stop}"));
         Self { reference, world }
     }
 
