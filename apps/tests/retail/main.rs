@@ -1,6 +1,7 @@
 //! The app `retail` against the files of the reference that it is modelled on, never against itself.
 //!
-//! The files lie outside the project, in `../shared/data/tau2-retail` or where `PALESTRA_DATA` says; without them there is nothing to test.
+//! The files lie outside the project, in `../shared/data/tau2-retail` or where `PALESTRA_DATA` says; without them only what the project
+//! holds itself is tested.
 
 mod calls;
 mod export;
@@ -8,6 +9,7 @@ mod import;
 mod json;
 mod office;
 mod reference;
+mod rules;
 
 use std::collections::BTreeSet;
 

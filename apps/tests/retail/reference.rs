@@ -37,17 +37,21 @@ impl Reference {
         if !folder.join("db.json").is_file() {
             return None;
         }
-        let text = read(&folder, "db.json");
-        let mut data: Value = serde_json::from_str(&text).expect("db.json is JSON");
+        let lines = |name: &str| -> Vec<Value> {
+            read(&folder, name).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+        };
+        Some(Self { tasks: lines("expected.jsonl"), calls: lines("calls.jsonl"), ..Self::of(read(&folder, "db.json")) })
+    }
+
+    /// Data alone, from the text of such a file.
+    pub(crate) fn of(text: String) -> Self {
+        let mut data: Value = serde_json::from_str(&text).expect("the data is JSON");
         for order in object_mut(&mut data["orders"]).values_mut() {
             for field in OPTIONAL {
                 object_mut(order).entry(field).or_insert(Value::Null);
             }
         }
-        let lines = |name: &str| -> Vec<Value> {
-            read(&folder, name).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
-        };
-        Some(Self { data, tasks: lines("expected.jsonl"), calls: lines("calls.jsonl"), places: places(&text), text })
+        Self { data, tasks: Vec::new(), calls: Vec::new(), places: places(&text), text }
     }
 
     /// Where a member with this name stands in the file.
