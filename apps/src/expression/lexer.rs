@@ -152,7 +152,6 @@ impl Lexer<'_> {
                 return Ok(symbol);
             }
             (None, Some('&' | '|')) => "conditions are joined with `&&` and `||`".to_owned(),
-            (None, Some('{')) => "there are no map literals".to_owned(),
             (None, Some('$')) => "`${...}` belongs into a template: tpl('...')".to_owned(),
             (None, Some(letter)) => format!("`{}` means nothing here", letter.escape_debug()),
             (None, None) => "the expression ends here".to_owned(),

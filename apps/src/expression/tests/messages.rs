@@ -46,7 +46,7 @@ fn what_cannot_be_read() {
         ("days = 3", "= 3", "`=` assigns nothing here: compare with `==`"),
         ("true & false", "& false", "conditions are joined with `&&` and `||`"),
         ("true | false", "| false", "conditions are joined with `&&` and `||`"),
-        ("{'a': 1}", "{", "there are no map literals"),
+        ("{'a': 1}", "'a'", "the name of a field is expected, found a text"),
         ("${days}", "$", "`${...}` belongs into a template: tpl('...')"),
         ("days # 3", "#", "`#` means nothing here"),
         ("'abc", "'abc", "this text has no closing '"),
@@ -407,5 +407,16 @@ fn the_deepest_source_that_is_taken_needs_little_room() {
     for source in [inner.clone(), format!("tpl('${{{inner}}}')"), deep, twice] {
         let checked = world.check(&source, None).unwrap_or_else(|wrong| panic!("{source}: {wrong:?}"));
         assert!(world.evaluate(&checked, &mut 1000).is_ok(), "{source}");
+    }
+}
+
+#[test]
+fn no_word_generator_takes_the_name_of_a_function() {
+    let world = World::new();
+    for generator in crate::words::all() {
+        let call = format!("{}()", generator.name);
+        let wrong = world.check(&call, None).expect_err("no generators are known here");
+        let unknown = format!("there is no function `{}`", generator.name);
+        assert!(wrong[0].message.starts_with(&unknown), "{call}: {}", wrong[0].message);
     }
 }
