@@ -1,0 +1,7 @@
+//! Tests of expressions as their callers use them.
+
+mod examples;
+mod messages;
+mod properties;
+mod values;
+mod world;
