@@ -8,6 +8,7 @@ use crate::definition::ErrorKind;
 use crate::expression::{Checked, Template};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::schema::Schema;
+use crate::screen::Screens;
 
 /// An app. Immutable and shared by all its sessions.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// The graphical surface.
+    pub screens: Screens,
 }
 
 /// An actor's role, by its place in [`App::roles`].

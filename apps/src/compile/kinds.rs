@@ -14,7 +14,7 @@ use crate::fault::Faults;
 use crate::kinds::{TableId, Type};
 
 /// The type that is meant; `find` knows the tables.
-pub(super) fn kind(
+pub(crate) fn kind(
     definition: &KindDefinition,
     find: &dyn Fn(&Name, &mut Faults) -> Option<TableId>,
     faults: &mut Faults,
@@ -41,7 +41,7 @@ pub(super) fn kind(
 }
 
 /// The tables of a finished schema.
-pub(super) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
+pub(crate) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
     |name, faults| ground.table(name, faults)
 }
 

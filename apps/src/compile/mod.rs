@@ -1,7 +1,7 @@
 //! From a definition to an app: everything is looked up, typed and checked once.
 
 mod effects;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod names;
 mod seed;
 mod tables;
@@ -116,6 +116,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         definition.actions.iter().map(|(name, action)| compiler.action(name, action, faults)).collect();
     let views = compiler.views(faults);
     let permissions = compiler.permissions(faults);
+    let screens = compiler.screens(&actions, &views, faults);
     let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
     let seed = compiler.seed(faults);
     let names = Names::new(&ground, &[], Roots::default());
@@ -147,6 +148,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         invariants,
         events,
         seed,
+        screens: screens?,
         schema: Arc::new(ground.schema),
     })
 }
