@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use axum::Form;
 use axum::body::Body;
-use axum::extract::{FromRequest, RawPathParams, Request, State};
+use axum::extract::{FromRequest, Query, RawPathParams, Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::id::SessionId;
@@ -24,7 +24,7 @@ use super::perform::{ToolForm, perform};
 use super::problem::Failure;
 use crate::app::App;
 use crate::auth::{Grant, Principal};
-use crate::session::{Command, Screen};
+use crate::session::{Answer, Command, Screen};
 
 /// No script, nothing from elsewhere, no frame around it, and forms that lead nowhere else.
 const POLICY: &str =
@@ -62,7 +62,7 @@ fn acts_in(principal: &Arc<Principal>, session: SessionId) -> bool {
     principal.grant == Grant::Session(session)
 }
 
-/// Show the screen of a session as a page.
+/// Show the screen of a session as a page, or follow one of its links, which is a turn of the session.
 #[utoipa::path(get, path = "/v1/sessions/{id}/page/{token}", tag = "sessions", security(()),
     params(("id" = SessionId, Path), ("token" = String, Path, description = "The rest of the path that opening the session answered as `page`.")),
     responses((status = 200, description = "The screen, or that the episode is over.", body = String, content_type = "text/html")))]
@@ -71,6 +71,11 @@ pub(super) async fn show_page(
     Onlooker { principal, session }: Onlooker,
     request: Request,
 ) -> Result<Response, Failure> {
+    if request.method() == Method::GET && request.uri().query().is_some_and(|query| !query.is_empty()) {
+        let fields = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+        let Query(fields) = fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read"))?;
+        return take_turns(&app, &principal, session, request.uri().path(), &fields).await;
+    }
     let shown = app.sessions().screen(&principal.tenant, session, request.uri().path()).await.map_err(Failure::from);
     match shown {
         Ok(Screen::Live(page)) => Ok(html(StatusCode::OK, page)),
@@ -91,21 +96,40 @@ pub(super) async fn act_on_page(
     Onlooker { principal, session }: Onlooker,
     request: Request,
 ) -> Result<Response, Failure> {
-    let page = HeaderValue::from_str(request.uri().path()).map_err(|_| Failure::not_found("page"))?;
+    let path = request.uri().path().to_owned();
     let fields = fields(request).await?;
-    let acted = match app.sessions().action_of_form(&principal.tenant, session, &fields).await {
-        Ok(action) => {
-            let step = Step { seq: None, action, episode: None, observe: None, meta: None };
-            let command = Command::Step { session, step: Box::new(step) };
-            perform(&app, &principal, command, ToolForm::default()).await.map(|_| ())
-        }
-        Err(error) => Err(error.into()),
-    };
-    match acted {
+    take_turns(&app, &principal, session, &path, &fields).await
+}
+
+/// Does what fields ask for, one turn after the other up to the first that is refused, and leads to the page.
+async fn take_turns(
+    app: &App,
+    principal: &Principal,
+    session: SessionId,
+    path: &str,
+    fields: &[(String, String)],
+) -> Result<Response, Failure> {
+    let page = HeaderValue::from_str(path).map_err(|_| Failure::not_found("page"))?;
+    match act(app, principal, session, fields).await {
         // The page itself says that it is over.
         Err(failure) if !is_over(&failure) => Err(failure),
         _ => Ok((StatusCode::SEE_OTHER, [(LOCATION, page), private()]).into_response()),
     }
+}
+
+async fn act(app: &App, principal: &Principal, session: SessionId, fields: &[(String, String)]) -> Result<(), Failure> {
+    for action in app.sessions().actions_of_form(&principal.tenant, session, fields).await? {
+        let step = Step { seq: None, action, episode: None, observe: None, meta: None };
+        let command = Command::Step { session, step: Box::new(step) };
+        if let Answer::Stepped(said) = perform(app, principal, command, ToolForm::default()).await? {
+            let stepped = said.into_stepped();
+            let refused = stepped.observation.data.get("error").is_some_and(|error| !error.is_null());
+            if refused || stepped.terminated || stepped.truncated {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
@@ -114,7 +138,7 @@ async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
     }
     let headers = request.headers().clone();
     let mut form = Request::new(Body::from(body::read(request).await?));
-    *form.method_mut() = axum::http::Method::POST;
+    *form.method_mut() = Method::POST;
     *form.headers_mut() = headers;
     let form = Form::<Vec<(String, String)>>::from_request(form, &()).await;
     form.map(|Form(fields)| fields).map_err(|_| Failure::new(Code::Malformed, "the form cannot be read"))

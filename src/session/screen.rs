@@ -1,6 +1,6 @@
 //! The page of a session that has a screen: what it shows, and what its forms do.
 
-use palestra_protocol::action::{Action, Call};
+use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 
 use super::{SessionError, Sessions, Tenant, turn};
@@ -32,16 +32,16 @@ impl Sessions {
         page.map(Screen::Live).ok_or(SessionError::NotFound("page"))
     }
 
-    /// The action that a form of the page stands for.
+    /// The actions that a form of the page stands for, each of them a turn.
     ///
     /// # Errors
     /// When there is no such session or form, or the episode is over.
-    pub async fn action_of_form(
+    pub async fn actions_of_form(
         &self,
         tenant: &Tenant,
         id: SessionId,
         fields: &[(String, String)],
-    ) -> Result<Action, SessionError> {
+    ) -> Result<Vec<Action>, SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
         let Some(Place::Pure(place)) = live.place.as_ref().filter(|_| live.running()) else {
@@ -50,19 +50,6 @@ impl Sessions {
         let calls = turn::guard("environment", || place.calls_of_form(fields));
         let calls = calls.map_err(|InfraError(why)| SessionError::Internal(why))?;
         let calls = calls.map_err(|why| super::open::fault("form", &why))?;
-        action(calls).ok_or_else(|| super::open::fault("form", "the form asks for nothing"))
+        Ok(calls.into_iter().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments }).collect())
     }
-}
-
-/// One turn that makes the calls in their order.
-fn action(calls: Vec<PageCall>) -> Option<Action> {
-    let mut calls = calls;
-    if calls.len() == 1 {
-        return calls.pop().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments });
-    }
-    let numbered = (1..).zip(calls);
-    let calls: Vec<Call> = numbered
-        .map(|(number, PageCall { tool, arguments })| Call { id: format!("form_{number}"), tool, arguments })
-        .collect();
-    if calls.is_empty() { None } else { Some(Action::Calls(calls)) }
 }

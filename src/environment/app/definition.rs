@@ -12,7 +12,7 @@ use palestra_protocol::problem::Fault;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{AppKind, name_of};
+use super::{AppKind, name_of, screen};
 use crate::environment::TaskGenerator;
 use crate::environment::published::{APP, Parsed};
 use crate::environment::spec::GENERATED_SPLITS;
@@ -47,6 +47,10 @@ const FAULTS_TOLD_MAX: usize = 1_000;
 pub fn parse(files: Files) -> Result<Parsed, Vec<Fault>> {
     check_files(&files)?;
     let app = App::load(&files).map_err(faults_of)?;
+    if let Some(name) = app.calls.keys().find(|name| screen::NAMES.contains(&&***name)) {
+        let detail = format!("{name} is what an action on screens is called: choose another name");
+        return Err(vec![Fault { detail, ..Fault::default() }]);
+    }
     let digest = digest_of(&files);
     let told = |detail| Fault { detail, ..Fault::default() };
     prove(&app, &digest)

@@ -6,6 +6,7 @@ mod guess;
 mod place;
 mod recent;
 mod rows;
+mod screen;
 mod settings;
 pub mod shipped;
 #[cfg(test)]
@@ -45,6 +46,8 @@ pub const FAMILY: &str = "app";
 const STEPS_MAX: u64 = 50;
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
+/// Tools beside those of the screen that a session without the others has.
+const ENDS: [&str; 2] = ["wait", "submit"];
 /// Raised when the same definition, state and task can get another judgement.
 const JUDGE_VERSION: u32 = 1;
 /// Tasks that are kept as they were drawn: sessions of one task, and its judge, share them.
@@ -73,8 +76,11 @@ impl AppKind {
     #[must_use]
     pub fn new(app: Arc<App>, version: u32, digest: String) -> Self {
         let tools = tool::tools(&app);
-        let gui = place::screen_tools();
-        let both: Vec<Value> = tools.iter().chain(&gui).cloned().collect();
+        let name = |tool: &Value| tool["function"]["name"].as_str().unwrap_or_default().to_owned();
+        let ends = tools.iter().filter(|tool| ENDS.contains(&name(tool).as_str())).cloned();
+        let gui: Vec<Value> = screen::tools().into_iter().chain(ends).collect();
+        let others = tools.iter().filter(|tool| !screen::NAMES.contains(&name(tool).as_str())).cloned();
+        let both: Vec<Value> = screen::tools().into_iter().chain(others).collect();
         let tags: Vec<&str> = app.tags.iter().map(|tag| &**tag).collect();
         let mut spec = SpecBuilder::new(&name_of(&app), version, &app.about)
             .tags(&tags)

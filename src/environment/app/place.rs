@@ -1,33 +1,37 @@
 //! An app that runs: calls of the agent in, what they answer out.
 
+use std::sync::Arc;
+
+use palestra_apps::screen::Viewer;
 use palestra_apps::task::episode::{Episode, Reaction as Answer};
 use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value};
 
-use crate::environment::state::State;
+use super::screen;
+use crate::environment::state::{Object, State};
 use crate::environment::surface::Surface;
-use crate::environment::{Context, Environment, Input, Reaction};
+use crate::environment::{Context, Environment, Input, PageCall, Reaction};
 
 /// What is said to a turn that calls no tool.
 const NO_CALL: &str = "Error: text alone does nothing here. Call a tool; end the task with submit.";
-
-/// Tools of the screen.
-pub(super) fn screen_tools() -> Vec<Value> {
-    Vec::new()
-}
 
 /// An episode of an app. A copy shares all but what either changes later.
 #[derive(Clone)]
 pub(super) struct AppPlace {
     episode: Episode,
+    /// What is on the screen, where there is one.
+    viewer: Option<Viewer>,
 }
 
 impl AppPlace {
-    pub(super) fn new(episode: Episode, _surface: Surface) -> Self {
-        Self { episode }
+    pub(super) fn new(episode: Episode, surface: Surface) -> Self {
+        Self { episode, viewer: surface.has_screen().then(Viewer::new) }
     }
 
     fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Reaction {
+        if let Some(viewer) = self.viewer.as_mut().filter(|_| screen::NAMES.contains(&tool)) {
+            return screen::act(viewer, &mut self.episode, tool, arguments);
+        }
         match self.episode.call(tool, arguments) {
             Ok(answer) => shown(answer),
             Err(broken) => Reaction::failed(broken),
@@ -47,7 +51,16 @@ fn shown(answer: Answer) -> Reaction {
 
 impl Environment for AppPlace {
     fn observe(&self) -> Observation {
-        Observation::text(self.episode.instance().text.clone())
+        let instruction = &self.episode.instance().text;
+        let Some(viewer) = &self.viewer else { return Observation::text(instruction.clone()) };
+        match viewer.tree(self.episode.world()) {
+            Ok(tree) => {
+                let seen = screen::seen(&tree);
+                Observation { text: format!("{instruction}\n\n{}", seen.text), ..seen }
+            }
+            // The first action on the screen meets the same fault, and reports it as a failure.
+            Err(_) => Observation::text(instruction.clone()),
+        }
     }
 
     fn act(&mut self, input: Input<'_>, _context: &mut Context) -> Reaction {
@@ -58,10 +71,25 @@ impl Environment for AppPlace {
     }
 
     fn state(&self) -> State {
-        self.episode.document()
+        let document = self.episode.document();
+        let (Some(viewer), State::Object(document)) = (&self.viewer, &document) else { return document };
+        let mut with_screen: Object = (**document).clone();
+        with_screen.members_mut().insert("screen".into(), viewer.document(self.episode.world()));
+        State::Object(Arc::new(with_screen))
     }
 
     fn fork(&self) -> Box<dyn Environment> {
         Box::new(self.clone())
+    }
+
+    fn page(&self, path: &str) -> Option<String> {
+        let tree = self.viewer.as_ref()?.tree(self.episode.world()).ok()?;
+        Some(screen::page(&tree, &self.episode, path))
+    }
+
+    fn calls_of_form(&self, fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
+        let viewer = self.viewer.as_ref().ok_or("there is no page")?;
+        let tree = viewer.tree(self.episode.world()).map_err(|stop| stop.to_string())?;
+        screen::calls_of_form(&tree, fields)
     }
 }
