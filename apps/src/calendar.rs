@@ -82,6 +82,10 @@ impl Calendar {
         }
         let sign = if offset < 0 { '-' } else { '+' };
         let _ = write!(text, "{sign}{:02}:{:02}", offset.abs() / 3600, offset.abs() / 60 % 60);
+        // Local mean time, before zones had whole minutes.
+        if offset % 60 != 0 {
+            let _ = write!(text, ":{:02}", offset.abs() % 60);
+        }
         text
     }
 
@@ -204,6 +208,9 @@ mod tests {
         let noon = paris.instant(day, 12 * 3600).expect("a time");
         assert_eq!(noon - midnight, 13 * 3600, "the night has one hour more");
         assert_eq!(paris.show_instant(noon), "2031-10-26T12:00+01:00");
+        let long_ago = paris.parse_instant("1900-01-01T12:00").expect("a time");
+        assert_eq!(paris.show_instant(long_ago), "1900-01-01T12:00+00:09:21");
+        assert_eq!(paris.parse_instant("1900-01-01T12:00+00:09:21"), Some(long_ago));
     }
 
     #[test]

@@ -2,7 +2,23 @@
 //!
 //! Pure: no IO, no wall clock, no async. The same definition, seed and calls always give the same state.
 
+pub mod amount;
+pub mod app;
 pub mod calendar;
+pub mod compile;
+pub mod data;
+pub mod definition;
+pub mod expression;
 pub mod fault;
+pub mod functions;
+pub mod ids;
+pub mod json;
 pub mod kinds;
+pub mod limits;
+pub mod native;
+mod reading;
+pub mod run;
+pub mod schema;
+pub mod syntax;
 pub mod value;
+pub mod words;

@@ -1,0 +1,384 @@
+//! From a definition to an app: everything is looked up, typed and checked once.
+
+mod effects;
+mod kinds;
+pub(crate) mod names;
+mod seed;
+mod tables;
+mod views;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::app::{Action, App, Callable, ErrorCode, ErrorId, Event, Guard, Permission, Raise, Role, Rule, Schedule};
+use crate::calendar::Calendar;
+use crate::definition::action::ActionDefinition;
+use crate::definition::{Definition, Enforce, EventDefinition, Name, RuleDefinition, Schedule as Written};
+use crate::expression::{Checked, Function, Roots};
+use crate::fault::Faults;
+use crate::functions;
+use crate::kinds::Type;
+use crate::native;
+use names::{Ground, Names};
+
+/// How far the clock moves by an action that names no cost, in seconds.
+const COST: i64 = 60;
+/// Roles of every app.
+const ROLES: [&str; 3] = ["agent", "user", "system"];
+/// Names of calls that every app has.
+pub(crate) const CALLS: [&str; 2] = ["submit", "wait"];
+
+/// Errors that every app has, in the order of their ids; those of the tables follow.
+pub(crate) mod errors {
+    use crate::app::ErrorId;
+    use crate::kinds::TableId;
+
+    pub(crate) const INVALID_ARGUMENT: ErrorId = ErrorId(0);
+    pub(crate) const NOT_UNIQUE: ErrorId = ErrorId(1);
+    pub(crate) const IN_USE: ErrorId = ErrorId(2);
+    pub(crate) const NUMBER_OUT_OF_RANGE: ErrorId = ErrorId(3);
+    pub(crate) const PERMISSION_DENIED: ErrorId = ErrorId(4);
+    pub(crate) const FULL: ErrorId = ErrorId(5);
+    const TABLES: u16 = 6;
+
+    /// The error for an id that names no visible row of a table.
+    pub(crate) const fn not_found(table: TableId) -> ErrorId {
+        ErrorId(TABLES + table.0)
+    }
+}
+
+/// What compiling knows.
+pub(crate) struct Compiler<'d> {
+    pub(crate) definition: &'d Definition,
+    pub(crate) ground: &'d Ground,
+    pub(crate) defaults: Vec<Vec<Option<Checked>>>,
+    pub(crate) errors: Vec<ErrorCode>,
+    pub(crate) of_actions: Vec<Function>,
+    pub(crate) of_draws: Vec<Function>,
+    pub(crate) of_goals: Vec<Function>,
+    /// Codes that something raises.
+    raised: std::cell::RefCell<BTreeSet<Arc<str>>>,
+}
+
+impl App {
+    /// Reads and compiles a definition.
+    ///
+    /// # Errors
+    /// Every fault, with its position.
+    pub fn load(files: &BTreeMap<String, String>) -> Result<Arc<Self>, Faults> {
+        let definition = Definition::read(files)?;
+        Self::compile(&definition)
+    }
+
+    /// Compiles a definition.
+    ///
+    /// # Errors
+    /// Every fault, with its position.
+    pub fn compile(definition: &Definition) -> Result<Arc<Self>, Faults> {
+        let mut faults = Faults::new();
+        let app = compile(definition, &mut faults);
+        faults.sort();
+        faults.dedup();
+        match app {
+            Some(app) if faults.is_empty() => Ok(Arc::new(app)),
+            _ => Err(faults),
+        }
+    }
+}
+
+fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
+    let calendar = match Calendar::new(&definition.zone.text, definition.sunday) {
+        Ok(calendar) => calendar,
+        Err(message) => {
+            faults.push(definition.zone.fault(0, message));
+            return None;
+        }
+    };
+    let start = calendar.parse_instant(&definition.start.text);
+    if start.is_none() {
+        faults.push(definition.start.fault(0, "a civil time such as 2031-05-05T09:00 is expected"));
+    }
+    let schema = tables::schema(definition, calendar.clone(), faults)?;
+    let ground = Ground { schema };
+    let mut compiler = Compiler {
+        definition,
+        ground: &ground,
+        defaults: tables::defaults(definition, &ground, faults),
+        errors: codes(definition, &ground),
+        of_actions: functions::of_actions(),
+        of_draws: functions::of_draws(),
+        of_goals: functions::of_goals(),
+        raised: std::cell::RefCell::default(),
+    };
+    let calls = compiler.calls(faults);
+    let rules = compiler.rules(faults);
+    let actions: Vec<Action> =
+        definition.actions.iter().map(|(name, action)| compiler.action(name, action, faults)).collect();
+    let views = compiler.views(faults);
+    let permissions = compiler.permissions(faults);
+    let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
+    let seed = compiler.seed(faults);
+    let names = Names::new(&ground, &[], Roots::default());
+    let invariants = definition
+        .invariants
+        .iter()
+        .filter_map(|source| Some((Arc::clone(&source.text), names.condition(source, faults)?)))
+        .collect();
+    let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
+    compiler.unraised(faults);
+    let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
+    drop(compiler);
+    Some(App {
+        name: Arc::clone(&definition.name.text),
+        version: definition.version,
+        about: Arc::clone(&definition.about),
+        tags: definition.tags.clone(),
+        calendar,
+        start: start?,
+        role,
+        defaults,
+        errors,
+        roles: ROLES.iter().map(|role| Arc::from(*role)).collect(),
+        actions,
+        views,
+        calls,
+        permissions,
+        rules,
+        invariants,
+        events,
+        seed,
+        schema: Arc::new(ground.schema),
+    })
+}
+
+/// Every error code: those that every app has, those of its tables and rules, and its own.
+fn codes(definition: &Definition, ground: &Ground) -> Vec<ErrorCode> {
+    use crate::definition::ErrorKind::{Conflict, Forbidden, Invalid, Limit, NotFound};
+    let builtin = [
+        ("invalid_argument", Invalid),
+        ("not_unique", Conflict),
+        ("in_use", Conflict),
+        ("number_out_of_range", Invalid),
+        ("permission_denied", Forbidden),
+        ("full", Limit),
+    ];
+    let mut codes: Vec<ErrorCode> =
+        builtin.iter().map(|(code, kind)| ErrorCode { code: Arc::from(*code), kind: *kind, field: None }).collect();
+    for table in &ground.schema.tables {
+        codes.push(ErrorCode { code: format!("{}_not_found", table.name).into(), kind: NotFound, field: None });
+    }
+    for rule in &definition.rules {
+        codes.push(ErrorCode { code: format!("rule_{}", rule.id.text).into(), kind: Forbidden, field: None });
+    }
+    for (name, error) in &definition.errors {
+        let field = error.field.as_ref().map(|field| Arc::clone(&field.text));
+        let code = ErrorCode { code: Arc::clone(&name.text), kind: error.kind, field };
+        match codes.iter_mut().find(|known| known.code == name.text) {
+            Some(known) => *known = code,
+            None => codes.push(code),
+        }
+    }
+    codes
+}
+
+/// A place where an error of the app is raised.
+fn raise(compiler: &Compiler<'_>, code: &Name, names: &Names<'_>, faults: &mut Faults) -> Option<Raise> {
+    let definition = compiler.definition;
+    let Some((_, error)) = definition.errors.iter().find(|(name, _)| name.text == code.text) else {
+        faults.push(code.unknown("error", definition.errors.iter().map(|(name, _)| &*name.text)));
+        return None;
+    };
+    compiler.raised.borrow_mut().insert(Arc::clone(&code.text));
+    let text = names.template(&error.text, faults)?;
+    Some(Raise { error: compiler.error(&code.text)?, text })
+}
+
+impl Compiler<'_> {
+    /// The error of a code.
+    pub(crate) fn error(&self, code: &str) -> Option<ErrorId> {
+        let place = self.errors.iter().position(|known| &*known.code == code)?;
+        u16::try_from(place).ok().map(ErrorId)
+    }
+
+    /// The role of a name.
+    fn role(name: &Name, faults: &mut Faults) -> Option<Role> {
+        let place = ROLES.iter().position(|role| *role == &*name.text);
+        if place.is_none() {
+            faults.push(name.unknown("role", ROLES));
+        }
+        place.and_then(|place| u16::try_from(place).ok()).map(Role)
+    }
+
+    /// Who may call; the agent where nobody is named.
+    fn who(names: &[Name], faults: &mut Faults) -> Vec<Role> {
+        if names.is_empty() {
+            return vec![Role::AGENT];
+        }
+        names.iter().filter_map(|name| Self::role(name, faults)).collect()
+    }
+
+    /// Actions and views by name.
+    fn calls(&self, faults: &mut Faults) -> BTreeMap<Arc<str>, Callable> {
+        let mut calls = BTreeMap::new();
+        let actions =
+            self.definition.actions.iter().enumerate().map(|(place, (name, _))| (name, Callable::Action(place)));
+        let views = self.definition.views.iter().enumerate().map(|(place, (name, _))| (name, Callable::View(place)));
+        for (name, callable) in actions.chain(views) {
+            if CALLS.contains(&&*name.text) {
+                faults.push(name.fault(format!("every app has a call `{}` of its own", name.text)));
+            } else if calls.insert(Arc::clone(&name.text), callable).is_some() {
+                faults.push(name.fault(format!("an action and a view are both called `{}`", name.text)));
+            }
+        }
+        calls
+    }
+
+    fn action(&self, name: &Name, written: &ActionDefinition, faults: &mut Faults) -> Action {
+        let parameters = kinds::parameters(&written.params, self.ground, faults);
+        let mut names = Names::new(self.ground, &self.of_actions, Roots { old: true, init: false });
+        for parameter in &parameters {
+            names.push(&parameter.name, parameter.kind.clone());
+        }
+        let mut guards = self.enforced(name, &names, faults);
+        let mut bindings = Vec::new();
+        for (name, source) in &written.bindings {
+            if let Some(checked) = names.check(source, None, faults) {
+                names.push(&name.text, checked.kind().clone());
+                bindings.push(checked);
+            }
+        }
+        for guard in &written.guards {
+            let raise = raise(self, &guard.otherwise, &names, faults);
+            if let Some(check) = names.condition(&guard.check, faults) {
+                names.proven.push(check.clone());
+                guards.extend(raise.map(|raise| Guard { check, raise }));
+            }
+        }
+        let effects = self.effects(&written.effects, &mut names, 0, faults);
+        let returns = written
+            .returns
+            .iter()
+            .filter_map(|(name, source)| Some((Arc::clone(&name.text), names.check(source, None, faults)?)))
+            .collect();
+        let native = written.native.as_ref().and_then(|name| {
+            let found = native::find(&name.text);
+            if found.is_none() {
+                faults.push(name.unknown("native", native::names()));
+            }
+            found
+        });
+        let about = written.about.clone().unwrap_or_else(|| sentence(&name.text));
+        let who = Self::who(&written.who, faults);
+        let cost = written.cost.unwrap_or(COST);
+        Action {
+            name: Arc::clone(&name.text),
+            about,
+            who,
+            parameters,
+            bindings,
+            guards,
+            effects,
+            returns,
+            native,
+            cost,
+        }
+    }
+
+    /// Guards of an action that rules demand.
+    fn enforced(&self, action: &Name, names: &Names<'_>, faults: &mut Faults) -> Vec<Guard> {
+        let applies = |rule: &&RuleDefinition| {
+            rule.enforce != Enforce::Grade && rule.applies.iter().any(|name| name.text == action.text)
+        };
+        let mut guards = Vec::new();
+        for rule in self.definition.rules.iter().filter(applies) {
+            let Some(check) = rule.check.as_ref().and_then(|check| names.condition(check, faults)) else { continue };
+            let text = rule.text.replace('$', "$$");
+            let text = crate::expression::compile_template(&text, &names.scope());
+            if let (Some(error), Ok(text)) = (self.error(&format!("rule_{}", rule.id.text)), text) {
+                guards.push(Guard { check, raise: Raise { error, text } });
+            }
+        }
+        guards
+    }
+
+    fn rules(&self, faults: &mut Faults) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for rule in &self.definition.rules {
+            let mut graded = Vec::new();
+            for name in &rule.applies {
+                let Some(place) = self.definition.actions.iter().position(|(action, _)| action.text == name.text)
+                else {
+                    faults.push(name.unknown("action", self.definition.actions.iter().map(|(name, _)| &*name.text)));
+                    continue;
+                };
+                let Some(check) = rule.check.as_ref().filter(|_| rule.enforce == Enforce::Grade) else { continue };
+                let (_, action) = &self.definition.actions[place];
+                let mut names = Names::new(self.ground, &self.of_actions, Roots { old: false, init: true });
+                for parameter in kinds::parameters(&action.params, self.ground, &mut Faults::new()) {
+                    names.push(&parameter.name, parameter.kind);
+                }
+                graded.extend(names.condition(check, faults).map(|check| (place, check)));
+            }
+            if rule.check.is_some() && rule.applies.is_empty() {
+                faults.push(rule.id.fault("a rule with a check names the actions that it `applies` to"));
+            }
+            rules.push(Rule { id: Arc::clone(&rule.id.text), text: Arc::clone(&rule.text), graded });
+        }
+        rules
+    }
+
+    fn permissions(&self, faults: &mut Faults) -> Vec<Permission> {
+        let read = |written: &crate::definition::PermissionDefinition, faults: &mut Faults| {
+            let table = self.ground.table(&written.table, faults)?;
+            let mut names = Names::new(self.ground, &[], Roots::default());
+            names.push(&written.variable.as_ref().unwrap_or(&written.table).text, Type::Row(table));
+            let rows = match &written.rows {
+                None => None,
+                Some(source) => Some(names.condition(source, faults)?),
+            };
+            let hide = written.hide.iter().filter_map(|name| self.ground.column(table, name, faults)).collect();
+            Some(Permission { table, roles: Self::who(&written.roles, faults), rows, hide })
+        };
+        self.definition.permissions.iter().filter_map(|written| read(written, faults)).collect()
+    }
+
+    /// An event of the world or of a task, whose parameters are locals.
+    pub(crate) fn event(
+        &self,
+        written: &EventDefinition,
+        locals: &[(Arc<str>, Type)],
+        faults: &mut Faults,
+    ) -> Option<Event> {
+        let mut names = Names::new(self.ground, &self.of_draws, Roots::default());
+        names.lenient = true;
+        names.locals = locals.to_vec();
+        let schedule = match &written.schedule {
+            Written::At(time) => Schedule::At(names.check(time, Some(&Type::Instant), faults)?),
+            Written::Every { seconds, chance } => Schedule::Every { seconds: *seconds, chance: *chance },
+        };
+        let (run, arguments) = self.system_call(&written.run, &written.args, &names, faults)?;
+        Some(Event { name: Arc::clone(&written.name.text), schedule, run, arguments })
+    }
+
+    /// Reports errors that nothing raises.
+    fn unraised(&self, faults: &mut Faults) {
+        let raised = self.raised.borrow();
+        for (name, _) in self.definition.errors.iter().filter(|(name, _)| !raised.contains(&name.text)) {
+            let builtin =
+                self.ground.schema.tables.iter().any(|table| *name.text == *format!("{}_not_found", table.name));
+            if !builtin {
+                faults.push(name.fault(format!("nothing raises the error `{}`", name.text)));
+            }
+        }
+    }
+}
+
+/// `give_back` as `Give back.`
+fn sentence(name: &str) -> Arc<str> {
+    let mut words = name.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words.push('.');
+    words.into()
+}

@@ -1,0 +1,361 @@
+//! A definition as it was written: read from its files with the position of everything, nothing looked up yet.
+
+pub mod action;
+pub mod kind;
+pub mod screen;
+pub mod seed;
+pub mod table;
+pub mod task;
+pub mod view;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::calendar::{parse_duration, show_duration};
+use crate::fault::{Faults, Position};
+use crate::syntax::files::join;
+use crate::syntax::read::{At, read};
+use crate::syntax::source::Source;
+
+/// A name where it is given or used.
+#[derive(Debug, Clone)]
+pub struct Name {
+    /// The name.
+    pub text: Arc<str>,
+    /// Where it stands.
+    pub position: Position,
+    /// Which part of the definition that is.
+    pub path: Arc<str>,
+}
+
+/// Named entries in the order in which they were written.
+pub type Entries<T> = Vec<(Name, T)>;
+
+/// Named expressions.
+pub type Bindings = Entries<Source>;
+
+/// A whole definition.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The app's name.
+    pub name: Name,
+    /// From 1.
+    pub version: u32,
+    /// What the app is.
+    pub about: Arc<str>,
+    /// Words to filter by.
+    pub tags: Vec<Arc<str>>,
+    /// IANA time zone.
+    pub zone: Source,
+    /// Whether weeks begin on Sunday.
+    pub sunday: bool,
+    /// Civil time at which episodes begin.
+    pub start: Source,
+    /// Template: who the agent is.
+    pub role: Option<Source>,
+    /// The state.
+    pub tables: Entries<table::TableDefinition>,
+    /// How initial rows are made.
+    pub seed: seed::SeedDefinition,
+    /// Typed errors.
+    pub errors: Entries<ErrorDefinition>,
+    /// What can be read.
+    pub views: Entries<view::ViewDefinition>,
+    /// What can be done.
+    pub actions: Entries<action::ActionDefinition>,
+    /// Effects that several actions share.
+    pub macros: Entries<action::MacroDefinition>,
+    /// What roles cannot see.
+    pub permissions: Vec<PermissionDefinition>,
+    /// Policies.
+    pub rules: Vec<RuleDefinition>,
+    /// What always holds.
+    pub invariants: Vec<Source>,
+    /// What happens without the agent.
+    pub world: Vec<EventDefinition>,
+    /// The graphical surface; `None` where it is to be made.
+    pub screens: Option<Entries<screen::ScreenDefinition>>,
+    /// Task templates.
+    pub tasks: Entries<task::TaskDefinition>,
+}
+
+/// A typed error.
+#[derive(Debug, Clone)]
+pub struct ErrorDefinition {
+    /// What sort of error it is.
+    pub kind: ErrorKind,
+    /// Template, compiled wherever the error is raised.
+    pub text: Source,
+    /// The parameter that it is about.
+    pub field: Option<Name>,
+}
+
+/// Sorts of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// An argument makes no sense.
+    Invalid,
+    /// There is no such thing.
+    NotFound,
+    /// It is not allowed.
+    Forbidden,
+    /// It does not fit the present state.
+    Conflict,
+    /// There is not enough of something.
+    Insufficient,
+    /// There is too much of something.
+    Limit,
+    /// It cannot be had now.
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// Every kind by its word.
+    pub const WORDS: [(&'static str, Self); 7] = [
+        ("invalid", Self::Invalid),
+        ("not_found", Self::NotFound),
+        ("forbidden", Self::Forbidden),
+        ("conflict", Self::Conflict),
+        ("insufficient", Self::Insufficient),
+        ("limit", Self::Limit),
+        ("unavailable", Self::Unavailable),
+    ];
+
+    /// The word of a definition and of answers.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("invalid", |(word, _)| word)
+    }
+}
+
+/// Rows and columns that roles cannot see.
+#[derive(Debug, Clone)]
+pub struct PermissionDefinition {
+    /// The table.
+    pub table: Name,
+    /// What the row is called in `rows`.
+    pub variable: Option<Name>,
+    /// Who is held by this.
+    pub roles: Vec<Name>,
+    /// Which rows can be seen; all where left out.
+    pub rows: Option<Source>,
+    /// Columns that cannot be seen.
+    pub hide: Vec<Name>,
+}
+
+/// A policy.
+#[derive(Debug, Clone)]
+pub struct RuleDefinition {
+    /// Its name.
+    pub id: Name,
+    /// What the agent is told.
+    pub text: Arc<str>,
+    /// Who sees to it.
+    pub enforce: Enforce,
+    /// The actions it is about.
+    pub applies: Vec<Name>,
+    /// What must hold when one of them is called; a rule without one is prose.
+    pub check: Option<Source>,
+}
+
+/// Who sees to a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforce {
+    /// The engine refuses.
+    Engine,
+    /// The call happens and fails the verdict.
+    Grade,
+    /// The engine refuses, and the policy text says so.
+    Both,
+}
+
+/// Something that happens without the agent.
+#[derive(Debug, Clone)]
+pub struct EventDefinition {
+    /// Its name.
+    pub name: Name,
+    /// When.
+    pub schedule: Schedule,
+    /// The action of `system` that it runs.
+    pub run: Name,
+    /// With which arguments.
+    pub args: Bindings,
+}
+
+/// When an event happens.
+#[derive(Debug, Clone)]
+pub enum Schedule {
+    /// Once.
+    At(Source),
+    /// Again and again, each time with a chance of `chance.0` in `chance.1`.
+    Every {
+        /// Seconds between two times.
+        seconds: i64,
+        /// Numerator and denominator.
+        chance: (u32, u32),
+    },
+}
+
+/// Most characters of a description.
+const ABOUT_CHARACTERS_MAX: usize = 2_000;
+/// Seconds between two times that an event may happen: a minute to a year.
+const EVERY_SECONDS: RangeInclusive<i64> = 60..=366 * 86_400;
+
+impl Definition {
+    /// Reads a definition from its files.
+    ///
+    /// # Errors
+    /// Every fault of form: unknown and missing fields, values of the wrong sort.
+    pub fn read(files: &BTreeMap<String, String>) -> Result<Self, Faults> {
+        read(&join(files)?, Self::read_root)
+    }
+
+    fn read_root(at: &At<'_>) -> Option<Self> {
+        let mut fields = at.fields()?;
+        let name = fields.required("app").and_then(|at| action::variable(&at));
+        let version = fields.required("version").and_then(|at| at.int_in(1..=1_000_000));
+        let about = fields.required("about").and_then(|at| at.text_within(ABOUT_CHARACTERS_MAX));
+        let tags = listed(fields.optional("tags"), |at| at.list(|at| at.text_within(40)));
+        let zone = fields.required("tz").and_then(|at| at.source());
+        let week_start = maybe(fields.optional("week_start"), |at| at.one_of(&["monday", "sunday"]));
+        let start = fields.required("start").and_then(|at| at.source());
+        let role = maybe(fields.optional("role"), At::source);
+        let tables = fields.required("tables").and_then(|at| entries(&at, table::TableDefinition::read));
+        let seed = fields
+            .optional("seed")
+            .map_or_else(|| Some(seed::SeedDefinition::none()), |at| seed::SeedDefinition::read(&at));
+        let errors = listed(fields.optional("errors"), |at| entries(at, ErrorDefinition::read));
+        let views = listed(fields.optional("views"), |at| entries(at, view::ViewDefinition::read));
+        let actions = listed(fields.optional("actions"), |at| entries(at, action::ActionDefinition::read));
+        let macros = listed(fields.optional("macros"), |at| entries(at, action::MacroDefinition::read));
+        let permissions = listed(fields.optional("permissions"), |at| at.list(PermissionDefinition::read));
+        let rules = listed(fields.optional("rules"), |at| at.list(RuleDefinition::read));
+        let invariants = listed(fields.optional("invariants"), |at| at.list(At::source));
+        let world = listed(fields.optional("world"), |at| at.list(EventDefinition::read));
+        let screens = maybe(fields.optional("screens"), |at| entries(at, screen::ScreenDefinition::read));
+        let tasks = listed(fields.optional("tasks"), |at| entries(at, task::TaskDefinition::read));
+        fields.finish();
+        Some(Self {
+            name: name?,
+            version: u32::try_from(version?).ok()?,
+            about: about?,
+            tags: tags?,
+            zone: zone?,
+            sunday: week_start? == Some("sunday"),
+            start: start?,
+            role: role?,
+            tables: tables?,
+            seed: seed?,
+            errors: errors?,
+            views: views?,
+            actions: actions?,
+            macros: macros?,
+            permissions: permissions?,
+            rules: rules?,
+            invariants: invariants?,
+            world: world?,
+            screens: screens?,
+            tasks: tasks?,
+        })
+    }
+}
+
+impl ErrorDefinition {
+    fn read(at: &At<'_>) -> Option<Self> {
+        let mut fields = at.fields()?;
+        let kind = fields.required("kind").and_then(|at| at.choice(&ErrorKind::WORDS));
+        let text = fields.required("text").and_then(|at| at.source());
+        let field = maybe(fields.optional("field"), Name::read);
+        fields.finish();
+        Some(Self { kind: kind?, text: text?, field: field? })
+    }
+}
+
+impl PermissionDefinition {
+    fn read(at: &At<'_>) -> Option<Self> {
+        let mut fields = at.fields()?;
+        let table = fields.required("table").and_then(|at| Name::read(&at));
+        let variable = maybe(fields.optional("as"), action::variable);
+        let roles = listed(fields.optional("roles"), |at| at.list(Name::read));
+        let rows = maybe(fields.optional("rows"), At::source);
+        let hide = listed(fields.optional("hide"), |at| at.list(Name::read));
+        fields.finish();
+        Some(Self { table: table?, variable: variable?, roles: roles?, rows: rows?, hide: hide? })
+    }
+}
+
+impl RuleDefinition {
+    fn read(at: &At<'_>) -> Option<Self> {
+        let words = [("engine", Enforce::Engine), ("grade", Enforce::Grade), ("both", Enforce::Both)];
+        let mut fields = at.fields()?;
+        let id = fields.required("id").and_then(|at| action::variable(&at));
+        let text = fields.required("text").and_then(|at| at.text_within(ABOUT_CHARACTERS_MAX));
+        let enforce = fields.required("enforce").and_then(|at| at.choice(&words));
+        let applies = listed(fields.optional("applies"), |at| at.list(Name::read));
+        let check = maybe(fields.optional("check"), At::source);
+        fields.finish();
+        Some(Self { id: id?, text: text?, enforce: enforce?, applies: applies?, check: check? })
+    }
+}
+
+impl EventDefinition {
+    fn read(at: &At<'_>) -> Option<Self> {
+        let mut fields = at.fields()?;
+        let name = fields.required("name").and_then(|at| action::variable(&at));
+        let once = maybe(fields.optional("at"), At::source);
+        let every = maybe(fields.optional("every"), |at| duration(at, *EVERY_SECONDS.end()));
+        let chance = maybe(fields.optional("chance"), chance);
+        let run = fields.required("run").and_then(|at| Name::read(&at));
+        let args = listed(fields.optional("args"), bindings);
+        fields.finish();
+        let schedule = match (once?, every?, chance?) {
+            (Some(time), None, None) => Schedule::At(time),
+            (None, Some(seconds), chance) if EVERY_SECONDS.contains(&seconds) => {
+                Schedule::Every { seconds, chance: chance.unwrap_or((1, 1)) }
+            }
+            _ => return at.expected("either `at`, or `every` (a minute at least) with `chance`"),
+        };
+        Some(Self { name: name?, schedule, run: run?, args: args? })
+    }
+}
+
+fn chance(at: &At<'_>) -> Option<(u32, u32)> {
+    let parts = at.list(|at| at.int_in(1..=1_000_000))?;
+    match *parts.as_slice() {
+        [part, whole] if part <= whole => Some((u32::try_from(part).ok()?, u32::try_from(whole).ok()?)),
+        _ => at.expected("a chance such as [1, 4]"),
+    }
+}
+
+/// A field that may be left out: `Some(None)` where it is, `None` where it is bad.
+#[expect(clippy::option_option, reason = "left out and bad are different things")]
+fn maybe<'n, T>(at: Option<At<'n>>, read: impl FnOnce(&At<'n>) -> Option<T>) -> Option<Option<T>> {
+    match at {
+        None => Some(None),
+        Some(at) => read(&at).map(Some),
+    }
+}
+
+/// A list or map that may be left out, which is the same as an empty one.
+fn listed<'n, T: Default>(at: Option<At<'n>>, read: impl FnOnce(&At<'n>) -> Option<T>) -> Option<T> {
+    maybe(at, read).map(Option::unwrap_or_default)
+}
+
+/// Named entries.
+fn entries<T>(at: &At<'_>, read: impl Fn(&At<'_>) -> Option<T>) -> Option<Entries<T>> {
+    at.named(&action::RESERVED, |key, at| Some((Name::of_key(key, at), read(at)?)))
+}
+
+/// Named expressions.
+fn bindings(at: &At<'_>) -> Option<Bindings> {
+    at.named(&[], |key, at| Some((Name::of_key(key, at), at.source()?)))
+}
+
+/// A length of time, in seconds.
+fn duration(at: &At<'_>, most: i64) -> Option<i64> {
+    match parse_duration(&at.text()?).filter(|seconds| *seconds <= most) {
+        Some(seconds) => Some(seconds),
+        None => at.expected(&format!("a length of time such as 30s, 5m, 2h or 1d, at most {}", show_duration(most))),
+    }
+}

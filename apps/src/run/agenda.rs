@@ -1,0 +1,205 @@
+//! The virtual clock: what will happen, in which order, and letting it happen.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use palestra_state::{Array, State};
+use rand::RngExt;
+use serde_json::json;
+
+use super::draw::Draws;
+use super::effect::Transaction;
+use super::{Counted, Raised, Stop, World};
+use crate::app::{Event, Role, Schedule};
+use crate::compile::errors;
+use crate::expression::DEFAULT_BUDGET;
+use crate::value::Value;
+
+/// Things that happen during one move of the clock.
+const HAPPENINGS_PER_MOVE_MAX: usize = 1_000;
+/// The furthest that one wait goes, in seconds.
+pub(crate) const WAIT_SECONDS_MAX: i64 = 366 * 86_400;
+
+/// What will happen, in the order of time, then key, then scheduling.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Agenda {
+    due: OrdMap<(i64, Arc<str>, u64), Due>,
+    sequence: u64,
+}
+
+/// Something that will happen.
+#[derive(Debug, Clone)]
+pub(super) struct Due {
+    /// Which action of the system; that of the event where there is one.
+    pub(super) run: usize,
+    /// Its arguments; those of an event are worked out when it happens.
+    pub(super) arguments: Arc<[Value]>,
+    /// The event, with how often it has been due before.
+    pub(super) event: Option<(EventId, u64)>,
+}
+
+/// An event of the app or of the task, by its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum EventId {
+    App(usize),
+    Task(usize),
+}
+
+impl Agenda {
+    pub(super) fn add(&mut self, time: i64, key: Arc<str>, due: Due) {
+        self.due.insert((time, key, self.sequence), due);
+        self.sequence += 1;
+    }
+
+    pub(super) fn cancel(&mut self, key: &str) {
+        let meant = |known: &Arc<str>, due: &Due| **known == *key && due.event.is_none();
+        let cancelled: Vec<(i64, Arc<str>, u64)> =
+            self.due.iter().filter(|((_, known, _), due)| meant(known, due)).map(|(place, _)| place.clone()).collect();
+        for place in cancelled {
+            self.due.remove(&place);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    pub(super) fn document(&self, world: &World) -> State {
+        let mut list = Array::default();
+        for ((time, key, sequence), due) in &self.due {
+            let app = world.app();
+            let action = &app.actions[due.run];
+            let arguments: serde_json::Map<String, serde_json::Value> = action
+                .parameters
+                .iter()
+                .zip(due.arguments.iter())
+                .map(|(parameter, value)| {
+                    (parameter.name.to_string(), world.codec().to_json(value, &parameter.kind, world.data()))
+                })
+                .collect();
+            list.elements_mut().push_back(State::from(json!({
+                "at": app.calendar.show_instant(*time), "run": &*action.name, "args": arguments, "key": &**key,
+                "number": sequence, "times": due.event.map(|(_, times)| times),
+            })));
+        }
+        State::Array(Arc::new(list))
+    }
+}
+
+impl World {
+    /// Lets time pass, and what is due happen.
+    ///
+    /// # Errors
+    /// [`Stop::Raised`] for a length that makes no sense; [`Stop::Crashed`] when the definition is at fault.
+    pub fn wait(&mut self, seconds: i64) -> Result<(), Stop> {
+        if !(1..=WAIT_SECONDS_MAX).contains(&seconds) {
+            let text = "A wait takes a second at least and a year at most.";
+            return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).into());
+        }
+        self.advance(seconds)
+    }
+
+    /// When something is due next.
+    #[must_use]
+    pub fn next_due(&self) -> Option<i64> {
+        self.agenda.due.get_min().map(|((time, ..), _)| *time)
+    }
+
+    pub(super) fn schedule_events(&mut self) -> Result<(), Stop> {
+        let beginning = Arc::clone(&self.beginning);
+        let app = (0..beginning.app.events.len()).map(EventId::App);
+        let task = (0..beginning.events.len()).map(EventId::Task);
+        for id in app.chain(task) {
+            let event = self.event(id);
+            let time = match &event.schedule {
+                Schedule::Every { seconds, .. } => self.now + seconds,
+                Schedule::At(time) => {
+                    let mut host = self.draws(id, 0);
+                    let mut budget = DEFAULT_BUDGET;
+                    let locals = self.locals(id);
+                    match time.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+                        Value::Int(time) => time.max(self.now),
+                        _ => continue,
+                    }
+                }
+            };
+            let due = Due { run: event.run, arguments: Arc::default(), event: Some((id, 0)) };
+            let name = Arc::clone(&event.name);
+            self.agenda.add(time, name, due);
+        }
+        Ok(())
+    }
+
+    /// Moves the clock, and lets what it passes happen, each thing as a transaction of its own.
+    pub(super) fn advance(&mut self, seconds: i64) -> Result<(), Stop> {
+        let until = self.now.saturating_add(seconds.max(0));
+        for _ in 0..HAPPENINGS_PER_MOVE_MAX {
+            let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() else { break };
+            if time > until {
+                break;
+            }
+            self.agenda.due.remove(&(time, key, sequence));
+            self.now = time.max(self.now);
+            self.happen(due)?;
+        }
+        self.now = until.max(self.now);
+        Ok(())
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), Stop> {
+        let mut arguments = due.arguments.to_vec();
+        if let Some((id, times)) = due.event {
+            let event = self.event(id);
+            if let Schedule::Every { seconds, .. } = event.schedule {
+                let name = Arc::clone(&event.name);
+                let next = Due { event: Some((id, times + 1)), ..due };
+                self.agenda.add(self.now + seconds, name, next);
+            }
+            let mut host = self.draws(id, times);
+            if let Schedule::Every { chance: (part, whole), .. } = self.event(id).schedule
+                && host.random().random_range(0..whole) >= part
+            {
+                return Ok(());
+            }
+            match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
+                Ok(worked_out) => arguments = worked_out,
+                // Nothing to pick from is a world in which the event does not happen.
+                Err(Stop::Raised(_) | Stop::Crashed(crate::expression::EvalError::Index(_))) => return Ok(()),
+                Err(crashed) => return Err(crashed),
+            }
+        }
+        let app = Arc::clone(self.app());
+        let counts = self.counts.clone();
+        let mut host = Counted(&counts);
+        let mut transaction = Transaction::new(self, arguments, &mut host);
+        match transaction.run(&app.actions[due.run]) {
+            Ok(_) => {
+                let (data, agenda) = transaction.finish();
+                self.commit(Role::SYSTEM, data);
+                self.agenda = agenda;
+                Ok(())
+            }
+            // A guard of the system's own action says that it does not happen.
+            Err(Stop::Raised(_)) => Ok(()),
+            Err(crashed) => Err(crashed),
+        }
+    }
+
+    fn event(&self, id: EventId) -> &Event {
+        match id {
+            EventId::App(place) => &self.beginning.app.events[place],
+            EventId::Task(place) => &self.beginning.events[place],
+        }
+    }
+
+    fn locals(&self, id: EventId) -> &[Value] {
+        match id {
+            EventId::App(_) => &[],
+            EventId::Task(_) => &self.beginning.locals,
+        }
+    }
+
+    fn draws(&self, id: EventId, times: u64) -> Draws {
+        Draws::of(&[&self.beginning.seed.to_be_bytes(), b"event", self.event(id).name.as_bytes(), &times.to_be_bytes()])
+    }
+}

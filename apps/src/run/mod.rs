@@ -1,0 +1,304 @@
+//! An app while it runs: its data, its clock, and what happens when somebody calls.
+
+mod agenda;
+mod arguments;
+pub mod draw;
+mod effect;
+mod raised;
+mod read;
+mod seed;
+mod visible;
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+use palestra_state::State;
+use serde_json::{Map, Value as Json};
+
+use crate::app::{Action, App, Callable, Event, Role, View};
+use crate::compile::errors;
+use crate::data::{Change, ChangeKind, Data, changes};
+use crate::expression::{DEFAULT_BUDGET, EvalError, Frame, Host};
+use crate::functions::id;
+use crate::json::Codec;
+use crate::kinds::ColumnId;
+use crate::value::{RowKey, Value};
+
+use agenda::Agenda;
+use effect::Transaction;
+pub use raised::{Raised, Stop};
+pub use seed::initial;
+
+/// The beginning of an episode, shared by all that are forked from it.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The app.
+    pub app: Arc<App>,
+    /// The data.
+    pub data: Data,
+    /// Events of the task, with the task's parameters as their locals.
+    pub events: Vec<Arc<Event>>,
+    /// Those locals.
+    pub locals: Vec<Value>,
+    /// Randomness of what happens by itself.
+    pub seed: u64,
+}
+
+/// An app while it runs. A copy shares all but what either changes later.
+#[derive(Debug, Clone)]
+pub struct World {
+    beginning: Arc<Beginning>,
+    data: Data,
+    /// The beginning with what the world has changed by itself since.
+    baseline: Data,
+    now: i64,
+    agenda: Agenda,
+    counts: OrdMap<Arc<str>, u32>,
+    broken: OrdSet<Arc<str>>,
+    touched: OrdSet<(RowKey, Option<ColumnId>)>,
+}
+
+/// What a call answered.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// For whoever called.
+    pub json: Json,
+    /// The same with types: of an action the values of `returns`, of a list view the rows of the page and the total, of
+    /// another view the row.
+    pub value: Value,
+    /// Rows that were shown.
+    pub rows: Vec<RowKey>,
+}
+
+/// Counts successful calls, for `calls('name')`.
+struct Counted<'a>(&'a OrdMap<Arc<str>, u32>);
+
+impl Host for Counted<'_> {
+    fn call(&mut self, function: u16, arguments: &[Value]) -> Result<Value, EvalError> {
+        match (function, arguments) {
+            (id::CALLS, [Value::Text(name)]) => Ok(Value::Int(self.0.get(name).copied().map_or(0, i64::from))),
+            _ => Err(EvalError::Mismatch),
+        }
+    }
+}
+
+impl World {
+    /// The world at a beginning.
+    ///
+    /// # Errors
+    /// When an event's time cannot be worked out.
+    pub fn begin(beginning: Arc<Beginning>) -> Result<Self, Stop> {
+        let now = beginning.app.start;
+        let mut world = Self {
+            data: beginning.data.clone(),
+            baseline: beginning.data.clone(),
+            now,
+            agenda: Agenda::default(),
+            counts: OrdMap::new(),
+            broken: OrdSet::new(),
+            touched: OrdSet::new(),
+            beginning,
+        };
+        world.schedule_events()?;
+        Ok(world)
+    }
+
+    /// What everything began with.
+    #[must_use]
+    pub const fn beginning(&self) -> &Arc<Beginning> {
+        &self.beginning
+    }
+
+    /// The app.
+    #[must_use]
+    pub fn app(&self) -> &Arc<App> {
+        &self.beginning.app
+    }
+
+    /// The data now.
+    #[must_use]
+    pub const fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The data at the beginning, with what the world has changed by itself since.
+    #[must_use]
+    pub const fn baseline(&self) -> &Data {
+        &self.baseline
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub const fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Successful calls by name.
+    #[must_use]
+    pub const fn counts(&self) -> &OrdMap<Arc<str>, u32> {
+        &self.counts
+    }
+
+    /// Graded rules that were broken.
+    #[must_use]
+    pub const fn broken(&self) -> &OrdSet<Arc<str>> {
+        &self.broken
+    }
+
+    /// Rows and columns that the agent or the user ever changed; no column for a row that was created or deleted.
+    #[must_use]
+    pub const fn touched(&self) -> &OrdSet<(RowKey, Option<ColumnId>)> {
+        &self.touched
+    }
+
+    /// What will happen, as JSON, in order.
+    #[must_use]
+    pub fn agenda(&self) -> State {
+        self.agenda.document(self)
+    }
+
+    /// Whether anything may happen without the agent, now or later.
+    #[must_use]
+    pub fn is_living(app: &App) -> bool {
+        !app.events.is_empty() || app.actions.iter().any(|action| effect::schedules(&action.effects))
+    }
+
+    /// Calls an action or a view by its name.
+    ///
+    /// # Errors
+    /// [`Stop::Raised`] for whoever called, and nothing has changed; [`Stop::Crashed`] when the definition is at fault.
+    pub fn call(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
+        let app = Arc::clone(self.app());
+        let Some((name, callable)) = app.calls.get_key_value(name) else {
+            return Err(Raised::unknown_call(&app, name).into());
+        };
+        let reply = match *callable {
+            Callable::Action(place) => {
+                let action = &app.actions[place];
+                if !action.who.contains(&role) {
+                    return Err(Raised::denied(&app, name).into());
+                }
+                let values = self.arguments(role, &action.parameters, arguments)?;
+                let broken = self.broken_rules(place, &values)?;
+                let reply = self.act(role, action, values, arguments)?;
+                self.broken.extend(broken);
+                reply
+            }
+            Callable::View(place) => {
+                let view: &View = &app.views[place];
+                if !view.who.contains(&role) {
+                    return Err(Raised::denied(&app, name).into());
+                }
+                self.read(role, view, arguments)?
+            }
+        };
+        *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
+        if let Callable::Action(place) = *callable {
+            self.advance(app.actions[place].cost)?;
+        }
+        Ok(reply)
+    }
+
+    /// Runs an action as one transaction.
+    fn act(
+        &mut self,
+        role: Role,
+        action: &Action,
+        values: Vec<Value>,
+        arguments: &Map<String, Json>,
+    ) -> Result<Reply, Stop> {
+        let app = Arc::clone(self.app());
+        let counts = self.counts.clone();
+        let mut host = Counted(&counts);
+        let mut transaction = Transaction::new(self, values, &mut host);
+        let mut reply = transaction.run(action)?;
+        let (data, agenda) = transaction.finish();
+        if let Some(native) = action.native {
+            reply.json = native(arguments).map_err(|message| Raised::plain(&app, errors::INVALID_ARGUMENT, message))?;
+        }
+        if action.writes() {
+            self.commit(role, data);
+            self.agenda = agenda;
+        }
+        Ok(reply)
+    }
+
+    /// Takes over what a transaction wrote, and notes who did it.
+    fn commit(&mut self, role: Role, data: Data) {
+        let written = changes(&self.data, &data);
+        if role == Role::SYSTEM {
+            for change in &written {
+                follow(&mut self.baseline, change, &data);
+            }
+        } else {
+            for change in &written {
+                match &change.kind {
+                    ChangeKind::Updated { columns } => {
+                        self.touched.extend(columns.iter().map(|(column, ..)| (change.row, Some(*column))));
+                    }
+                    _ => {
+                        self.touched.insert((change.row, None));
+                    }
+                }
+            }
+        }
+        self.data = data;
+    }
+
+    /// Graded rules that a call of an action would break.
+    fn broken_rules(&self, action: usize, values: &[Value]) -> Result<Vec<Arc<str>>, Stop> {
+        let app = self.app();
+        let mut broken = Vec::new();
+        for rule in &app.rules {
+            for (_, check) in rule.graded.iter().filter(|(applies, _)| *applies == action) {
+                let mut host = Counted(&self.counts);
+                let mut budget = DEFAULT_BUDGET;
+                if !check.holds(&mut self.frame(values, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+                    broken.push(Arc::clone(&rule.id));
+                }
+            }
+        }
+        Ok(broken)
+    }
+
+    /// What expressions see between calls.
+    pub(crate) fn frame<'a>(&'a self, locals: &'a [Value], host: &'a mut dyn Host, budget: &'a mut u64) -> Frame<'a> {
+        Frame {
+            rows: &self.data,
+            old: None,
+            init: Some(&self.beginning.data),
+            locals,
+            now: self.now,
+            init_now: self.beginning.app.start,
+            calendar: &self.beginning.app.calendar,
+            host,
+            budget,
+        }
+    }
+
+    /// Values to and from JSON.
+    pub(crate) fn codec(&self) -> Codec<'_> {
+        Codec::new(&self.beginning.app.schema)
+    }
+}
+
+/// Does to the baseline what the world did to the data, where the baseline has the row too.
+fn follow(baseline: &mut Data, change: &Change, after: &Data) {
+    // The baseline may have parted from the data by what the agent did, and then a change cannot be followed: it is left
+    // out, and the goal sees it as a difference.
+    match &change.kind {
+        ChangeKind::Created => {
+            if let Some(row) = after.row(change.row) {
+                let _parted = baseline.insert_as(change.row, &row.id, row.cells.to_vec());
+            }
+        }
+        ChangeKind::Updated { columns } => {
+            let cells: Vec<(ColumnId, Value)> =
+                columns.iter().map(|(column, _, value)| (*column, value.clone())).collect();
+            let _parted = baseline.update(change.row, &cells);
+        }
+        ChangeKind::Deleted { .. } => {
+            let _parted = baseline.delete(change.row);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::raised::stop;
+use super::{Counted, Raised, Reply, Stop, World};
+use crate::app::{Embed, Parameter, Role, Shown, Shows, View};
+use crate::compile::errors;
+use crate::expression::{Checked, DEFAULT_BUDGET};
+use crate::kinds::{ColumnId, TableId, Type};
+use crate::value::{RowKey, Value};
+
+/// Children of one row that are shown at once.
+const CHILDREN_MAX: usize = 500;
+/// Characters of what is looked for.
+const SEARCH_CHARACTERS_MAX: i64 = 200;
+
+/// One page of a list view.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The rows of the page, in order.
+    pub rows: Vec<RowKey>,
+    /// How many rows there are on all pages.
+    pub total: usize,
+    /// Which page it is, from 1.
+    pub page: usize,
+    /// How many there are, at least 1.
+    pub pages: usize,
+    /// The values of the view's own parameters.
+    pub locals: Vec<Value>,
+}
+
+impl View {
+    /// Every parameter: its own, and those that views of its sort have.
+    #[must_use]
+    pub fn all_parameters(&self, schema: &crate::schema::Schema) -> Vec<Parameter> {
+        let plain = |name: &str, kind: Type| Parameter {
+            name: name.into(),
+            kind,
+            bounds: crate::app::Bounds::default(),
+            inner: Vec::new(),
+            default: None,
+        };
+        let mut parameters = self.parameters.clone();
+        match &self.rows {
+            Shows::One(_) => parameters.push(plain("id", Type::Row(self.table))),
+            Shows::Many(_) => {
+                let table = schema.table(self.table);
+                for column in &self.filter {
+                    let column = table.describe(*column);
+                    parameters.push(plain(&column.name, column.kind.clone().or_null()));
+                }
+                if !self.search.is_empty() {
+                    let mut search = plain("search", Type::Text.or_null());
+                    search.bounds.most = Some(SEARCH_CHARACTERS_MAX);
+                    parameters.push(search);
+                }
+                if !self.sort.is_empty() {
+                    let words: Vec<Arc<str>> = self
+                        .sort
+                        .iter()
+                        .map(|(column, _)| Arc::clone(&table.describe(*column).name))
+                        .flat_map(|name| [format!("-{name}").into(), name])
+                        .collect();
+                    parameters.push(plain("sort", Type::Enum(words.into()).or_null()));
+                }
+                let mut page = plain("page", Type::Int.or_null());
+                page.bounds.least = Some(1);
+                parameters.push(page);
+            }
+        }
+        parameters
+    }
+}
+
+impl World {
+    pub(super) fn read(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
+        match &view.rows {
+            Shows::One(condition) => self.read_one(role, view, condition.as_ref(), given),
+            Shows::Many(_) => {
+                let page = self.page(role, view, given)?;
+                let items: Vec<Json> =
+                    page.rows.iter().map(|row| self.shown(role, view, *row, &page.locals)).collect::<Result<_, _>>()?;
+                let json = json!({"items": items, "total": page.total, "page": page.page, "pages": page.pages});
+                let rows: Vec<Value> = page.rows.iter().map(|row| Value::Row(*row)).collect();
+                let total = i64::try_from(page.total).unwrap_or(i64::MAX);
+                let value = Value::Record([Value::List(rows.into()), Value::Int(total)].into());
+                Ok(Reply { json, value, rows: page.rows })
+            }
+        }
+    }
+
+    fn read_one(
+        &self,
+        role: Role,
+        view: &View,
+        condition: Option<&Checked>,
+        given: &Map<String, Json>,
+    ) -> Result<Reply, Stop> {
+        let mut locals = self.arguments(role, &view.all_parameters(&self.app().schema), given)?;
+        let Some(Value::Row(row)) = locals.last().cloned() else {
+            return Err(Stop::Crashed(crate::expression::EvalError::Mismatch));
+        };
+        if let Some(condition) = condition
+            && self.value(condition, &locals)? != Value::Bool(true)
+        {
+            let id = self.data().id(row).map(ToString::to_string).unwrap_or_default();
+            return Err(Raised::no_row(self.app(), view.table, &id).about("id").into());
+        }
+        locals.pop();
+        let json = self.shown(role, view, row, &locals)?;
+        Ok(Reply { json, value: Value::Row(row), rows: vec![row] })
+    }
+
+    /// One page of a list view.
+    ///
+    /// # Errors
+    /// When an argument does not fit.
+    pub fn page(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Page, Stop> {
+        let schema = &self.app().schema;
+        let parameters = view.all_parameters(schema);
+        let mut locals = self.arguments(role, &parameters, given)?;
+        let own = view.parameters.len();
+        let standard = locals.split_off(own);
+        let named = |name: &str| {
+            parameters[own..]
+                .iter()
+                .position(|known| &*known.name == name)
+                .map_or(&Value::Null, |place| &standard[place])
+        };
+        let mut rows = self.view_rows(role, view, &locals)?;
+        for (column, value) in view.filter.iter().zip(&standard) {
+            if !value.is_null() {
+                rows.retain(|row| self.data().cell(*row, *column) == Some(value));
+            }
+        }
+        if let Value::Text(words) = named("search") {
+            let wanted = tokens(words);
+            rows.retain(|row| self.matches(role, view, *row, words, &wanted));
+        }
+        let sort = match named("sort") {
+            Value::Text(word) => {
+                let (name, descending) = word.strip_prefix('-').map_or((&**word, false), |name| (name, true));
+                schema.table(view.table).column(name).map(|column| (column, descending))
+            }
+            _ => view.sort.first().copied(),
+        };
+        if let Some((column, descending)) = sort {
+            self.sort(view.table, &mut rows, column, descending);
+        }
+        let size = view.page as usize;
+        let pages = rows.len().div_ceil(size).max(1);
+        let page = match named("page") {
+            Value::Int(page) => usize::try_from(*page).unwrap_or(usize::MAX),
+            _ => 1,
+        };
+        if page > pages {
+            let text = format!("page must be 1 to {pages}.");
+            return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).about("page").into());
+        }
+        let total = rows.len();
+        let rows = rows.into_iter().skip((page - 1) * size).take(size).collect();
+        Ok(Page { rows, total, page, pages, locals })
+    }
+
+    /// Every row of a list view that the role can see, in the order of creation.
+    fn view_rows(&self, role: Role, view: &View, locals: &[Value]) -> Result<Vec<RowKey>, Stop> {
+        let Shows::Many(list) = &view.rows else { return Ok(Vec::new()) };
+        let Value::List(rows) = self.value(list, locals)? else { return Ok(Vec::new()) };
+        let held = self.app().permissions.iter().any(|permission| permission.table == view.table);
+        let mut seen = Vec::with_capacity(rows.len());
+        for value in rows.iter() {
+            if let Value::Row(row) = value
+                && (!held || self.sees(role, *row)?)
+            {
+                seen.push(*row);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Whether every word begins a word of the columns, or all of them are the row's id.
+    fn matches(&self, role: Role, view: &View, row: RowKey, words: &str, wanted: &[String]) -> bool {
+        if self.data().id(row).is_some_and(|id| **id == *words.trim()) {
+            return true;
+        }
+        let known: Vec<String> = view
+            .search
+            .iter()
+            .filter(|column| self.sees_column(role, view.table, **column))
+            .filter_map(|column| match self.data().cell(row, *column) {
+                Some(Value::Text(text)) => Some(tokens(text)),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        wanted.iter().all(|wanted| known.iter().any(|word| word.starts_with(&**wanted)))
+    }
+
+    fn sort(&self, table: TableId, rows: &mut [RowKey], column: ColumnId, descending: bool) {
+        let kind = &self.app().schema.table(table).describe(column).kind;
+        let key = |row: &RowKey| self.data().cell(*row, column);
+        rows.sort_by(|left, right| {
+            let order = match (key(left), key(right)) {
+                // What has no value comes last either way.
+                (Some(Value::Null), Some(Value::Null)) => Ordering::Equal,
+                (Some(Value::Null), _) => return Ordering::Greater,
+                (_, Some(Value::Null)) => return Ordering::Less,
+                (Some(Value::Text(left)), Some(Value::Text(right))) => match kind.present() {
+                    Type::Enum(words) => {
+                        let place = |text: &str| words.iter().position(|word| **word == *text);
+                        place(left).cmp(&place(right))
+                    }
+                    _ => left.to_lowercase().cmp(&right.to_lowercase()).then_with(|| left.cmp(right)),
+                },
+                (left, right) => left.cmp(&right),
+            };
+            if descending { order.reverse() } else { order }
+        });
+    }
+
+    /// A row as a view shows it, with the values of the view's own parameters.
+    ///
+    /// # Errors
+    /// When a derived column fails.
+    pub fn shown(&self, role: Role, view: &View, row: RowKey, locals: &[Value]) -> Result<Json, Stop> {
+        let mut locals = locals.to_vec();
+        locals.push(Value::Row(row));
+        self.shown_row(role, &view.shown, row, &mut locals).map(Json::Object)
+    }
+
+    fn shown_row(
+        &self,
+        role: Role,
+        shown: &Shown,
+        row: RowKey,
+        locals: &mut Vec<Value>,
+    ) -> Result<Map<String, Json>, Stop> {
+        let mut json = self.columns(role, row, &shown.columns);
+        for (name, derived) in &shown.derive {
+            let value = self.value(derived, locals)?;
+            json.insert(name.to_string(), self.codec().to_json(&value, derived.kind(), self.data()));
+        }
+        for (name, embed) in &shown.embed {
+            let embedded = match embed {
+                Embed::Referred { column, shown } => match self.data().cell(row, *column) {
+                    Some(Value::Row(other)) if self.sees(role, *other)? => {
+                        Json::Object(self.columns(role, *other, shown))
+                    }
+                    _ => Json::Null,
+                },
+                Embed::Children { table, by, shown } => {
+                    let parent = Value::Row(row);
+                    let mut children = Vec::new();
+                    for child in self.data().matching(*table, *by, &parent).take(CHILDREN_MAX) {
+                        if self.sees(role, child)? {
+                            locals.push(Value::Row(child));
+                            children.push(Json::Object(self.shown_row(role, shown, child, locals)?));
+                            locals.pop();
+                        }
+                    }
+                    Json::Array(children)
+                }
+            };
+            json.insert(name.to_string(), embedded);
+        }
+        Ok(json)
+    }
+
+    /// Columns of a row that a role can see, with the row's id.
+    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Map<String, Json> {
+        let table = self.app().schema.table(row.table);
+        let mut json = Map::new();
+        if let (false, Some(id)) = (table.single, self.data().id(row)) {
+            json.insert("id".to_owned(), json!(&**id));
+        }
+        for column in columns.iter().filter(|column| self.sees_column(role, row.table, **column)) {
+            let described = table.describe(*column);
+            if let Some(value) = self.data().cell(row, *column) {
+                json.insert(described.name.to_string(), self.codec().to_json(value, &described.kind, self.data()));
+            }
+        }
+        json
+    }
+
+    /// The value of an expression between calls.
+    pub(crate) fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Value, Stop> {
+        let mut host = Counted(&self.counts);
+        let mut budget = DEFAULT_BUDGET;
+        checked.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
+    }
+}
+
+/// Words in small letters.
+fn tokens(text: &str) -> Vec<String> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}

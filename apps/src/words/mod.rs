@@ -1,0 +1,88 @@
+//! Believable text for the initial data of apps: generators by name, each a pure function of a random generator.
+//!
+//! What they say stands in the grammar of `lists/`, which [`grammar`] explains; what they are called, in [`table`].
+
+mod account;
+mod address;
+mod grammar;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+
+use self::table::GENERATORS;
+
+/// One kind of text.
+#[derive(Debug)]
+pub struct Generator {
+    /// What definitions call it, in snake case; unique.
+    pub name: &'static str,
+    /// What its text arguments are, in order.
+    pub parameters: &'static [&'static str],
+    /// What it yields, in a few words.
+    pub about: &'static str,
+    /// A lower bound of how many different texts it yields, whatever the arguments.
+    pub size: u64,
+    source: Source,
+}
+
+/// Where the text comes from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The rule of the grammar that has the generator's name.
+    Rule,
+    /// Something that a grammar cannot say, such as check digits.
+    Code(fn(&mut ChaCha8Rng, &[Arc<str>]) -> String),
+}
+
+impl Generator {
+    /// A text. Without end for the same arguments, but no more than [`size`](Self::size) different ones are promised.
+    ///
+    /// Arguments are those of [`parameters`](Self::parameters); missing ones count as empty text, further ones do nothing.
+    #[must_use]
+    pub fn generate(&self, random: &mut ChaCha8Rng, arguments: &[Arc<str>]) -> String {
+        match self.source {
+            Source::Rule => grammar::WORDS.text(self.name, self.parameters, arguments, random),
+            Source::Code(run) => run(random, arguments),
+        }
+    }
+
+    /// Words for a parameter, such as topics or kinds, that have texts of their own; any other word has the general ones.
+    #[must_use]
+    pub fn choices(&self, parameter: &str) -> Vec<&'static str> {
+        match self.source {
+            Source::Rule => grammar::WORDS.choices(self.name, parameter),
+            Source::Code(_) => Vec::new(),
+        }
+    }
+
+    /// A generator whose rule stands in the grammar.
+    const fn rule(name: &'static str, parameters: &'static [&'static str], size: u64, about: &'static str) -> Self {
+        Self { name, parameters, about, size, source: Source::Rule }
+    }
+
+    /// A generator that is a function.
+    const fn code(
+        name: &'static str,
+        parameters: &'static [&'static str],
+        size: u64,
+        about: &'static str,
+        run: fn(&mut ChaCha8Rng, &[Arc<str>]) -> String,
+    ) -> Self {
+        Self { name, parameters, about, size, source: Source::Code(run) }
+    }
+}
+
+/// The generator of a name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Generator> {
+    GENERATORS.iter().find(|generator| generator.name == name)
+}
+
+/// Every generator, by theme.
+pub fn all() -> impl Iterator<Item = &'static Generator> {
+    GENERATORS.iter()
+}

@@ -1,0 +1,112 @@
+//! Every generator. A new one is a line here and a rule of its name in the grammar.
+
+use super::{Generator, account, address};
+
+/// By theme.
+#[rustfmt::skip]
+pub(super) const GENERATORS: &[Generator] = &[
+    // People.
+    Generator::rule("person_name", &[], 20_000, "First and last name of a person."),
+    Generator::rule("first_name", &[], 200, "A first name."),
+    Generator::rule("last_name", &[], 200, "A family name."),
+    Generator::rule("nickname", &[], 10_000, "A playful name for a profile."),
+    Generator::code("user_name", &["name"], 400, "A login made from a person's name, sometimes with a number.", address::user_name),
+    Generator::code("email", &["name"], 100, "A person's address at a domain for examples.", address::email),
+    Generator::code("work_email", &["name", "company"], 1, "A person's address at a company; always the same for both.", address::work_email),
+    Generator::code("domain", &["company"], 1, "A company's domain; always the same.", address::domain),
+    Generator::rule("phone", &[], 80_000, "A phone number that nobody has, with the code of its country."),
+    Generator::rule("department", &[], 200, "A department of a company."),
+    Generator::rule("job_title", &[], 5_000, "What a person's work is called."),
+    // Places.
+    Generator::rule("city", &[], 120, "A real city."),
+    Generator::rule("country", &[], 65, "A real country."),
+    Generator::rule("us_state", &[], 50, "A state of the United States."),
+    Generator::rule("street", &[], 800, "A street."),
+    Generator::rule("address_line", &[], 100_000, "Number and street, perhaps with a flat or floor."),
+    Generator::rule("zip", &[], 100_000, "A postal code of five digits."),
+    Generator::rule("building", &[], 700, "A building."),
+    Generator::rule("neighbourhood", &[], 1_200, "A part of a city."),
+    // Work.
+    Generator::rule("company", &[], 40_000, "A company that does not exist."),
+    Generator::rule("project_name", &[], 1_500, "A project at work."),
+    Generator::rule("tag", &[], 65, "A label in small letters."),
+    Generator::rule("todo_text", &[], 20_000, "Something to be done."),
+    Generator::rule("expense", &[], 5_000, "What an expense was for."),
+    // Goods.
+    Generator::rule("brand", &[], 800, "A brand that does not exist."),
+    Generator::rule("product_name", &["kind"], 20_000, "A product of any kind: lamp, drill, jacket."),
+    Generator::rule("product_description", &["name"], 100_000, "Two to four sentences that sell a product."),
+    Generator::rule("model", &[], 300, "What a maker calls a product of a series."),
+    Generator::rule("colour", &[], 50, "A colour."),
+    Generator::rule("material", &[], 45, "What things are made of."),
+    Generator::rule("size", &[], 12, "A size of clothes and boxes."),
+    Generator::rule("tool_name", &["kind"], 10_000, "A tool of any kind, as a tool library lists it."),
+    Generator::rule("review_text", &[], 100_000, "What a buyer says about a product."),
+    Generator::rule("recipe_name", &[], 10_000, "A dish."),
+    Generator::rule("ingredient", &[], 1_000, "An ingredient with its amount."),
+    Generator::rule("serial_number", &[], 1_000_000, "The serial number of a device."),
+    // Travel.
+    Generator::rule("hotel_name", &["city"], 1_500, "A hotel in a city."),
+    Generator::rule("airline", &[], 200, "An airline that does not exist."),
+    Generator::rule("flight_number", &[], 50_000, "Airline code and number of a flight."),
+    Generator::rule("train_number", &[], 50_000, "Kind and number of a train."),
+    Generator::rule("airport_code", &[], 100, "The code of a real airport."),
+    Generator::rule("room_type", &[], 400, "A kind of hotel room."),
+    Generator::rule("seat", &[], 200, "Row and letter of a seat."),
+    Generator::rule("booking_reference", &[], 1_000_000, "A booking code of six letters and digits."),
+    Generator::rule("restaurant", &[], 4_000, "A restaurant."),
+    Generator::rule("sight", &[], 1_000, "A museum, building or place that visitors see."),
+    Generator::rule("licence_plate", &[], 1_000_000, "A licence plate."),
+    // Money.
+    Generator::rule("bank_name", &[], 1_500, "A bank that does not exist."),
+    Generator::code("iban", &[], 1_000_000, "An account number with valid check digits, of a bank that does not exist.", account::iban),
+    Generator::rule("account_number", &[], 1_000_000, "An account number of ten digits."),
+    Generator::rule("card_last4", &[], 10_000, "The last four digits of a card."),
+    Generator::rule("card_kind", &[], 20, "A kind of payment card."),
+    Generator::rule("merchant", &[], 20_000, "Whom a card payment went to."),
+    Generator::rule("payment_reference", &[], 100_000, "What a payment was for."),
+    Generator::rule("invoice_number", &[], 1_000_000, "The number of an invoice."),
+    // Mail.
+    Generator::rule("mail_subject", &["topic"], 2_000, "The subject of a mail."),
+    Generator::rule("mail_body", &["topic", "recipient"], 1_000_000, "A mail that greets its recipient and ends without a signature."),
+    Generator::rule("mail_signature", &["name"], 50_000, "How a mail of a person ends."),
+    // Chat.
+    Generator::rule("chat_message", &["topic"], 2_000, "A message of a chat at work or among friends."),
+    Generator::rule("channel_name", &[], 2_000, "A channel, without its sign."),
+    Generator::rule("thread_title", &[], 5_000, "The title of a thread in a forum."),
+    Generator::rule("emoji", &[], 40, "A reaction to a message."),
+    Generator::rule("status_message", &[], 20, "What a profile says about where its person is."),
+    // Calendar.
+    Generator::rule("event_title", &["kind"], 800, "The title of an appointment."),
+    Generator::rule("event_place", &[], 50_000, "Where an appointment takes place."),
+    Generator::rule("meeting_room", &[], 800, "A meeting room."),
+    Generator::rule("agenda", &[], 1_000_000, "Points of a meeting, one a line."),
+    // Files.
+    Generator::rule("file_name", &["kind"], 2_000, "A file with its extension."),
+    Generator::rule("folder_name", &[], 5_000, "A folder."),
+    Generator::rule("file_text", &["kind"], 1_000_000, "What stands in a file."),
+    Generator::rule("note_title", &[], 10_000, "The title of a note."),
+    Generator::rule("note_text", &[], 1_000_000, "A note, perhaps a list."),
+    Generator::rule("sheet_name", &[], 2_000, "A sheet of a workbook."),
+    Generator::rule("column_title", &[], 110, "The head of a column."),
+    // Support.
+    Generator::rule("ticket_subject", &["product"], 10_000, "The subject of a customer's ticket about a product."),
+    Generator::rule("ticket_body", &["product"], 1_000_000, "What a customer writes about a product."),
+    Generator::rule("ticket_reply", &[], 1_000_000, "What the support answers."),
+    Generator::rule("knowledge_article_title", &[], 2_000, "The title of an article that helps customers."),
+    Generator::rule("knowledge_article_text", &[], 1_000_000, "An article that helps customers."),
+    // Media and devices.
+    Generator::rule("book_title", &[], 5_000, "A book."),
+    Generator::rule("song_title", &[], 5_000, "A song."),
+    Generator::rule("app_name", &[], 1_000, "A piece of software."),
+    Generator::rule("device_name", &[], 5_000, "A device, as its owner calls it."),
+    Generator::rule("wifi_name", &[], 100_000, "A wireless network."),
+    Generator::rule("password_hint", &[], 1_000, "A hint at a password."),
+    Generator::rule("tracking_number", &[], 1_000_000, "The number of a parcel."),
+    Generator::rule("code4", &[], 10_000, "A code of four digits."),
+    Generator::rule("code6", &[], 1_000_000, "A code of six digits."),
+    // Prose.
+    Generator::rule("word", &[], 120, "A plain noun."),
+    Generator::rule("sentence", &[], 1_000_000, "A sentence of a story."),
+    Generator::rule("paragraph", &[], 1_000_000, "Three to five sentences."),
+];
