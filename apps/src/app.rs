@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use crate::calendar::Calendar;
 use crate::definition::ErrorKind;
-use crate::expression::{Checked, Template};
+use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::schema::Schema;
+use crate::task::Template;
+use crate::task::draw::Variants;
 
 /// An app. Immutable and shared by all its sessions.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct App {
     /// When episodes begin.
     pub start: i64,
     /// Who the agent is.
-    pub role: Option<Template>,
+    pub role: Option<Text>,
     /// The tables.
     pub schema: Arc<Schema>,
     /// By table and column: the value where an insert gives none.
@@ -50,6 +52,10 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// Initial databases that were made.
+    pub variants: Variants,
+    /// Task templates.
+    pub templates: Vec<Template>,
 }
 
 /// An actor's role, by its place in [`App::roles`].
@@ -95,7 +101,7 @@ pub struct Raise {
     /// Which error.
     pub error: ErrorId,
     /// What it says there.
-    pub text: Template,
+    pub text: Text,
 }
 
 /// What an action or view takes.

@@ -20,5 +20,7 @@ mod reading;
 pub mod run;
 pub mod schema;
 pub mod syntax;
+pub mod task;
+pub mod tool;
 pub mod value;
 pub mod words;

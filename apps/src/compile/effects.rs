@@ -18,7 +18,7 @@ const MACRO_DEPTH_MAX: usize = 8;
 
 impl Compiler<'_> {
     /// Statements that see `names` and add to them.
-    pub(super) fn effects(
+    pub(crate) fn effects(
         &self,
         written: &[EffectDefinition],
         names: &mut Names<'_>,

@@ -14,7 +14,7 @@ use crate::fault::Faults;
 use crate::kinds::{TableId, Type};
 
 /// The type that is meant; `find` knows the tables.
-pub(super) fn kind(
+pub(crate) fn kind(
     definition: &KindDefinition,
     find: &dyn Fn(&Name, &mut Faults) -> Option<TableId>,
     faults: &mut Faults,
@@ -41,12 +41,12 @@ pub(super) fn kind(
 }
 
 /// The tables of a finished schema.
-pub(super) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
+pub(crate) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
     |name, faults| ground.table(name, faults)
 }
 
 /// What an action or view takes.
-pub(super) fn parameters(
+pub(crate) fn parameters(
     definitions: &Entries<ParameterDefinition>,
     ground: &Ground,
     faults: &mut Faults,
@@ -107,7 +107,7 @@ fn bounds(definition: &KindDefinition, kind: &Type, faults: &mut Faults) -> Opti
 }
 
 /// A default as an expression: bare words stand for words of an enum.
-pub(super) fn default_value(
+pub(crate) fn default_value(
     default: &DefaultDefinition,
     kind: &Type,
     ground: &Ground,

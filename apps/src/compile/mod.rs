@@ -1,7 +1,7 @@
 //! From a definition to an app: everything is looked up, typed and checked once.
 
 mod effects;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod names;
 mod seed;
 mod tables;
@@ -19,6 +19,8 @@ use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
 use crate::native;
+use crate::task::compile::{Calls, templates};
+use crate::task::draw::Variants;
 use names::{Ground, Names};
 
 /// How far the clock moves by an action that names no cost, in seconds.
@@ -125,6 +127,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         .filter_map(|source| Some((Arc::clone(&source.text), names.condition(source, faults)?)))
         .collect();
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
+    let named = Calls { actions: &actions, views: &views, by_name: &calls };
+    let templates = templates(&compiler, &named, faults);
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
@@ -146,7 +150,9 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         rules,
         invariants,
         events,
+        variants: Variants::new(seed.variants),
         seed,
+        templates,
         schema: Arc::new(ground.schema),
     })
 }

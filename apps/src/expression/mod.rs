@@ -4,13 +4,30 @@
 //! here a row is read cell by cell out of a shared table, and every mistake of type or of null is found before anything runs.
 //! `??` binds closer than comparisons and looser than `+`, and comparisons do not chain.
 
+mod checker;
+mod code;
 mod frame;
+mod functions;
+mod lexer;
+mod machine;
+mod parser;
 mod scope;
+mod show;
+mod syntax;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 pub use frame::{DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 pub use scope::{Function, Judge, Roots, Scope, Signature, Tables};
+pub use show::minor_digits;
 
-use crate::kinds::Type;
+use self::checker::{Checker, Typed};
+use self::code::{Code, Part};
+use self::machine::Machine;
+use crate::kinds::{TableId, Type};
 use crate::value::Value;
 
 /// Most characters of an expression or a template.
@@ -31,21 +48,42 @@ pub struct Wrong {
 #[derive(Debug, Clone)]
 pub struct Checked {
     kind: Type,
+    code: Code,
+    /// How many variables are alive at once.
+    variables: usize,
+    /// Paths that are not null if this is true.
+    proves: Arc<[Arc<str>]>,
+    locals: Arc<[u16]>,
 }
 
 impl Checked {
-    /// The type of the values that it gives.
+    /// The type of the values that it gives. It fits the type that was expected, and may be narrower.
     #[must_use]
     pub const fn kind(&self) -> &Type {
         &self.kind
+    }
+
+    /// The places in [`Scope::locals`] of the names that it mentions, ascending.
+    #[must_use]
+    pub fn locals(&self) -> &[u16] {
+        &self.locals
+    }
+
+    /// The value, if it is written out: a literal, or a list of literals.
+    #[must_use]
+    pub const fn constant(&self) -> Option<&Value> {
+        match &self.code {
+            Code::Constant(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// Gives the value.
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn evaluate(&self, _frame: &mut Frame<'_>) -> Result<Value, EvalError> {
-        Err(EvalError::Mismatch)
+    pub fn evaluate(&self, frame: &mut Frame<'_>) -> Result<Value, EvalError> {
+        Machine::new(frame, self.variables).value(&self.code)
     }
 
     /// Gives the value of a condition.
@@ -53,24 +91,31 @@ impl Checked {
     /// # Errors
     /// See [`EvalError`]; [`EvalError::Mismatch`] when this is no condition.
     pub fn holds(&self, frame: &mut Frame<'_>) -> Result<bool, EvalError> {
-        match self.evaluate(frame)? {
-            Value::Bool(value) => Ok(value),
-            _ => Err(EvalError::Mismatch),
-        }
+        Machine::new(frame, self.variables).truth(&self.code)
     }
 }
 
 /// A text with holes that expressions fill.
 #[derive(Debug, Clone)]
-pub struct Template {}
+pub struct Template {
+    parts: Box<[Part]>,
+    variables: usize,
+    locals: Arc<[u16]>,
+}
 
 impl Template {
+    /// The places in [`Scope::locals`] of the names that it mentions, ascending.
+    #[must_use]
+    pub fn locals(&self) -> &[u16] {
+        &self.locals
+    }
+
     /// Fills the holes.
     ///
     /// # Errors
     /// See [`EvalError`].
-    pub fn render(&self, _frame: &mut Frame<'_>) -> Result<String, EvalError> {
-        Err(EvalError::Mismatch)
+    pub fn render(&self, frame: &mut Frame<'_>) -> Result<String, EvalError> {
+        Machine::new(frame, self.variables).text(&self.parts)
     }
 }
 
@@ -78,14 +123,48 @@ impl Template {
 ///
 /// # Errors
 /// Everything that is wrong with it; never empty.
-pub fn check(source: &str, _scope: &Scope<'_>, _expected: Option<&Type>) -> Result<Checked, Vec<Wrong>> {
-    Err(vec![Wrong { offset: 0, message: source.to_owned() }])
+pub fn check(source: &str, scope: &Scope<'_>, expected: Option<&Type>) -> Result<Checked, Vec<Wrong>> {
+    let expr = parser::parse(source).map_err(|wrong| vec![wrong])?;
+    let mut checker = Checker::new(scope);
+    let typed = checker.expect(&expr, expected);
+    finish(checker, typed)
+}
+
+/// Checks a condition on the rows of a table, each of which it calls by the name of the variable. The result gives the list of
+/// the rows for which it holds, in the order of creation, by an index where there is one.
+///
+/// # Errors
+/// Everything that is wrong with it; never empty.
+pub fn check_filter(condition: &str, table: TableId, variable: &str, scope: &Scope<'_>) -> Result<Checked, Vec<Wrong>> {
+    let expr = parser::parse(condition).map_err(|wrong| vec![wrong])?;
+    let mut checker = Checker::new(scope);
+    let typed = checker.filter(table, variable, &expr);
+    finish(checker, typed)
+}
+
+fn finish(checker: Checker<'_>, typed: Option<Typed>) -> Result<Checked, Vec<Wrong>> {
+    match typed {
+        Some(typed) if checker.errors.is_empty() => Ok(Checked {
+            kind: typed.kind,
+            code: typed.code,
+            variables: checker.most_variables,
+            proves: typed.yes.into(),
+            locals: checker.used.into_iter().collect(),
+        }),
+        _ => Err(checker.errors),
+    }
 }
 
 /// Checks a template: `Lend ${kind} for ${days} days.`; `$$` is a dollar sign.
 ///
 /// # Errors
 /// Everything that is wrong with it; never empty.
-pub fn compile_template(source: &str, _scope: &Scope<'_>) -> Result<Template, Vec<Wrong>> {
-    Err(vec![Wrong { offset: 0, message: source.to_owned() }])
+pub fn compile_template(source: &str, scope: &Scope<'_>) -> Result<Template, Vec<Wrong>> {
+    let mut checker = Checker::new(scope);
+    match checker.template(source, &|at| at) {
+        Some(parts) if checker.errors.is_empty() => {
+            Ok(Template { parts, variables: checker.most_variables, locals: checker.used.into_iter().collect() })
+        }
+        _ => Err(checker.errors),
+    }
 }

@@ -44,7 +44,7 @@ pub struct Scope<'a> {
     /// Names with their types. The place of a name is the place of its value in [`super::Frame::locals`]; of two with the
     /// same name the later one is meant.
     pub locals: Vec<(Arc<str>, Type)>,
-    /// Functions that [`super::Host::call`] answers. They may not take the name of a built-in one.
+    /// Functions that [`super::Host::call`] answers. One that has the name of a built-in one hides it.
     pub functions: &'a [Function],
     /// Which earlier data may be asked for.
     pub roots: Roots,
@@ -66,8 +66,9 @@ pub struct Function {
     pub signature: Signature,
 }
 
-/// From the types of the arguments the type of the result, or what is wrong with them.
-pub type Judge = Arc<dyn Fn(&[Type]) -> Result<Type, String> + Send + Sync>;
+/// From the types of the arguments, and the type that the place of the call asks for if it is known, the type of the result,
+/// or what is wrong with them.
+pub type Judge = Arc<dyn Fn(&[Type], Option<&Type>) -> Result<Type, String> + Send + Sync>;
 
 /// The types of a function.
 #[derive(Clone)]
@@ -80,7 +81,12 @@ pub enum Signature {
         result: Type,
     },
     /// They depend on each other.
-    Generic(Judge),
+    Generic {
+        /// Decides about a call.
+        judge: Judge,
+        /// Whether literal arguments take the type that the place of the call asks for, as the words of an enum do.
+        alike: bool,
+    },
 }
 
 impl fmt::Debug for Signature {
@@ -89,7 +95,7 @@ impl fmt::Debug for Signature {
             Self::Fixed { arguments, result } => {
                 f.debug_struct("Fixed").field("arguments", arguments).field("result", result).finish()
             }
-            Self::Generic(_) => f.write_str("Generic"),
+            Self::Generic { alike, .. } => f.debug_struct("Generic").field("alike", alike).finish_non_exhaustive(),
         }
     }
 }

@@ -1,0 +1,8 @@
+//! Tests of expressions as their callers use them.
+
+mod examples;
+mod messages;
+mod properties;
+mod running;
+mod values;
+mod world;
