@@ -5,6 +5,7 @@
 pub mod amount;
 pub mod app;
 pub mod calendar;
+pub mod check;
 pub mod compile;
 pub mod data;
 pub mod definition;

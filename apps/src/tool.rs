@@ -48,6 +48,7 @@ fn submit() -> Json {
         "properties": {
             "status": {"enum": ["ok", "impossible", "refused"]},
             "code": {"type": "string", "maxLength": ANSWER_CHARACTERS_MAX, "description": "the error code that stands in the way"},
+            "about": {"type": "string", "maxLength": ANSWER_CHARACTERS_MAX, "description": "the id of what stands in the way"},
             "answers": {"type": "object", "additionalProperties": scalar, "description": "what was asked for, by name"}
         }
     })
@@ -110,7 +111,8 @@ pub fn system_text(instance: &Instance) -> String {
     }
     text.push_str(
         "\nWhen you are done, call submit with status ok. If the task cannot be done, or a rule forbids it, change \
-         nothing and call submit with status impossible or refused and the error code that stands in the way.",
+         nothing and call submit with status impossible or refused, the error code that stands in the way as code, and the id of what it is about \
+         as about.",
     );
     if let Some(answer) = &instance.template().goal.answer
         && !answer.slots.is_empty()

@@ -25,6 +25,9 @@ pub struct Submission {
     /// With which error code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Arc<str>>,
+    /// The id of what stands in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<Arc<str>>,
     /// With which values, by slot.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub answers: Map<String, Json>,

@@ -12,7 +12,7 @@ use crate::compile::kinds::{kind, known};
 use crate::compile::names::Names;
 use crate::definition::task::{
     AnswerDefinition, ChangeDefinition, ChangeWhat, Draw as Drawn, DrawDefinition, FieldDefinition, GoalDefinition,
-    StepDefinition, StepKind, TaskDefinition,
+    Status, StepDefinition, StepKind, TaskDefinition,
 };
 use crate::definition::{Bindings, Name};
 use crate::expression::{Checked, Roots};
@@ -84,7 +84,8 @@ fn template(
     }
     Some(Template {
         name: Arc::clone(&name.text),
-        infeasible: written.infeasible,
+        infeasible: written.infeasible
+            || written.goal.answer.as_ref().is_some_and(|answer| answer.status != Status::Ok),
         twin_of: written.twin_of.as_ref().map(|twin| Arc::clone(&twin.text)),
         params,
         setup,

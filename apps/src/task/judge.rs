@@ -403,6 +403,13 @@ impl End<'_> {
         });
         let given = given.unwrap_or_else(|| "nothing".to_owned());
         let mut checks = vec![check("answer".to_owned(), right, &format!("expected {expected}, submitted {given}"))];
+        if let Some(obstacles) = self.obstacles() {
+            let about = self.submission.and_then(|given| given.about.as_deref());
+            let right = about.is_some_and(|about| obstacles.iter().any(|id| **id == *about));
+            let evidence =
+                format!("expected the id of what stands in the way, submitted {}", about.unwrap_or("nothing"));
+            checks.push(check("answer.about".to_owned(), right, &evidence));
+        }
         for (slot, expression) in &wanted.slots {
             let value = self.value(expression, &[self.task.clone()])?;
             let given = self.submission.and_then(|given| given.answers.get(&**slot));
@@ -414,6 +421,13 @@ impl End<'_> {
             checks.push(check(format!("answer.{slot}"), right, &evidence));
         }
         Ok(checks)
+    }
+
+    /// Ids of the rows that an infeasible task is about, one of which a refusal has to name: without that, refusing would
+    /// need no look at the task.
+    fn obstacles(&self) -> Option<Vec<Arc<str>>> {
+        let ids = obstacles(self.template, self.task, self.initial);
+        (!ids.is_empty()).then_some(ids)
     }
 
     fn watched(&self, mine: bool) -> impl Iterator<Item = (usize, &Watch)> {
@@ -515,6 +529,18 @@ const HISTORY: &str = "history";
 
 fn check(name: String, passed: bool, evidence: &str) -> Check {
     Check { name, weight: 1.0, score: if passed { 1.0 } else { 0.0 }, passed, evidence: evidence.to_owned() }
+}
+
+/// Ids of the rows that an infeasible task without slots of its own is about.
+pub(super) fn obstacles(template: &Template, task: &Value, data: &Data) -> Vec<Arc<str>> {
+    let slots = template.goal.answer.as_ref().is_none_or(|answer| !answer.slots.is_empty());
+    let Value::Record(values) = task else { return Vec::new() };
+    if !template.infeasible || slots {
+        return Vec::new();
+    }
+    let single = |row: &RowKey| data.schema().table(row.table).single;
+    let rows = values.iter().filter_map(|value| if let Value::Row(row) = value { Some(row) } else { None });
+    rows.filter(|row| !single(row)).filter_map(|row| data.id(*row).cloned()).collect()
 }
 
 /// Finds a row for a slot, moving others if that helps.

@@ -7,6 +7,7 @@ pub mod draw;
 pub mod episode;
 pub mod goal;
 mod judge;
+pub mod mutate;
 pub mod solve;
 mod trace;
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Step;
 use super::episode::Episode;
+use super::judge::obstacles;
 use crate::expression::Checked;
 use crate::json::Codec;
 use crate::value::Value;
@@ -91,6 +92,9 @@ impl Player {
                 {
                     arguments.insert("code".to_owned(), json!(&*code));
                 }
+                if let Some(about) = self.about() {
+                    arguments.insert("about".to_owned(), json!(&*about));
+                }
                 if !answers.is_empty() {
                     arguments.insert("answers".to_owned(), Json::Object(self.json(answers)?));
                 }
@@ -124,6 +128,14 @@ impl Player {
         Ok(reply.value)
     }
 
+    /// What stands in the way of an infeasible task: the first of the rows it is about that a call has answered.
+    fn about(&self) -> Option<Arc<str>> {
+        let instance = self.episode.instance();
+        let ids = obstacles(instance.template(), &instance.record(), &instance.data);
+        let answered = |id: &Arc<str>| self.calls.iter().any(|played| mentions(&played.answer, id));
+        ids.iter().find(|id| answered(id)).or_else(|| ids.first()).cloned()
+    }
+
     fn json(&self, values: &[(Arc<str>, Checked)]) -> Result<Map<String, Json>, String> {
         let world = self.episode.world();
         let codec = Codec::new(&world.app().schema);
@@ -138,5 +150,15 @@ impl Player {
     fn value(&self, checked: &Checked) -> Result<Value, String> {
         let number = self.calls.len() + 1;
         self.episode.world().value(checked, &self.locals).map_err(|stop| format!("before call {number}: {stop}"))
+    }
+}
+
+/// Whether a text of an answer is an id.
+fn mentions(answer: &Json, id: &str) -> bool {
+    match answer {
+        Json::String(text) => text == id,
+        Json::Array(values) => values.iter().any(|value| mentions(value, id)),
+        Json::Object(members) => members.values().any(|value| mentions(value, id)),
+        _ => false,
     }
 }

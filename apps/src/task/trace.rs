@@ -26,6 +26,12 @@ pub(super) fn untraced(instance: &Instance, calls: &[Played]) -> Option<String> 
                 return Some(format!("call {}, {}.{name}: {text:?}", number + 1, played.call.name));
             }
         }
+        if let Some(Json::String(about)) = played.call.arguments.get("about")
+            && &*played.call.name == "submit"
+            && !known.contains(&fold(about))
+        {
+            return Some(format!("call {}, submit.about: {about:?} (look up what stands in the way)", number + 1));
+        }
         collect(&played.answer, &mut known);
     }
     None

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use super::Wrong;
 use super::code::Code;
 use super::scope::Scope;
-use super::show::minor_digits;
 use super::syntax::{Expr, Literal, Logic, Node, Root};
+use crate::amount::minor_digits;
 use crate::kinds::Type;
 use crate::value::Value;
 
@@ -43,7 +43,7 @@ pub(super) struct Typed {
     /// Paths that are not null if this is true.
     pub(super) yes: Vec<Arc<str>>,
     /// Paths that are not null if this is false.
-    no: Vec<Arc<str>>,
+    pub(super) no: Vec<Arc<str>>,
     /// Whether null is possible by type and was ruled out by a proof.
     narrowed: bool,
 }

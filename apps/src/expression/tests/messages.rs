@@ -409,3 +409,14 @@ fn the_deepest_source_that_is_taken_needs_little_room() {
         assert!(world.evaluate(&checked, &mut 1000).is_ok(), "{source}");
     }
 }
+
+#[test]
+fn no_word_generator_takes_the_name_of_a_function() {
+    let world = World::new();
+    for generator in crate::words::all() {
+        let call = format!("{}()", generator.name);
+        let wrong = world.check(&call, None).expect_err("no generators are known here");
+        let unknown = format!("there is no function `{}`", generator.name);
+        assert!(wrong[0].message.starts_with(&unknown), "{call}: {}", wrong[0].message);
+    }
+}

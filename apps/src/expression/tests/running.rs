@@ -1,7 +1,7 @@
 //! How expressions run: expected types, the budget, templates, filters, and data that changes underneath.
 
 use super::world::{LOAN, MEMBER, TOOL, World, euro, row, words};
-use crate::expression::{DEFAULT_BUDGET, EvalError, check, check_filter, compile_template};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, check, check_filter, compile_template};
 use crate::kinds::Type;
 use crate::value::Value;
 
@@ -103,6 +103,20 @@ fn an_expression_tells_which_locals_it_mentions() {
         world.check("['a']", None).expect("a list").constant(),
         Some(&Value::List([Value::text("a")].as_slice().into()))
     );
+}
+
+#[test]
+fn the_other_branch_of_a_condition_knows_the_opposite() {
+    let world = World::new();
+    let absent = world.check("t.who.friend == null", None).expect("a condition");
+    let present = absent.negated();
+    for (known, fine) in [(&absent, false), (&present, true), (&present.negated(), false)] {
+        let mut scope = world.scope();
+        scope.assume.push(known);
+        assert_eq!(check("t.who.friend.name", &scope, None).is_ok(), fine);
+    }
+    let holds = |checked: &Checked| world.with_frame(&mut 10, |frame| checked.holds(frame));
+    assert_eq!((holds(&absent), holds(&present)), (Ok(false), Ok(true)));
 }
 
 #[test]
