@@ -14,8 +14,8 @@ use rand::RngExt;
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::environment::app;
 use crate::environment::app::shipped::{self, Shipped};
+use crate::environment::app::{self, Files};
 use crate::environment::published::{Definition, Submission};
 use crate::environment::surface::Surface;
 use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
@@ -241,7 +241,7 @@ impl Catalog {
         if let Some(entry) = self.0.published.get(&key) {
             return Ok(Arc::clone(&entry));
         }
-        let heavy = definition(&row).is_heavy();
+        let heavy = definition(&row).is_app();
         let build = move || Entry::build(definition(&row).kind().map_err(CatalogError::Broken)?);
         let entry = if heavy { blocking(build).await? } else { build()? };
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
@@ -277,6 +277,22 @@ impl Catalog {
     /// As [`Catalog::resolve`].
     pub async fn get(&self, tenant: &str, name: &str) -> Result<Spec, CatalogError> {
         Ok(self.find(tenant, name).await?.spec().clone())
+    }
+
+    /// The files of an app; none for other environments.
+    ///
+    /// # Errors
+    /// When there is no such environment.
+    pub async fn files(&self, tenant: &str, name: &str) -> Result<Option<Files>, CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        let spec = entry.spec();
+        if let Some(builtin) = self.0.builtin.get(&spec.name) {
+            let Source::App(app) = &builtin.source else { return Ok(None) };
+            return Ok(Some(app.files()));
+        }
+        let row = self.0.store.definition(tenant, &spec.name, Some(spec.version)).await?;
+        let row = row.filter(|row| definition(row).is_app());
+        row.map(|row| app::files_of(&row.definition).map_err(CatalogError::Broken)).transpose()
     }
 
     /// A page of a split. Pages with disjoint offsets never share a task, shuffled or not.

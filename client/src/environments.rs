@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_protocol::environment::{Environment, Published, Task};
+use palestra_protocol::environment::{Definition, Environment, Published, Task};
 use palestra_protocol::list::Page;
 use reqwest::Method;
 use serde::Serialize;
@@ -85,6 +85,15 @@ impl Client {
     pub async fn tasks(&self, name: &str, query: &TaskQuery) -> Result<Page<Task>, ClientError> {
         let (family, rest) = parts(name)?;
         self.get(&["environments", family, rest, "tasks"], query).await
+    }
+
+    /// The files of an app, by name. They hold the solutions of its tasks, so this needs the scope that publishes.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn definition(&self, name: &str) -> Result<Definition, ClientError> {
+        let (family, rest) = parts(name)?;
+        self.get(&["environments", family, rest, "definition"], &()).await
     }
 
     /// Publishes JSON Lines as an environment.

@@ -69,9 +69,9 @@ pub struct Definition<'a> {
 }
 
 impl Definition<'_> {
-    /// Whether building it takes more than a millisecond.
+    /// Whether it is an app, which takes more than a millisecond to build.
     #[must_use]
-    pub fn is_heavy(&self) -> bool {
+    pub fn is_app(&self) -> bool {
         self.definition["kind"] == APP
     }
 

@@ -117,6 +117,7 @@ fn routes<T: Table>() -> Routes<T> {
         prompt: T::new()
             .routes(routes!(environments::get_environment))
             .routes(routes!(environments::list_tasks))
+            .routes(routes!(publishing::get_definition))
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
             .routes(routes!(sessions::get_session, sessions::close_session))
             .routes(routes!(sessions::reset_session))

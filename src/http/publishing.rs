@@ -3,8 +3,8 @@
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use palestra_protocol::environment::Published;
-use palestra_protocol::problem::Code;
+use palestra_protocol::environment::{Definition, Published};
+use palestra_protocol::problem::{Code, Problem};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -13,18 +13,35 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
 use super::caller::Publisher;
-use super::extract::{Query, media_type, parse};
+use super::extract::{EnvironmentName, Query, media_type, parse};
 use super::problem::{Failure, internal};
 use super::{archive, body};
 use crate::app::App;
 use crate::environment::app::Files;
 use crate::environment::dataset::Submission as DatasetSubmission;
-use crate::environment::published::Submission;
+use crate::environment::published::{APP, Submission};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
 /// What a file is called that comes without a name.
 const ONLY_FILE: &str = "app.yaml";
+
+/// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes.
+#[utoipa::path(get, path = "/v1/environments/{family}/{name}/definition", tag = "environments",
+    params(("family" = String, Path, description = "The part before the slash."),
+           ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
+    responses((status = 200, description = "The files as they were published.", body = Definition),
+              (status = 409, description = "It is no app.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn get_definition(
+    State(app): State<App>,
+    Publisher(principal): Publisher,
+    EnvironmentName(name): EnvironmentName,
+) -> Result<Body<Definition>, Failure> {
+    let files = app.catalog().files(&principal.tenant, &name).await?;
+    let files =
+        files.ok_or_else(|| Failure::new(Code::NotSupported, "only apps have a definition that can be read"))?;
+    Ok(Body(Definition { kind: APP.to_owned(), files }))
+}
 
 /// What a data set is published as.
 #[derive(Debug, Default, PartialEq, Deserialize, IntoParams)]

@@ -314,6 +314,9 @@ async fn the_same_definition_is_the_same_version_in_whatever_form_it_comes() {
     assert_eq!((again.status, &again.body["environment"]["digest"]), (StatusCode::OK, &first["digest"]));
     let document = json!({"kind": "app", "files": {"app.yaml": TOOLSHED}});
     assert_eq!(server.post("/v1/environments", &document).await.status, StatusCode::OK);
+    let read = server.get("/v1/environments/app/toolshed@1/definition").await.ok();
+    assert_eq!(read, document);
+    assert_eq!(server.get("/v1/environments/bench/counter/definition").await.code(), "not_supported");
     let session = open(&server, 0, &json!({})).await;
     let changed = TOOLSHED.replace("A club lends tools", "A society lends tools");
     let next = publish_yaml(&server, &changed).await;
