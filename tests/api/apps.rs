@@ -96,7 +96,7 @@ async fn a_verdict_names_the_clause_that_failed_with_before_and_after() {
     call(&server, &session, "lend", json!({"tool": tool, "member": member, "days": days + 1})).await;
     let ended = call(&server, &session, "submit", json!({"status": "ok"})).await;
     assert_eq!((&ended["verdict"]["status"], &ended["verdict"]["strict"]), (&json!("scored"), &json!(0)));
-    let balance = check(&ended["verdict"], "member");
+    let balance = check(&ended["verdict"], "t.who");
     assert_eq!(balance["passed"], false);
     let evidence = balance["evidence"].as_str().unwrap();
     assert!(evidence.contains("balance") && evidence.contains("was") && evidence.contains("expected"), "{evidence}");

@@ -37,6 +37,7 @@ pub(super) fn action(instance: &Instance, rng: &mut ChaCha8Rng) -> Action {
                 may(&view.who).then(|| (&**name, view.all_parameters(&app.schema)))
             }
         })
+        .filter(|(_, parameters)| parameters.iter().all(|parameter| !parameter.required() || can(instance, parameter)))
         .collect();
     if calls.is_empty() || rng.random_ratio(1, ENDS_ONE_IN) {
         let status = ["ok", "impossible", "refused"][rng.random_range(0..3)];
@@ -51,6 +52,16 @@ fn call(tool: &str, arguments: Map<String, Json>) -> Action {
     Action::Tool { tool: tool.to_owned(), arguments }
 }
 
+/// Whether there is an argument: a row needs one that exists.
+fn can(instance: &Instance, parameter: &Parameter) -> bool {
+    match (parameter.kind.present(), parameter.inner.as_slice()) {
+        (Type::Row(table), _) => !instance.data.is_empty(*table),
+        (Type::List(_), [element]) => parameter.bounds.least.is_none_or(|least| least <= 0) || can(instance, element),
+        (Type::Record(_), fields) => fields.iter().all(|field| !field.required() || can(instance, field)),
+        _ => true,
+    }
+}
+
 struct Guess<'a> {
     instance: &'a Instance,
     app: &'a App,
@@ -61,7 +72,8 @@ impl Guess<'_> {
     fn arguments(&mut self, parameters: &[Parameter]) -> Map<String, Json> {
         let mut arguments = Map::new();
         for parameter in parameters {
-            if parameter.required() || self.rng.random_ratio(1, GIVEN_ONE_IN) {
+            let given = parameter.required() || self.rng.random_ratio(1, GIVEN_ONE_IN);
+            if given && can(self.instance, parameter) {
                 arguments.insert(parameter.name.to_string(), self.argument(parameter));
             }
         }
@@ -72,7 +84,8 @@ impl Guess<'_> {
         match (parameter.kind.present(), parameter.inner.as_slice()) {
             (Type::List(_), [element]) => {
                 let least = parameter.bounds.least.unwrap_or(0);
-                let most = parameter.bounds.most.unwrap_or(ELEMENTS_MAX).min(least + ELEMENTS_MAX);
+                let room = if can(self.instance, element) { ELEMENTS_MAX } else { 0 };
+                let most = parameter.bounds.most.unwrap_or(ELEMENTS_MAX).min(least + room);
                 (0..self.rng.random_range(least..=most.max(least))).map(|_| self.argument(element)).collect()
             }
             (Type::Record(_), fields) => Json::Object(self.arguments(fields)),
