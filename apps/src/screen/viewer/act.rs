@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use imbl::Vector;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::{
     Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Mark, Place, Read, Shown, Toast, Viewer,

@@ -1,0 +1,4 @@
+//! Screens, pages, and what actors do there.
+
+mod fixture;
+mod looks;
