@@ -1,4 +1,10 @@
 //! Screens, pages, and what actors do there.
 
+mod browser;
+mod calls;
+mod faults;
 mod fixture;
+mod hostile;
 mod looks;
+mod pages;
+mod surfaces;
