@@ -97,5 +97,9 @@ fn fixed(name: &str, id: u16, arguments: &[Type], result: Type) -> Function {
 }
 
 fn generic(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
-    Function { name: name.into(), id, signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: false } }
+    Function {
+        name: name.into(),
+        id,
+        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: false },
+    }
 }

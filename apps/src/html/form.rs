@@ -77,9 +77,7 @@ pub fn actions(fields: &[(String, String)]) -> Result<Vec<GuiAction>, NotActions
 
 /// Takes a later field in the place of an earlier one.
 fn put(inputs: &mut Vec<GuiAction>, id: &str, action: GuiAction) {
-    let same = |known: &&mut GuiAction| {
-        matches!(known, GuiAction::Type { element, .. } | GuiAction::Select { element, .. } if *element == id)
-    };
+    let same = |known: &&mut GuiAction| matches!(known, GuiAction::Type { element, .. } | GuiAction::Select { element, .. } if *element == id);
     match inputs.iter_mut().find(same) {
         Some(known) => *known = action,
         None => inputs.push(action),

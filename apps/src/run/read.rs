@@ -93,24 +93,14 @@ impl World {
         }
     }
 
-    fn read_one(
-        &self,
-        role: Role,
-        view: &View,
-        given: &Map<String, Json>,
-    ) -> Result<Reply, Stop> {
+    fn read_one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
         let (row, locals) = self.one(role, view, given)?;
         let json = self.shown(role, view, row, &locals)?;
         Ok(Reply { json, value: Value::Row(row), rows: vec![row] })
     }
 
     /// The row that a view of one row shows, and the values of the view's own parameters.
-    pub(crate) fn one(
-        &self,
-        role: Role,
-        view: &View,
-        given: &Map<String, Json>,
-    ) -> Result<(RowKey, Vec<Value>), Stop> {
+    pub(crate) fn one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<(RowKey, Vec<Value>), Stop> {
         let mut locals = self.arguments(role, &view.all_parameters(&self.app().schema), given)?;
         let Some(Value::Row(row)) = locals.last().cloned() else {
             return Err(Stop::Crashed(crate::expression::EvalError::Mismatch));

@@ -83,12 +83,7 @@ pub(super) fn screens(compiler: &Compiler<'_>, actions: &[Action], views: &[View
     for action in actions.iter().filter(|action| action.who.contains(&Role::AGENT)) {
         if !offered.contains(&action.name) {
             let name = writer.name(&action.name, "form");
-            let form = WidgetKind::Form {
-                action: writer.same(&action.name),
-                fix: Vec::new(),
-                then: None,
-                label: None,
-            };
+            let form = WidgetKind::Form { action: writer.same(&action.name), fix: Vec::new(), then: None, label: None };
             writer.add(name, &words(&action.name), Vec::new(), vec![form]);
         }
     }
@@ -180,9 +175,6 @@ impl Writer<'_, '_> {
 
     /// Asks for a row by its id.
     fn ask(&self, screen: &Name) -> WidgetKind {
-        WidgetKind::Goto {
-            way: Way { screen: screen.clone(), args: Vec::new() },
-            label: Some(self.source("Open")),
-        }
+        WidgetKind::Goto { way: Way { screen: screen.clone(), args: Vec::new() }, label: Some(self.source("Open")) }
     }
 }

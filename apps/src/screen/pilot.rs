@@ -40,12 +40,7 @@ pub enum Lost {
 ///
 /// # Errors
 /// [`Lost::NoWay`], and then neither the world nor the viewer has changed.
-pub fn play(
-    world: &mut World,
-    viewer: &mut Viewer,
-    name: &str,
-    arguments: &Map<String, Json>,
-) -> Result<Played, Lost> {
+pub fn play(world: &mut World, viewer: &mut Viewer, name: &str, arguments: &Map<String, Json>) -> Result<Played, Lost> {
     let app = Arc::clone(world.app());
     let no_way = || Lost::NoWay(name.chars().take(60).collect::<String>().into());
     let Some(Callable::Action(action)) = app.calls.get(name).copied() else { return Err(no_way()) };

@@ -79,7 +79,11 @@ fn write_control(out: &mut String, element: &Element) -> fmt::Result {
         let shown = element.options.iter().filter(|option| !option.value.is_empty()).take(OPTIONS_SHOWN);
         let shown: Vec<String> = shown
             .map(|option| {
-                if *option.value == *option.name { option.name.clone() } else { format!("{}={}", option.value, option.name) }
+                if *option.value == *option.name {
+                    option.name.clone()
+                } else {
+                    format!("{}={}", option.value, option.name)
+                }
             })
             .collect();
         write!(out, " of ({})", flat(&shown.join(" | ")))?;

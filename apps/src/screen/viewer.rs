@@ -166,9 +166,10 @@ impl Viewer {
             let dialogs: Vec<&str> = place.dialogs.iter().map(|dialog| &**dialog).collect();
             json!({"screen": &*screen.name, "args": args, "inputs": inputs, "dialogs": dialogs, "scroll": place.scroll})
         };
-        let toast = self.toast.as_ref().map(|toast| {
-            json!({"text": &*toast.text, "code": toast.error.as_ref().map(|mark| &*mark.code)})
-        });
+        let toast = self
+            .toast
+            .as_ref()
+            .map(|toast| json!({"text": &*toast.text, "code": toast.error.as_ref().map(|mark| &*mark.code)}));
         json!({"route": self.route.iter().map(place).collect::<Vec<_>>(), "toast": toast}).into()
     }
 }

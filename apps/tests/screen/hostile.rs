@@ -3,9 +3,7 @@
 use palestra_apps::app::Role;
 use palestra_apps::html;
 use palestra_apps::run::{Stop, World};
-use palestra_apps::screen::{
-    AriaRole, DRAFT_CHARACTERS_MAX, Direction, Element, GuiAction, ROUTE_DEPTH_MAX, Viewer,
-};
+use palestra_apps::screen::{AriaRole, DRAFT_CHARACTERS_MAX, Direction, Element, GuiAction, ROUTE_DEPTH_MAX, Viewer};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -78,25 +76,21 @@ fn unique(elements: &[&Element]) {
 
 /// Mostly what makes sense, and now and then what does not.
 fn anything(viewer: &Viewer, world: &World, random: &mut ChaCha8Rng) -> GuiAction {
-    const TEXTS: [&str; 12] = [
-        "1", "7", "-9223372036854775808", "12.50", "", " ", "<script>\"'&", "\0", "M0000", "2031-05-06", "Nobody",
-        "99999999999999999999",
-    ];
     let shown = tree(viewer, world);
-    let all = shown.all();
-    let able: Vec<&Element> = all.into_iter().filter(|element| element.is_actionable()).collect();
+    let wander = random.random_bool(0.1);
+    let able: Vec<&Element> = shown
+        .all()
+        .into_iter()
+        .filter(|element| element.is_actionable() && (wander || !element.id.starts_with("app-nav/")))
+        .collect();
+    let able = if able.is_empty() {
+        shown.all().into_iter().filter(|element| element.is_actionable()).collect()
+    } else {
+        able
+    };
     let element = able[random.random_range(0..able.len())];
     let id = element.id.to_string();
-    let text = match random.random_range(0..20) {
-        0 => "x".repeat(DRAFT_CHARACTERS_MAX + 1),
-        1..=4 => {
-            let table = world.app().schema.find(["member", "tool"][random.random_range(0..2)]).expect("a table");
-            let place = random.random_range(0..world.data().len(table).max(1));
-            let row = world.data().rows(table).nth(place);
-            row.and_then(|row| world.data().id(row)).map_or_else(String::new, ToString::to_string)
-        }
-        _ => TEXTS[random.random_range(0..TEXTS.len())].to_owned(),
-    };
+    let text = text(world, element, random);
     match random.random_range(0..100) {
         0 => GuiAction::Home,
         1..=3 => GuiAction::Back,
@@ -118,12 +112,45 @@ fn anything(viewer: &Viewer, world: &World, random: &mut ChaCha8Rng) -> GuiActio
     }
 }
 
+/// Mostly text that an input expects.
+fn text(world: &World, element: &Element, random: &mut ChaCha8Rng) -> String {
+    const TEXTS: [&str; 12] = [
+        "1",
+        "7",
+        "-9223372036854775808",
+        "12.50",
+        "",
+        " ",
+        "<script>\"'&",
+        "\0",
+        "M0000",
+        "2031-05-06",
+        "Nobody",
+        "99999999999999999999",
+    ];
+    let hint = element.hint.as_deref().unwrap_or_default();
+    match random.random_range(0..20) {
+        0 => "x".repeat(DRAFT_CHARACTERS_MAX + 1),
+        1..=3 => TEXTS[random.random_range(0..TEXTS.len())].to_owned(),
+        _ if hint.starts_with("a whole number") => random.random_range(1..8).to_string(),
+        _ if hint.starts_with("id") => {
+            let name = ["member", "tool", "loan"].into_iter().find(|name| hint.contains(name)).expect("a table");
+            let table = world.app().schema.find(name).expect("a table");
+            let place = random.random_range(0..world.data().len(table).max(1));
+            let row = world.data().rows(table).nth(place);
+            row.and_then(|row| world.data().id(row)).map_or_else(String::new, ToString::to_string)
+        }
+        _ => format!("Word {}", random.random_range(0..100)),
+    }
+}
+
 #[test]
 fn what_is_refused_changes_neither_data_nor_drafts() {
     let mut world = own();
     let mut viewer = Viewer::new();
     act(&mut viewer, &mut world, &click("app-nav/tools"));
-    let before = (world.data().document().digest(), viewer.document(&world).pointer("/route").expect("a route").digest());
+    let before =
+        (world.data().document().digest(), viewer.document(&world).pointer("/route").expect("a route").digest());
     for (action, part) in [
         (click("tool/lend/form-submit"), "no element"),
         (click("tools/list/T0/open"), "no element"),
@@ -134,7 +161,10 @@ fn what_is_refused_changes_neither_data_nor_drafts() {
         (type_in("tools/filters/kind", "saw"), "selected"),
         (type_in("app-nav/loans", "x"), "click it"),
         (type_in("tools/search/text", &"é".repeat(DRAFT_CHARACTERS_MAX + 1)), "at most 10000"),
-        (GuiAction::Select { element: "tools/filters/kind".to_owned(), option: "axe".to_owned() }, "none of the options"),
+        (
+            GuiAction::Select { element: "tools/filters/kind".to_owned(), option: "axe".to_owned() },
+            "none of the options",
+        ),
         (GuiAction::Scroll { direction: Direction::Up }, "further up"),
         (GuiAction::Scroll { direction: Direction::Down }, "further down"),
     ] {

@@ -14,8 +14,12 @@ const HOSTILE: &str = "</td><script>alert(\"x\")</script> & 'y'";
 #[test]
 fn every_control_is_labelled_and_every_form_posts_to_the_base() {
     for mut world in [made(), own()] {
-        let screens: Vec<String> =
-            tree(&Viewer::new(), &world).all().iter().filter(|link| link.id.starts_with("app-nav/")).map(|link| link.id.to_string()).collect();
+        let screens: Vec<String> = tree(&Viewer::new(), &world)
+            .all()
+            .iter()
+            .filter(|link| link.id.starts_with("app-nav/"))
+            .map(|link| link.id.to_string())
+            .collect();
         for screen in screens {
             let mut viewer = Viewer::new();
             act(&mut viewer, &mut world, &click(&screen));
@@ -49,7 +53,13 @@ fn data_stays_text() {
     let mut viewer = Viewer::new();
     act(&mut viewer, &mut world, &click("app-nav/members"));
     act(&mut viewer, &mut world, &type_in("members/search/text", "script alert"));
-    let open = tree(&viewer, &world).all().into_iter().find(|element| element.id.ends_with("/open")).expect("a row").id.to_string();
+    let open = tree(&viewer, &world)
+        .all()
+        .into_iter()
+        .find(|element| element.id.ends_with("/open"))
+        .expect("a row")
+        .id
+        .to_string();
     for _ in 0..2 {
         let text = html::page(&tree(&viewer, &world), BASE);
         assert!(!text.contains("<script") && !text.contains("'y'"), "{text}");
@@ -117,10 +127,7 @@ fn fields_become_actions_in_their_order() {
         ("option:a/b/y", "true"),
     ]);
     let select = GuiAction::Select { element: "a/b/y".to_owned(), option: "true".to_owned() };
-    assert_eq!(
-        html::actions(&all),
-        Ok(vec![type_in("a/b/x", "one\ntwo"), select, click("a/b/form-submit")])
-    );
+    assert_eq!(html::actions(&all), Ok(vec![type_in("a/b/x", "one\ntwo"), select, click("a/b/form-submit")]));
     let typed = fields(&[("element", "a/b/x"), ("value", "z")]);
     assert_eq!(html::actions(&typed), Ok(vec![type_in("a/b/x", "z")]));
     assert_eq!(html::actions(&fields(&[("go", "home")])), Ok(vec![GuiAction::Home]));
@@ -130,5 +137,8 @@ fn fields_become_actions_in_their_order() {
         assert!(matches!(html::actions(&fields(&[wrong])), Err(NotActions::Value(_))), "{wrong:?}");
     }
     assert!(matches!(html::actions(&fields(&[("x", "")])), Err(NotActions::UnknownField(_))));
-    assert_eq!(html::actions(&vec![("go".to_owned(), "home".to_owned()); html::FIELDS_MAX + 1]), Err(NotActions::TooMany));
+    assert_eq!(
+        html::actions(&vec![("go".to_owned(), "home".to_owned()); html::FIELDS_MAX + 1]),
+        Err(NotActions::TooMany)
+    );
 }

@@ -48,9 +48,7 @@ impl Builder<'_> {
                     }
                     let remove = Command::Remove { list: Arc::clone(&id), row, rows };
                     let label = format!("Remove {}", row + 1);
-                    inner.push(
-                        Element::new(AriaRole::Button, format!("{id}.{row}.remove-row"), label).doing(remove),
-                    );
+                    inner.push(Element::new(AriaRole::Button, format!("{id}.{row}.remove-row"), label).doing(remove));
                     children.push(Element::new(AriaRole::Group, "", format!("{name} {}", row + 1)).with(inner));
                 }
                 let add = Command::Set { key: Arc::clone(&id), text: (rows + 1).to_string().into() };
@@ -80,9 +78,9 @@ impl Builder<'_> {
             }
             Type::Enum(words) => {
                 element.options = choices([("", "-")]);
-                element.options.extend(
-                    words.iter().map(|word| Choice { value: Arc::clone(word), name: word.to_string() }),
-                );
+                element
+                    .options
+                    .extend(words.iter().map(|word| Choice { value: Arc::clone(word), name: word.to_string() }));
                 kind
             }
             Type::Row(table) => match self.candidates(*table)? {
@@ -185,7 +183,9 @@ impl Builder<'_> {
     /// The arguments of a screen that a link asks for, as parameters.
     pub(super) fn asked_of(&self, way: &Way) -> Vec<Parameter> {
         let args = self.screens.screens[way.screen].args.iter().zip(&way.args);
-        args.filter(|(_, given)| matches!(given, Given::Asked)).map(|((name, kind), _)| plain_parameter(name, kind)).collect()
+        args.filter(|(_, given)| matches!(given, Given::Asked))
+            .map(|((name, kind), _)| plain_parameter(name, kind))
+            .collect()
     }
 }
 

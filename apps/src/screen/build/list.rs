@@ -190,12 +190,7 @@ impl<'a> Builder<'a> {
         Some(Element::new(AriaRole::Search, "", "").with(vec![input]))
     }
 
-    pub(super) fn pager(
-        &mut self,
-        view: usize,
-        id: &str,
-        locals: &Arc<[Value]>,
-    ) -> Result<Option<Element>, Stop> {
+    pub(super) fn pager(&mut self, view: usize, id: &str, locals: &Arc<[Value]>) -> Result<Option<Element>, Stop> {
         let Some(controls) = self.screen.controls.get(&view) else { return Ok(None) };
         let list = &controls.list;
         self.load(list, locals)?;
@@ -269,7 +264,8 @@ impl<'a> Builder<'a> {
                 }
                 (Value::Int(day), Type::Date) => (*day, crate::calendar::show_date(*day)),
                 (Value::Text(word), Type::Enum(words)) => {
-                    let order = words.iter().position(|known| known == word).and_then(|place| i64::try_from(place).ok());
+                    let order =
+                        words.iter().position(|known| known == word).and_then(|place| i64::try_from(place).ok());
                     (order.unwrap_or(0), word.to_string())
                 }
                 (value, kind) => {

@@ -134,12 +134,7 @@ impl<'a> Builder<'a> {
         Ok(elements)
     }
 
-    fn widget(
-        &mut self,
-        kind: &'a WidgetKind,
-        id: Arc<str>,
-        locals: &Arc<[Value]>,
-    ) -> Result<Option<Element>, Stop> {
+    fn widget(&mut self, kind: &'a WidgetKind, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Option<Element>, Stop> {
         Ok(Some(match kind {
             WidgetKind::List(list) => self.list(list, locals)?,
             WidgetKind::Search(view) => self.search(*view, &id),
@@ -234,8 +229,12 @@ impl<'a> Builder<'a> {
     fn button(&mut self, form: &'a Arc<Form>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, Stop> {
         let label = self.text(&form.label, locals)?;
         if !form.asks() && !form.confirm {
-            let submission =
-                Submission { form: Arc::clone(form), locals: Arc::clone(locals), id: Arc::clone(&id), depth: self.depth };
+            let submission = Submission {
+                form: Arc::clone(form),
+                locals: Arc::clone(locals),
+                id: Arc::clone(&id),
+                depth: self.depth,
+            };
             return Ok(Element::new(AriaRole::Button, id, label).doing(Command::Submit(submission)));
         }
         if !self.is_open(&id) {
@@ -264,8 +263,7 @@ impl<'a> Builder<'a> {
             self.input(id, &parameter.name, parameter, None, &mut children)?;
         }
         let name = if form.confirm { format!("Confirm: {label}") } else { label.to_owned() };
-        let submission =
-            Submission { form: Arc::clone(form), locals: Arc::clone(locals), id: Arc::clone(id), depth };
+        let submission = Submission { form: Arc::clone(form), locals: Arc::clone(locals), id: Arc::clone(id), depth };
         let button = Element::new(AriaRole::Button, format!("{id}/form-submit"), name);
         children.push(button.doing(Command::Submit(submission)));
         Ok(children)
@@ -273,8 +271,7 @@ impl<'a> Builder<'a> {
 
     fn link(&mut self, link: &'a Arc<Link>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, Stop> {
         let label = self.text(&link.label, locals)?;
-        let follow =
-            Command::Follow { link: Arc::clone(link), locals: Arc::clone(locals), form: Arc::clone(&id) };
+        let follow = Command::Follow { link: Arc::clone(link), locals: Arc::clone(locals), form: Arc::clone(&id) };
         if !link.asks() {
             return Ok(Element::new(AriaRole::Link, id, label).doing(follow));
         }

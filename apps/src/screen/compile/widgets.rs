@@ -174,10 +174,9 @@ fn list_args(
     faults: &mut Faults,
 ) -> Vec<Given> {
     for (arg, _) in args.iter().filter(|(arg, _)| !view.parameters.iter().any(|known| known.name == arg.text)) {
-        faults.push(arg.unknown(
-            &format!("parameter of {}", view.name),
-            view.parameters.iter().map(|known| &*known.name),
-        ));
+        faults.push(
+            arg.unknown(&format!("parameter of {}", view.name), view.parameters.iter().map(|known| &*known.name)),
+        );
     }
     let mut given = Vec::new();
     for parameter in &view.parameters {
@@ -269,9 +268,7 @@ fn form(
     let place = plan.action(name, faults)?;
     let parameters = &plan.actions[place].parameters;
     for (fixed, _) in fix.iter().filter(|(fixed, _)| !parameters.iter().any(|known| known.name == fixed.text)) {
-        faults.push(
-            fixed.unknown(&format!("parameter of {}", name.text), parameters.iter().map(|known| &*known.name)),
-        );
+        faults.push(fixed.unknown(&format!("parameter of {}", name.text), parameters.iter().map(|known| &*known.name)));
     }
     let mut values = Vec::new();
     for parameter in parameters {
@@ -287,9 +284,8 @@ fn way(plan: &Plan<'_, '_>, written: &WrittenWay, names: &Names<'_>, faults: &mu
     let screen = plan.find_screen(&written.screen, faults)?;
     let wanted = &plan.args[screen];
     for (arg, _) in written.args.iter().filter(|(arg, _)| !wanted.iter().any(|(known, _)| *known == arg.text)) {
-        faults.push(
-            arg.unknown(&format!("argument of {}", written.screen.text), wanted.iter().map(|(name, _)| &**name)),
-        );
+        faults
+            .push(arg.unknown(&format!("argument of {}", written.screen.text), wanted.iter().map(|(name, _)| &**name)));
     }
     let mut args = Vec::new();
     for (name, kind) in wanted {

@@ -19,7 +19,11 @@ pub(super) struct Spot<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Container<'a> {
     /// The bodies up to the one that is meant.
-    Tabs { id: &'a str, names: Vec<&'a str>, steps: bool },
+    Tabs {
+        id: &'a str,
+        names: Vec<&'a str>,
+        steps: bool,
+    },
     Dialog(&'a str),
 }
 
@@ -43,7 +47,10 @@ pub(super) struct Entrance<'a> {
 pub(super) enum EntranceKind<'a> {
     /// Opens a row of the spot's list.
     Open,
-    Link { id: &'a str, link: &'a Arc<Link> },
+    Link {
+        id: &'a str,
+        link: &'a Arc<Link>,
+    },
 }
 
 /// Every offer of an action, in the order of the screens.

@@ -38,9 +38,7 @@ impl Hand<'_> {
     fn collect(&self, value: &Json, rows: &mut BTreeSet<RowKey>) {
         match value {
             Json::String(text) => {
-                rows.extend(
-                    self.app.schema.ids().filter_map(|(table, _)| self.world.data().by_id(table, text)),
-                );
+                rows.extend(self.app.schema.ids().filter_map(|(table, _)| self.world.data().by_id(table, text)));
             }
             Json::Array(values) => values.iter().for_each(|value| self.collect(value, rows)),
             Json::Object(fields) => fields.values().for_each(|value| self.collect(value, rows)),
@@ -56,8 +54,7 @@ impl Hand<'_> {
         wanted: &[(&Checked, Value)],
         near: &BTreeSet<RowKey>,
     ) -> Result<Vec<PlaceOf>, Stop> {
-        let mut kinds: Vec<Type> =
-            self.app.screens.screens[screen].args.iter().map(|(_, kind)| kind.clone()).collect();
+        let mut kinds: Vec<Type> = self.app.screens.screens[screen].args.iter().map(|(_, kind)| kind.clone()).collect();
         if let Some(list) = list {
             kinds.push(Type::Row(self.app.views[list.view].table));
         }
@@ -136,8 +133,7 @@ impl Hand<'_> {
                 _ => None,
             },
         );
-        let first: Vec<RowKey> =
-            near.iter().copied().chain(referred).filter(|row| row.table == table).collect();
+        let first: Vec<RowKey> = near.iter().copied().chain(referred).filter(|row| row.table == table).collect();
         let mut seen = BTreeSet::new();
         first.into_iter().chain(data.rows(table)).filter(|row| seen.insert(*row)).take(ROWS_TRIED_MAX).collect()
     }
@@ -304,7 +300,8 @@ impl Hand<'_> {
             let typed = self.act(GuiAction::Type { element, text: id.to_owned() })?.is_some();
             return Ok(typed && self.is_listed(prefix, id)?);
         }
-        let pager = controls.filter(|controls| controls.list.id == list.id).and_then(|controls| controls.pager.as_ref());
+        let pager =
+            controls.filter(|controls| controls.list.id == list.id).and_then(|controls| controls.pager.as_ref());
         let turner = match (pager, &view.rows) {
             (_, Shows::One(_)) => None,
             (None, _) => Some(format!("{prefix}/next-page")),

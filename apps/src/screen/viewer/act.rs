@@ -5,9 +5,7 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde_json::Value as Json;
 
-use super::{
-    Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Mark, Place, Read, Shown, Toast, Viewer,
-};
+use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Mark, Place, Read, Shown, Toast, Viewer};
 use crate::app::Role;
 use crate::compile::errors;
 use crate::run::{Raised, Reply, Stop, World};
