@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::calendar::Calendar;
 use crate::definition::ErrorKind;
-use crate::expression::{Checked, Template};
+use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::schema::Schema;
 use crate::screen::Screens;
+use crate::task::Template;
+use crate::task::draw::Variants;
 
 /// An app. Immutable and shared by all its sessions.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub struct App {
     /// When episodes begin.
     pub start: i64,
     /// Who the agent is.
-    pub role: Option<Template>,
+    pub role: Option<Text>,
     /// The tables.
     pub schema: Arc<Schema>,
     /// By table and column: the value where an insert gives none.
@@ -53,6 +55,10 @@ pub struct App {
     pub seed: Seed,
     /// The graphical surface.
     pub screens: Screens,
+    /// Initial databases that were made.
+    pub variants: Variants,
+    /// Task templates.
+    pub templates: Vec<Template>,
 }
 
 /// An actor's role, by its place in [`App::roles`].
@@ -98,7 +104,7 @@ pub struct Raise {
     /// Which error.
     pub error: ErrorId,
     /// What it says there.
-    pub text: Template,
+    pub text: Text,
 }
 
 /// What an action or view takes.
@@ -153,7 +159,7 @@ pub struct Action {
     /// What it answers.
     pub returns: Vec<(Arc<str>, Checked)>,
     /// A native that answers instead.
-    pub native: Option<crate::native::Native>,
+    pub native: Option<&'static crate::native::Native>,
     /// How far the clock moves, in seconds.
     pub cost: i64,
 }

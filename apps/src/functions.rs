@@ -59,13 +59,11 @@ pub fn of_draws() -> Vec<Function> {
             _ => Err("int takes the least, the most, and a step if wanted".to_owned()),
         }),
         fixed("chance", id::CHANCE, &[Type::Int, Type::Int], Type::Bool),
-        generic("weights", id::WEIGHTS, |kinds| {
-            let paired = kinds.chunks(2).all(|pair| matches!(pair, [Type::Text, Type::Int]));
-            if paired && !kinds.is_empty() {
-                Ok(Type::Text)
-            } else {
-                Err("weights takes words, each followed by its weight".to_owned())
+        alike("weights", id::WEIGHTS, |kinds| match kinds {
+            [first, ..] if kinds.chunks(2).all(|pair| matches!(pair, [kind, Type::Int] if kind == first)) => {
+                Ok(first.clone())
             }
+            _ => Err("weights takes values of one type, each followed by its weight".to_owned()),
         }),
         generic("pick", id::PICK, |kinds| match kinds {
             [Type::List(element)] => Ok((**element).clone()),
@@ -97,9 +95,12 @@ fn fixed(name: &str, id: u16, arguments: &[Type], result: Type) -> Function {
 }
 
 fn generic(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
-    Function {
-        name: name.into(),
-        id,
-        signature: Signature::Generic { judge: Arc::new(move |kinds, _| judge(kinds)), alike: false },
-    }
+    let judge = Arc::new(move |kinds: &[Type], _: Option<&Type>| judge(kinds));
+    Function { name: name.into(), id, signature: Signature::Generic { judge, alike: false } }
+}
+
+/// A function whose literal arguments take the type that its place asks for, as the words of an enum do.
+fn alike(name: &str, id: u16, judge: impl Fn(&[Type]) -> Result<Type, String> + Send + Sync + 'static) -> Function {
+    let judge = Arc::new(move |kinds: &[Type], _: Option<&Type>| judge(kinds));
+    Function { name: name.into(), id, signature: Signature::Generic { judge, alike: true } }
 }

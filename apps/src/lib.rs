@@ -5,6 +5,7 @@
 pub mod amount;
 pub mod app;
 pub mod calendar;
+pub mod check;
 pub mod compile;
 pub mod data;
 pub mod definition;
@@ -22,5 +23,7 @@ pub mod run;
 pub mod schema;
 pub mod screen;
 pub mod syntax;
+pub mod task;
+pub mod tool;
 pub mod value;
 pub mod words;

@@ -193,6 +193,9 @@ impl Table {
         if self.single != self.id.is_fixed() {
             fault(None, "a table has a pattern of ids with digits, such as \"W{7}\", unless it has a single row");
         }
+        if self.single && self.id.show(0, 0).is_none_or(|id| id != self.name) {
+            fault(None, "the id of a single row is the table's name");
+        }
         let owner = self.owner.and_then(|owner| self.columns.get(usize::from(owner.0)));
         if self.owner.is_some()
             && !owner.is_some_and(|owner| matches!(owner.kind, Type::Row(_)) && owner.on_delete == OnDelete::Cascade)
@@ -325,6 +328,7 @@ mod tests {
             (vec![table("t", "T{3}", vec![]), table("t", "U{3}", vec![])], "another table of this name"),
             (vec![Table { single: true, ..table("t", "T{3}", vec![]) }], "a pattern of ids"),
             (vec![Table { single: false, ..table("t", "t", vec![]) }], "a pattern of ids"),
+            (vec![table("t", "u", vec![])], "is the table's name"),
             (vec![table("t", "t", vec![cascade()])], "a single row is never deleted"),
             (vec![Table { owner: Some(ColumnId(0)), ..table("t", "T{3}", vec![int()]) }], "the owner is a reference"),
             (

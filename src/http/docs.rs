@@ -22,6 +22,7 @@ const TAGS: &[(&str, &str)] = &[
     ("sessions", "Opening, acting, judging, forking and closing."),
     ("batch", "Many sessions in one call."),
     ("stream", "Many sessions over one WebSocket."),
+    ("mcp", "A session's tools for clients of the Model Context Protocol."),
     ("episodes", "The record that outlives sessions."),
     ("runs", "Owners of sessions, alive as long as their lease is renewed."),
     ("keys", "Credentials."),

@@ -42,7 +42,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::config::Config;
 use body::BodyBounds;
-use compat::openenv;
+use compat::{mcp, openenv};
 use edge::Gate;
 pub(crate) use listen::listen;
 
@@ -103,7 +103,7 @@ struct Routes<T> {
 
 fn routes<T: Table>() -> Routes<T> {
     Routes {
-        acts: T::new().routes(routes!(sessions::step_session)),
+        acts: T::new().routes(routes!(sessions::step_session)).routes(routes!(mcp::speak_mcp)),
         public: T::new()
             .routes(routes!(health::get_health))
             .routes(routes!(health::get_readiness))
@@ -203,10 +203,11 @@ fn cors(config: &Config) -> Option<CorsLayer> {
     }
     const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
     const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+    let own = [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID];
     let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers([AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID])
+        .allow_headers(own.into_iter().chain(mcp::HEADERS).collect::<Vec<_>>())
         .expose_headers([envelope::REQUEST_ID, LOCATION, RETRY_AFTER])
         .max_age(Duration::from_secs(CORS_AGE_SECONDS));
     Some(cors)

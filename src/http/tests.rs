@@ -256,7 +256,13 @@ async fn origins_are_closed_until_they_are_named() {
     let header = "access-control-allow-origin";
     assert!(!send(&app(|_| {}).await.app, preflight()).await.headers.contains_key(header));
     let open = app(|config| config.cors_origins = vec![origin.to_owned()]).await;
-    assert_eq!(send(&open, preflight()).await.headers[header], origin);
+    let answer = send(&open, preflight()).await;
+    assert_eq!(answer.headers[header], origin);
+    let sent = answer.headers["access-control-allow-headers"].to_str().unwrap();
+    assert!(
+        ["authorization", "mcp-protocol-version", "mcp-method", "mcp-name"].iter().all(|name| sent.contains(name)),
+        "{sent}"
+    );
 }
 
 #[tokio::test]

@@ -183,6 +183,32 @@ impl State {
         }
     }
 
+    /// Whether this is the same value, looked at only as far as the two do not share their structure.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Object(left), Self::Object(right)) => {
+                Arc::ptr_eq(left, right)
+                    || left.members.len() == right.members.len()
+                        && left
+                            .members
+                            .iter()
+                            .zip(&right.members)
+                            .all(|((a, left), (b, right))| a == b && left.same(right))
+            }
+            (Self::Array(left), Self::Array(right)) => {
+                Arc::ptr_eq(left, right)
+                    || left.elements.len() == right.elements.len()
+                        && left.elements.iter().zip(&right.elements).all(|(left, right)| left.same(right))
+            }
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(left), Self::Bool(right)) => left == right,
+            (Self::String(left), Self::String(right)) => left == right,
+            (Self::Number(_), Self::Number(_)) => self == other,
+            _ => false,
+        }
+    }
+
     /// As a plain JSON value.
     #[must_use]
     pub fn to_value(&self) -> Value {

@@ -8,6 +8,7 @@ mod episodes;
 mod events;
 mod flood;
 mod keys;
+mod mcp;
 mod openenv;
 mod runs;
 mod serve;

@@ -18,7 +18,7 @@ const MACRO_DEPTH_MAX: usize = 8;
 
 impl Compiler<'_> {
     /// Statements that see `names` and add to them.
-    pub(super) fn effects(
+    pub(crate) fn effects(
         &self,
         written: &[EffectDefinition],
         names: &mut Names<'_>,
@@ -66,12 +66,13 @@ impl Compiler<'_> {
                 Effect::Each { of, body: self.body(body, &inner, depth, faults) }
             }),
             EffectKind::If { condition, then, otherwise } => names.condition(condition, faults).map(|condition| {
-                let mut proven = names.clone();
+                let (mut proven, mut refuted) = (names.clone(), names.clone());
                 proven.proven.push(condition.clone());
+                refuted.proven.push(condition.negated());
                 Effect::If {
                     condition,
                     then: self.body(then, &proven, depth, faults),
-                    otherwise: self.body(otherwise, names, depth, faults),
+                    otherwise: self.body(otherwise, &refuted, depth, faults),
                 }
             }),
             EffectKind::At { time, run, args, key } => {

@@ -46,7 +46,7 @@ pub(crate) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<Ta
 }
 
 /// What an action or view takes.
-pub(super) fn parameters(
+pub(crate) fn parameters(
     definitions: &Entries<ParameterDefinition>,
     ground: &Ground,
     faults: &mut Faults,
@@ -107,7 +107,7 @@ fn bounds(definition: &KindDefinition, kind: &Type, faults: &mut Faults) -> Opti
 }
 
 /// A default as an expression: bare words stand for words of an enum.
-pub(super) fn default_value(
+pub(crate) fn default_value(
     default: &DefaultDefinition,
     kind: &Type,
     ground: &Ground,

@@ -19,6 +19,8 @@ use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
 use crate::native;
+use crate::task::compile::{Calls, templates};
+use crate::task::draw::Variants;
 use names::{Ground, Names};
 
 /// How far the clock moves by an action that names no cost, in seconds.
@@ -126,6 +128,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         .filter_map(|source| Some((Arc::clone(&source.text), names.condition(source, faults)?)))
         .collect();
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
+    let named = Calls { actions: &actions, views: &views, by_name: &calls };
+    let templates = templates(&compiler, &named, faults);
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
@@ -147,8 +151,10 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         rules,
         invariants,
         events,
+        variants: Variants::new(seed.variants),
         seed,
         screens: screens?,
+        templates,
         schema: Arc::new(ground.schema),
     })
 }
@@ -264,8 +270,9 @@ impl Compiler<'_> {
             .collect();
         let native = written.native.as_ref().and_then(|name| {
             let found = native::find(&name.text);
-            if found.is_none() {
-                faults.push(name.unknown("native", native::names()));
+            match found {
+                Some(native) => self.declared(name, native.codes, faults),
+                None => faults.push(name.unknown("native", native::names())),
             }
             found
         });
@@ -360,6 +367,17 @@ impl Compiler<'_> {
         };
         let (run, arguments) = self.system_call(&written.run, &written.args, &names, faults)?;
         Some(Event { name: Arc::clone(&written.name.text), schedule, run, arguments })
+    }
+
+    /// Faults where `errors` lacks a code that a native raises.
+    fn declared(&self, native: &Name, codes: &[&str], faults: &mut Faults) {
+        for code in codes {
+            if self.definition.errors.iter().any(|(name, _)| *name.text == **code) {
+                self.raised.borrow_mut().insert(Arc::from(*code));
+            } else {
+                faults.push(native.fault(format!("it raises the error `{code}`, which `errors` does not declare")));
+            }
+        }
     }
 
     /// Reports errors that nothing raises.

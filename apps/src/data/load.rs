@@ -74,8 +74,8 @@ impl Data {
                         }
                     }
                 }
-                Some(_) => load.fault(format!("/{}", escaped(&table.name)), "expected an object of rows"),
-                None => load.fault(format!("/{}", escaped(&table.name)), "the table is missing"),
+                Some(_) => load.fault(table_pointer(table), "expected an object of rows"),
+                None => load.fault(table_pointer(table), "the table is missing"),
             }
             load.number(id);
         }
@@ -114,7 +114,7 @@ impl Data {
                 None => {}
                 Some(row) if table.single => load.put(id, &table.name, row, Rest::Keep),
                 Some(Json::Object(rows)) => load.overlay(id, rows),
-                Some(_) => load.fault(format!("/{}", escaped(&table.name)), "expected an object of rows"),
+                Some(_) => load.fault(table_pointer(table), "expected an object of rows"),
             }
             load.number(id);
         }
@@ -179,11 +179,11 @@ impl Load {
     }
 
     fn overlay(&mut self, table: TableId, rows: &Map<String, Json>) {
-        let base = pointer(&self.schema, table, "");
+        let base = table_pointer(self.schema.table(table));
         let replace = match rows.get(REPLACE) {
             None | Some(Json::Bool(false)) => false,
             Some(Json::Bool(true)) => true,
-            Some(_) => return self.fault(format!("{base}{REPLACE}"), "expected true or false"),
+            Some(_) => return self.fault(format!("{base}/{REPLACE}"), "expected true or false"),
         };
         if replace {
             let kept = |row: &RowKey| self.data.id(*row).is_some_and(|id| rows.get(&**id).is_some_and(Json::is_object));
@@ -194,7 +194,7 @@ impl Load {
             match (row, self.data.by_id(table, id)) {
                 (Json::Null, Some(known)) if !replace => self.removed.push(known),
                 (Json::Null, Some(_)) => {}
-                (Json::Null, None) => self.fault(format!("{base}{}", escaped(id)), "there is no such row to delete"),
+                (Json::Null, None) => self.fault(format!("{base}/{}", escaped(id)), "there is no such row to delete"),
                 (row, _) => self.put(table, id, row, if replace { Rest::Default } else { Rest::Keep }),
             }
         }
@@ -256,7 +256,7 @@ impl Load {
         }
         self.numbered = self.drafts.len();
         if full || self.data.table(table).by_id.len() > ROWS_MAX {
-            self.fault(pointer(&self.schema, table, ""), "the table has too many rows");
+            self.fault(table_pointer(self.schema.table(table)), "the table has too many rows");
         }
     }
 
@@ -338,10 +338,15 @@ fn absent(draft: &Draft, position: usize, column: &Column) -> Option<Value> {
     }
 }
 
+/// Where a row stands in the document.
 fn pointer(schema: &Schema, table: TableId, id: &str) -> String {
     let table = schema.table(table);
-    let name = escaped(&table.name);
-    if table.single { format!("/{name}") } else { format!("/{name}/{}", escaped(id)) }
+    let pointer = table_pointer(table);
+    if table.single { pointer } else { format!("{pointer}/{}", escaped(id)) }
+}
+
+fn table_pointer(table: &Table) -> String {
+    format!("/{}", escaped(&table.name))
 }
 
 fn unknown_column(table: &Table) -> String {

@@ -89,6 +89,11 @@ impl Data {
         self.table(table).rows.keys().map(move |number| RowKey { table, number: *number })
     }
 
+    /// The rows of a table with what is in them, in the order of creation: cheaper than to look each of them up.
+    pub fn scan(&self, table: TableId) -> impl DoubleEndedIterator<Item = (RowKey, &Row)> {
+        self.table(table).rows.iter().map(move |(number, row)| (RowKey { table, number: *number }, &**row))
+    }
+
     /// The rows with a value in a column, in the order of creation. Without an index on the column it reads the whole table.
     pub fn matching<'a>(
         &'a self,

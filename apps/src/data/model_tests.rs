@@ -18,7 +18,7 @@ use crate::value::{RowKey, Value};
 enum Step {
     Member { name: u8, sponsor: Option<usize> },
     Loan { member: usize, due: Option<u8> },
-    Note { loan: usize, text: String },
+    Note { loan: usize, text: String, answers: Option<usize> },
     Rename { member: usize, name: u8 },
     Sponsor { member: usize, sponsor: Option<usize> },
     Due { loan: usize, due: Option<u8> },
@@ -34,7 +34,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (any::<u8>(), maybe()).prop_map(|(name, sponsor)| Step::Member { name: name % 24, sponsor }),
         3 => (place(), proptest::option::of(any::<u8>())).prop_map(|(member, due)| Step::Loan { member, due }),
-        3 => (place(), ".{0,3}").prop_map(|(loan, text)| Step::Note { loan, text: text.replace('\0', "0") }),
+        3 => (place(), ".{0,3}", maybe())
+            .prop_map(|(loan, text, answers)| Step::Note { loan, text: text.replace('\0', "0"), answers }),
         2 => (place(), any::<u8>()).prop_map(|(member, name)| Step::Rename { member, name: name % 24 }),
         2 => (place(), maybe()).prop_map(|(member, sponsor)| Step::Sponsor { member, sponsor }),
         2 => (place(), proptest::option::of(any::<u8>())).prop_map(|(loan, due)| Step::Due { loan, due }),
@@ -131,9 +132,10 @@ fn apply(data: &mut Data, model: &mut Model, step: &Step) {
             let Some(member) = pick(model, MEMBER, *member) else { return };
             return insert(data, model, LOAN, vec![Value::Row(member), due(*day)]);
         }
-        Step::Note { loan, text } => {
+        Step::Note { loan, text, answers } => {
             let Some(loan) = pick(model, LOAN, *loan) else { return };
-            return insert(data, model, NOTE, vec![Value::Row(loan), Value::text(text)]);
+            let answers = answers.and_then(|place| pick(model, NOTE, place)).map_or(Value::Null, Value::Row);
+            return insert(data, model, NOTE, vec![Value::Row(loan), Value::text(text), answers]);
         }
         Step::Delete { table, row } => {
             let Some(row) = pick(model, TableId(*table), *row) else { return };

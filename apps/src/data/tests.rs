@@ -28,7 +28,8 @@ fn table(name: &str, id: &str, columns: Vec<Column>) -> Table {
     Table { name: name.into(), single: id.is_fixed(), id, columns, untracked: false, owner: None }
 }
 
-/// Members, sponsored by others (null when those go); their loans, which keep them from going; notes that go with a loan.
+/// Members, sponsored by others (null when those go); their loans, which keep them from going; notes that go with
+/// a loan, or with the note that they answer.
 pub(super) fn schema() -> Arc<Schema> {
     let nullable = |kind| Type::Opt(Box::new(kind));
     let mut note = table(
@@ -37,6 +38,7 @@ pub(super) fn schema() -> Arc<Schema> {
         vec![
             Column { on_delete: OnDelete::Cascade, ..Column::new("loan", Type::Row(LOAN)) },
             Column { default: Some(Value::text("-")), ..Column::new("text", Type::Text) },
+            Column { on_delete: OnDelete::Cascade, ..Column::new("answers", nullable(Type::Row(NOTE))) },
         ],
     );
     note.owner = Some(ColumnId(0));
@@ -73,7 +75,7 @@ fn start() -> (Data, RowKey, RowKey, RowKey) {
     let ada = data.insert_named(MEMBER, "ada", member("Ada", None)).expect("a member");
     let bo = data.insert_named(MEMBER, "bo", member("Bo", Some(ada))).expect("a member");
     let loan = data.insert_named(LOAN, "first", vec![Value::Row(bo), Value::Int(22_404)]).expect("a loan");
-    data.insert_named(NOTE, "n", vec![Value::Row(loan), Value::text("~/")]).expect("a note");
+    data.insert_named(NOTE, "n", vec![Value::Row(loan), Value::text("~/"), Value::Null]).expect("a note");
     data.insert(SETTINGS, vec![Value::Bool(true), Value::Null]).expect("settings");
     (data, ada, bo, loan)
 }
@@ -91,13 +93,15 @@ fn a_document_shows_every_row_under_its_id() {
             "bo": {"name": "Bo", "balance": "0.00", "sponsor": "ada"},
         },
         "loan": {"first": {"member": "bo", "due": "2031-05-05"}},
-        "note": {"n": {"loan": "first", "text": "~/"}},
+        "note": {"n": {"loan": "first", "text": "~/", "answers": null}},
         "settings": {"open": true, "note": null},
     });
     assert_eq!(document(&data), expected);
     assert_eq!(data.counters(), [2, 1, 1, 1]);
     assert_eq!(data.rows(MEMBER).collect::<Vec<_>>(), [ada, bo]);
     assert_eq!(data.rows(MEMBER).rev().collect::<Vec<_>>(), [bo, ada]);
+    let names: Vec<_> = data.scan(MEMBER).map(|(row, content)| (row, &content.cells[0])).collect();
+    assert_eq!(names, [(ada, &Value::text("Ada")), (bo, &Value::text("Bo"))]);
     assert_eq!(data.by_id(MEMBER, "bo"), Some(bo));
     assert_eq!(data.cell(data.single(SETTINGS), ColumnId(0)), Some(&Value::Bool(true)));
     assert_eq!(document(&Data::new(schema(), 7))["settings"], json!({}));
@@ -173,7 +177,15 @@ fn deletion_follows_the_references() {
     assert_eq!(data.clone().delete(bo), Err(Refusal::Restricted { table: LOAN, column: ColumnId(0) }));
     data.delete(ada).expect("bo only loses the sponsor");
     assert_eq!(data.cell(bo, SPONSOR), Some(&Value::Null));
-    data.delete(loan).expect("its note goes along");
+    let note = data.by_id(NOTE, "n").expect("a note");
+    let other = data.insert(LOAN, vec![Value::Row(bo), Value::Null]).expect("a loan");
+    data.insert(NOTE, vec![Value::Row(other), Value::text("yes"), Value::Row(note)]).expect("an answer");
+    data.delete(other).expect("the answer goes along");
+    let other = data.insert(LOAN, vec![Value::Row(bo), Value::Null]).expect("a loan");
+    data.insert(NOTE, vec![Value::Row(other), Value::text("yes"), Value::Row(note)]).expect("an answer");
+    data.delete(loan).expect("its note goes along, and so does the answer");
+    assert!(data.is_empty(NOTE));
+    data.delete(other).expect("nothing is left of it");
     assert!(data.is_empty(LOAN) && data.is_empty(NOTE));
     data.delete(bo).expect("nothing refers to bo any more");
     assert_eq!(document(&data)["member"], json!({}));
@@ -217,7 +229,7 @@ fn changes_are_told_by_row_and_column() {
             ],
             "deleted": [
                 {"table": "loan", "id": "first", "row": {"member": "bo", "due": "2031-05-05"}},
-                {"table": "note", "id": "n", "row": {"loan": "first", "text": "~/"}},
+                {"table": "note", "id": "n", "row": {"loan": "first", "text": "~/", "answers": null}},
             ],
         })
     );
@@ -306,7 +318,7 @@ fn overrides_update_insert_delete_and_replace() {
     let (data, _, bo, _) = start();
     let patch = json!({
         "member": {"bo": {"balance": "3.00"}, "ada": null, "cy": {"name": "Cy", "sponsor": "bo"}},
-        "note": {"$replace": true, "n": {"loan": "first"}, "m": {"loan": "first", "text": "new"}},
+        "note": {"$replace": true, "n": {"loan": "first", "answers": "m"}, "m": {"loan": "first", "text": "new"}},
         "settings": {"note": "closed on Mondays"},
     });
     let overlaid = data.overlaid(&patch).expect("it is right");
@@ -318,7 +330,7 @@ fn overrides_update_insert_delete_and_replace() {
                 "cy": {"name": "Cy", "balance": "0.00", "sponsor": "bo"},
             },
             "loan": {"first": {"member": "bo", "due": "2031-05-05"}},
-            "note": {"n": {"loan": "first", "text": "-"}, "m": {"loan": "first", "text": "new"}},
+            "note": {"n": {"loan": "first", "text": "-", "answers": "m"}, "m": {"loan": "first", "text": "new", "answers": null}},
             "settings": {"open": true, "note": "closed on Mondays"},
         })
     );
@@ -363,7 +375,7 @@ fn hostile_counters_end_in_a_refusal() {
         document["member"][id] = json!({"balance": "0"});
     }
     let most = [u32::MAX; 4];
-    assert_eq!(faults(data.revised(&State::from(document), Some(&most))), ["/member/: the table has too many rows"]);
+    assert_eq!(faults(data.revised(&State::from(document), Some(&most))), ["/member: the table has too many rows"]);
     let mut full = data.revised(&data.document(), Some(&most)).expect("nothing is new");
     assert_eq!(full.insert(MEMBER, member("x", None)), Err(Refusal::Full { table: MEMBER }));
     assert_eq!(full.insert_named(MEMBER, "x", member("x", None)), Err(Refusal::Full { table: MEMBER }));

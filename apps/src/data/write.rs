@@ -80,7 +80,7 @@ impl Data {
             return Err(Refusal::Width { table });
         }
         for (column, value) in (0..).map(ColumnId).zip(&cells) {
-            self.check(schema, row, column, value)?;
+            self.check(schema, table, column, value)?;
         }
         let json = self.render(schema, table, &cells);
         let rows = self.table_mut(table);
@@ -104,7 +104,7 @@ impl Data {
             if overridden || cells[usize::from(column.0)] == *value {
                 continue;
             }
-            self.check(&schema, row, *column, value)?;
+            self.check(&schema, row.table, *column, value)?;
             let described = description.describe(*column);
             let json = Codec::new(&schema).to_state(value, &described.kind, self);
             edits.push((*column, value.clone(), Arc::clone(&described.name), json));
@@ -171,16 +171,17 @@ impl Data {
         })
     }
 
-    fn check(&self, schema: &Schema, row: RowKey, column: ColumnId, value: &Value) -> Result<(), Refusal> {
-        let description = schema.table(row.table).describe(column);
-        limits::check(value, &description.kind).map_err(|why| Refusal::Value { table: row.table, column, why })?;
+    /// Whether a value that isn't there yet may be written.
+    fn check(&self, schema: &Schema, table: TableId, column: ColumnId, value: &Value) -> Result<(), Refusal> {
+        let description = schema.table(table).describe(column);
+        limits::check(value, &description.kind).map_err(|why| Refusal::Value { table, column, why })?;
         match value {
             Value::Row(target) if self.row(*target).is_none() => return Err(Refusal::Missing(*target)),
             Value::Null => return Ok(()),
             _ => {}
         }
-        if description.unique && self.matching(row.table, column, value).any(|other| other != row) {
-            return Err(Refusal::Unique { table: row.table, column });
+        if description.unique && self.matching(table, column, value).next().is_some() {
+            return Err(Refusal::Unique { table, column });
         }
         Ok(())
     }

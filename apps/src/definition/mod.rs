@@ -215,7 +215,7 @@ impl Definition {
         let mut fields = at.fields()?;
         let name = fields.required("app").and_then(|at| action::variable(&at));
         let version = fields.required("version").and_then(|at| at.int_in(1..=1_000_000));
-        let about = fields.required("about").and_then(|at| at.text_within(ABOUT_CHARACTERS_MAX));
+        let about = maybe(fields.optional("about"), |at| at.text_within(ABOUT_CHARACTERS_MAX));
         let tags = listed(fields.optional("tags"), |at| at.list(|at| at.text_within(40)));
         let zone = fields.required("tz").and_then(|at| at.source());
         let week_start = maybe(fields.optional("week_start"), |at| at.one_of(&["monday", "sunday"]));
@@ -237,9 +237,9 @@ impl Definition {
         let tasks = listed(fields.optional("tasks"), |at| entries(at, task::TaskDefinition::read));
         fields.finish();
         Some(Self {
+            about: about?.unwrap_or_else(|| format!("The app {}.", name.as_ref().map_or("", |name| &name.text)).into()),
             name: name?,
             version: u32::try_from(version?).ok()?,
-            about: about?,
             tags: tags?,
             zone: zone?,
             sunday: week_start? == Some("sunday"),

@@ -155,14 +155,25 @@ pub enum WidgetKind {
 impl ScreenDefinition {
     pub(super) fn read(at: &At<'_>) -> Option<Self> {
         let mut fields = at.fields()?;
-        let title = fields.required("title").and_then(|at| at.source());
+        let title = maybe(fields.optional("title"), At::source);
         let args = listed(fields.optional("args"), |at| {
             at.named(&RESERVED, |key, at| Some((Name::of_key(key, at), KindDefinition::read(at)?)))
         });
         let body = fields.required("body").and_then(|at| widgets(&at));
         fields.finish();
-        Some(Self { title: title?, args: args?, body: body? })
+        let title =
+            title?.unwrap_or_else(|| Source::new(words(at.path()), at.position().clone(), Arc::clone(at.path())));
+        Some(Self { title, args: args?, body: body? })
     }
+}
+
+/// `screens.open_loans` as `Open loans`.
+fn words(path: &str) -> String {
+    let mut words = path.rsplit('.').next().unwrap_or(path).replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
 }
 
 fn widgets(at: &At<'_>) -> Option<Vec<WidgetDefinition>> {

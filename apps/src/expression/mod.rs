@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 pub use frame::{DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 pub use scope::{Function, Judge, Roots, Scope, Signature, Tables};
-pub use show::minor_digits;
 
 use self::checker::{Checker, Typed};
 use self::code::{Code, Part};
@@ -53,6 +52,8 @@ pub struct Checked {
     variables: usize,
     /// Paths that are not null if this is true.
     proves: Arc<[Arc<str>]>,
+    /// Paths that are not null if this is false.
+    refutes: Arc<[Arc<str>]>,
     locals: Arc<[u16]>,
 }
 
@@ -84,6 +85,17 @@ impl Checked {
     /// See [`EvalError`].
     pub fn evaluate(&self, frame: &mut Frame<'_>) -> Result<Value, EvalError> {
         Machine::new(frame, self.variables).value(&self.code)
+    }
+
+    /// The opposite of a condition, with what it proves: what may be assumed in the other branch.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        Self {
+            code: Code::Not(Box::new(self.code.clone())),
+            proves: Arc::clone(&self.refutes),
+            refutes: Arc::clone(&self.proves),
+            ..self.clone()
+        }
     }
 
     /// Gives the value of a condition.
@@ -149,6 +161,7 @@ fn finish(checker: Checker<'_>, typed: Option<Typed>) -> Result<Checked, Vec<Wro
             code: typed.code,
             variables: checker.most_variables,
             proves: typed.yes.into(),
+            refutes: typed.no.into(),
             locals: checker.used.into_iter().collect(),
         }),
         _ => Err(checker.errors),

@@ -3,24 +3,10 @@
 use std::fmt::Write as _;
 
 use super::frame::EvalError;
+use crate::amount::{self, minor_digits};
 use crate::calendar::{Calendar, show_date, show_duration};
 use crate::kinds::Type;
 use crate::value::Value;
-
-/// Currencies whose minor unit is not a hundredth (ISO 4217).
-const WHOLE: [&str; 16] =
-    ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF"];
-const THOUSANDTHS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
-
-/// How many digits the minor unit of a currency stands behind the point: 2 for EUR, 0 for JPY.
-#[must_use]
-pub fn minor_digits(currency: &str) -> u8 {
-    match currency {
-        currency if WHOLE.contains(&currency) || currency == "XPF" => 0,
-        currency if THOUSANDTHS.contains(&currency) => 3,
-        _ => 2,
-    }
-}
 
 /// What of its type a value needs to be written.
 #[derive(Debug, Clone)]
@@ -69,13 +55,7 @@ impl Shape {
                     push(out, format_args!(":{:02}", seconds % 60));
                 }
             }
-            (Self::Scaled(scale), Value::Int(digits)) => {
-                let width = usize::from(*scale);
-                let all = format!("{:0>least$}", digits.unsigned_abs(), least = width + 1);
-                let (whole, part) = all.split_at(all.len() - width);
-                let sign = if *digits < 0 { "-" } else { "" };
-                push(out, format_args!("{sign}{whole}{}{part}", if width == 0 { "" } else { "." }));
-            }
+            (Self::Scaled(scale), Value::Int(units)) => out.push_str(&amount::show(*units, *scale)),
             (Self::List(element), Value::List(values)) => {
                 for (index, value) in values.iter().enumerate() {
                     if index > 0 {

@@ -33,6 +33,8 @@ pub(super) enum Node {
     /// `old(e)` or `init(e)` with the members and indices that follow it pulled in.
     Root(Root, Box<Expr>),
     List(Vec<Expr>),
+    /// `{item: a, count: 2}`: fields by name.
+    Record(Vec<(String, Expr)>),
     Not(Box<Expr>),
     Negate(Box<Expr>),
     /// At least two conditions: all of them, or any of them.
@@ -101,6 +103,7 @@ impl Expr {
             Node::Member(inner, ..) | Node::Root(_, inner) | Node::Not(inner) | Node::Negate(inner) => vec![inner],
             Node::Index(left, right) | Node::Binary(_, left, right) | Node::Default(left, right) => vec![left, right],
             Node::Call(_, parts) | Node::List(parts) | Node::Logic(_, parts) => parts.iter().collect(),
+            Node::Record(fields) => fields.iter().map(|(_, value)| value).collect(),
             Node::Choice(parts) => parts.iter().collect(),
         }
     }
@@ -122,6 +125,15 @@ impl Expr {
             Node::Choice(parts) => parts[0].start(),
             Node::Logic(_, parts) => parts.first().map_or(self.offset, Self::start),
             _ => self.offset,
+        }
+    }
+
+    /// How messages call this: a path, of earlier data if it is; none for anything else.
+    pub(super) fn written(&self) -> Option<String> {
+        match &self.node {
+            Node::Root(Root::Old, inner) => inner.path().map(|path| format!("old({path})")),
+            Node::Root(Root::Init, inner) => inner.path().map(|path| format!("init({path})")),
+            _ => self.path(),
         }
     }
 

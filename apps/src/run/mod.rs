@@ -1,6 +1,7 @@
 //! An app while it runs: its data, its clock, and what happens when somebody calls.
 
 mod agenda;
+pub(crate) use agenda::WAIT_SECONDS_MAX;
 mod arguments;
 pub mod draw;
 mod effect;
@@ -8,6 +9,7 @@ mod raised;
 mod read;
 mod seed;
 mod visible;
+mod watch;
 
 use std::sync::Arc;
 
@@ -15,16 +17,16 @@ use imbl::{OrdMap, OrdSet};
 use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
-use crate::app::{Action, App, Callable, Event, Role, View};
-use crate::compile::errors;
+use crate::app::{Action, App, Callable, Effect, Event, Role, View};
 use crate::data::{Change, ChangeKind, Data, changes};
-use crate::expression::{DEFAULT_BUDGET, EvalError, Frame, Host};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost};
 use crate::functions::id;
 use crate::json::Codec;
 use crate::kinds::ColumnId;
+use crate::task::Watch;
 use crate::value::{RowKey, Value};
 
-use agenda::Agenda;
+pub use agenda::Agenda;
 use effect::Transaction;
 pub use raised::{Raised, Stop};
 pub use read::Page;
@@ -37,12 +39,27 @@ pub struct Beginning {
     pub app: Arc<App>,
     /// The data.
     pub data: Data,
+    /// What its preparation has scheduled.
+    pub agenda: Agenda,
     /// Events of the task, with the task's parameters as their locals.
     pub events: Vec<Arc<Event>>,
     /// Those locals.
     pub locals: Vec<Value>,
+    /// Milestones and minefields of the task.
+    pub watches: Arc<[Watch]>,
+    /// The parameters of the task, as the record that its expressions call `t`.
+    pub task: Value,
     /// Randomness of what happens by itself.
     pub seed: u64,
+}
+
+impl Beginning {
+    /// An app without a task, from data of its own.
+    #[must_use]
+    pub fn free(app: Arc<App>, data: Data, seed: u64) -> Self {
+        let (events, locals, watches) = (Vec::new(), Vec::new(), Arc::from([]));
+        Self { app, data, agenda: Agenda::default(), events, locals, watches, task: Value::Null, seed }
+    }
 }
 
 /// An app while it runs. A copy shares all but what either changes later.
@@ -57,6 +74,7 @@ pub struct World {
     counts: OrdMap<Arc<str>, u32>,
     broken: OrdSet<Arc<str>>,
     touched: OrdSet<(RowKey, Option<ColumnId>)>,
+    reached: OrdSet<usize>,
 }
 
 /// What a call answered.
@@ -94,10 +112,11 @@ impl World {
             data: beginning.data.clone(),
             baseline: beginning.data.clone(),
             now,
-            agenda: Agenda::default(),
+            agenda: beginning.agenda.clone(),
             counts: OrdMap::new(),
             broken: OrdSet::new(),
             touched: OrdSet::new(),
+            reached: OrdSet::new(),
             beginning,
         };
         world.schedule_events()?;
@@ -152,6 +171,12 @@ impl World {
         &self.touched
     }
 
+    /// Milestones and minefields that were reached, by their place in [`Beginning::watches`].
+    #[must_use]
+    pub const fn reached(&self) -> &OrdSet<usize> {
+        &self.reached
+    }
+
     /// What will happen, as JSON, in order.
     #[must_use]
     pub fn agenda(&self) -> State {
@@ -169,6 +194,14 @@ impl World {
     /// # Errors
     /// [`Stop::Raised`] for whoever called, and nothing has changed; [`Stop::Crashed`] when the definition is at fault.
     pub fn call(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
+        let result = self.call_unwatched(role, name, arguments);
+        if role == Role::AGENT && !self.beginning.watches.is_empty() {
+            watch::look(self, name, arguments, &result)?;
+        }
+        result
+    }
+
+    fn call_unwatched(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
         let app = Arc::clone(self.app());
         let Some((name, callable)) = app.calls.get_key_value(name) else {
             return Err(Raised::unknown_call(&app, name).into());
@@ -215,7 +248,7 @@ impl World {
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
         if let Some(native) = action.native {
-            reply.json = native(arguments).map_err(|message| Raised::plain(&app, errors::INVALID_ARGUMENT, message))?;
+            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(&app, failure))?;
         }
         if action.writes() {
             self.commit(role, data);
@@ -283,6 +316,44 @@ impl World {
     }
 }
 
+/// Runs statements before the beginning of an episode, with random functions.
+///
+/// # Errors
+/// As a call.
+pub fn transact(
+    app: &Arc<App>,
+    (data, agenda): (&Data, &Agenda),
+    locals: Vec<Value>,
+    draws: &mut draw::Draws,
+    effects: &[Effect],
+) -> Result<(Data, Agenda), Stop> {
+    let mut transaction = Transaction::before(app, data, locals, draws);
+    transaction.schedule(agenda);
+    transaction.effects(effects)?;
+    Ok(transaction.finish())
+}
+
+/// The texts of invariants that do not hold of some data; one that cannot be worked out does not hold.
+#[must_use]
+pub fn broken_invariants(app: &App, data: &Data) -> Vec<Arc<str>> {
+    let holds = |invariant: &Checked| {
+        let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
+        let mut frame = Frame {
+            rows: data,
+            old: None,
+            init: None,
+            locals: &[],
+            now: app.start,
+            init_now: app.start,
+            calendar: &app.calendar,
+            host: &mut host,
+            budget: &mut budget,
+        };
+        invariant.holds(&mut frame).unwrap_or(false)
+    };
+    app.invariants.iter().filter(|(_, invariant)| !holds(invariant)).map(|(text, _)| Arc::clone(text)).collect()
+}
+
 /// Does to the baseline what the world did to the data, where the baseline has the row too.
 fn follow(baseline: &mut Data, change: &Change, after: &Data) {
     // The baseline may have parted from the data by what the agent did, and then a change cannot be followed: it is left
@@ -298,7 +369,7 @@ fn follow(baseline: &mut Data, change: &Change, after: &Data) {
                 columns.iter().map(|(column, _, value)| (*column, value.clone())).collect();
             let _parted = baseline.update(change.row, &cells);
         }
-        ChangeKind::Deleted { .. } => {
+        ChangeKind::Deleted => {
             let _parted = baseline.delete(change.row);
         }
     }

@@ -41,7 +41,6 @@ mod tests {
             assert_eq!(remainder(&format!("{rest}{head}")), 1, "{number}");
             let length = match &head[..2] {
                 "DE" | "GB" | "IE" => 22,
-                "AT" => 20,
                 "NL" => 18,
                 other => panic!("no length is known for {other}"),
             };

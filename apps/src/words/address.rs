@@ -12,7 +12,7 @@ const DOMAINS: [&str; 3] = ["example.com", "example.org", "example.net"];
 const NAME_MAX: usize = 40;
 
 /// Letters outside ASCII that are common in names, and how they are written without marks.
-const FOLDED: [(&str, &str); 28] = [
+const FOLDED: [(&str, &str); 25] = [
     ("àáâãåāăą", "a"),
     ("ä", "ae"),
     ("æ", "ae"),
@@ -38,9 +38,6 @@ const FOLDED: [(&str, &str); 28] = [
     ("ŵ", "w"),
     ("ýÿ", "y"),
     ("źżž", "z"),
-    ("-", "-"),
-    (" ", " "),
-    ("_", " "),
 ];
 
 /// `maria.silva`, `msilva`, `maria_silva42` and the like; small letters, digits, dots and underscores.
@@ -49,7 +46,7 @@ pub(super) fn user_name(random: &mut ChaCha8Rng, arguments: &[Arc<str>]) -> Stri
     let (first, last) = first_and_last(&words);
     let initial = initial_of(first);
     let number = random.random_range(2..100_u32);
-    let name = match random.random_range(0..8_u32) {
+    match random.random_range(0..8_u32) {
         0 => join(first, ".", last),
         1 => join(first, "_", last),
         2 => join(initial, "", last),
@@ -58,8 +55,7 @@ pub(super) fn user_name(random: &mut ChaCha8Rng, arguments: &[Arc<str>]) -> Stri
         5 => join(initial, ".", last) + &number.to_string(),
         6 => join(first, "_", initial_of(last)) + &number.to_string(),
         _ => join(first, ".", last) + &number.to_string(),
-    };
-    name
+    }
 }
 
 /// An address at a domain for examples; half of the time plain `first.last`, as at work, and else with a number.
@@ -101,13 +97,15 @@ fn words(name: &str) -> Vec<String> {
     for letter in name.to_lowercase().chars() {
         if letter.is_ascii_alphanumeric() {
             folded.push(letter);
+        } else if letter.is_whitespace() || matches!(letter, '-' | '_') {
+            folded.push(' ');
         } else if letter == '&' {
             folded.push_str(" and ");
         } else if let Some((_, plain)) = FOLDED.iter().find(|(marked, _)| marked.contains(letter)) {
             folded.push_str(plain);
         }
     }
-    folded.split([' ', '-']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    folded.split_whitespace().map(str::to_owned).collect()
 }
 
 /// First and last word, each cut to what fits; `user` stands for a name without any.

@@ -14,7 +14,7 @@
 //! | `{first $name}` | the first word of an argument, or `there` for none |
 //! | `{a rule}` | with its indefinite article |
 //!
-//! A rule or argument with a capital begins with a capital: `{Rule}`, `{$Name}`, `{A rule}`.
+//! A rule or argument with a capital begins with a capital: `{Rule}`, `{$Name}`, `{A rule}`, `{Name=rule}`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -26,7 +26,7 @@ use rand_chacha::ChaCha8Rng;
 pub(super) static WORDS: LazyLock<Grammar> = LazyLock::new(|| Grammar::read(&SOURCES));
 
 /// The files of the grammar, by theme.
-pub(super) const SOURCES: [&str; 13] = [
+pub(super) const SOURCES: [&str; 17] = [
     include_str!("lists/person.txt"),
     include_str!("lists/place.txt"),
     include_str!("lists/work.txt"),
@@ -34,11 +34,15 @@ pub(super) const SOURCES: [&str; 13] = [
     include_str!("lists/travel.txt"),
     include_str!("lists/money.txt"),
     include_str!("lists/mail.txt"),
+    include_str!("lists/letter.txt"),
     include_str!("lists/chat.txt"),
     include_str!("lists/calendar.txt"),
     include_str!("lists/file.txt"),
     include_str!("lists/ticket.txt"),
     include_str!("lists/media.txt"),
+    include_str!("lists/social.txt"),
+    include_str!("lists/software.txt"),
+    include_str!("lists/life.txt"),
     include_str!("lists/prose.txt"),
 ];
 
@@ -85,7 +89,8 @@ impl Grammar {
         random: &mut ChaCha8Rng,
     ) -> String {
         let given = arguments.iter().map(|argument| argument.trim().to_owned()).chain(std::iter::repeat(String::new()));
-        let mut writer = Writer { grammar: self, random, bound: parameters.iter().copied().zip(given).collect() };
+        let bound = parameters.iter().copied().zip(given).collect();
+        let mut writer = Writer { grammar: self, random, bound, used: BTreeMap::new() };
         let text = writer.rule(rule).unwrap_or_default();
         text.trim().to_owned()
     }
@@ -119,13 +124,15 @@ struct Writer<'a> {
     random: &'a mut ChaCha8Rng,
     /// Arguments, then what slots bound, last.
     bound: Vec<(&'static str, String)>,
+    /// Alternatives that the text has already, by rule, ascending: a text says nothing twice while it has a choice.
+    used: BTreeMap<&'static str, Vec<usize>>,
 }
 
 impl Writer<'_> {
     /// A text of a rule; none if there is no such rule.
     fn rule(&mut self, rule: &str) -> Option<String> {
-        let alternatives = self.grammar.alternatives(rule)?;
-        let chosen = alternatives.get(self.below(alternatives.len()))?;
+        let (rule, alternatives) = self.grammar.rules.get_key_value(rule)?;
+        let chosen = alternatives.get(self.choose(rule, alternatives.len()))?;
         let mut text = String::new();
         for part in parts(chosen) {
             match part {
@@ -141,7 +148,7 @@ impl Writer<'_> {
         if let Some((name, rule)) = slot.split_once('=') {
             let text = self.slot(rule)?;
             self.bound.push((name, text.clone()));
-            return Some(text);
+            return Some(if name.starts_with(char::is_uppercase) { capitalised(&text) } else { text });
         }
         if let Some(rest) = slot.strip_prefix("a ") {
             return Some(with_article(&self.slot(rest)?));
@@ -170,8 +177,22 @@ impl Writer<'_> {
         Some(if lower == slot { text } else { capitalised(&text) })
     }
 
+    /// The number of an alternative that the text does not have yet; of any one when it has all.
+    fn choose(&mut self, rule: &'static str, count: usize) -> usize {
+        let mut used = self.used.remove(rule).filter(|used| used.len() < count).unwrap_or_default();
+        let mut index = self.below(count - used.len());
+        let mut place = 0;
+        while used.get(place).is_some_and(|taken| *taken <= index) {
+            index += 1;
+            place += 1;
+        }
+        used.insert(place, index);
+        self.used.insert(rule, used);
+        index
+    }
+
     fn argument(&self, name: &str) -> Option<&str> {
-        self.bound.iter().rev().find(|(bound, _)| *bound == name).map(|(_, text)| text.as_str())
+        self.bound.iter().rev().find(|(bound, _)| bound.eq_ignore_ascii_case(name)).map(|(_, text)| text.as_str())
     }
 
     fn sign(&mut self, sign: char) -> char {
@@ -237,4 +258,87 @@ fn with_article(text: &str) -> String {
         lower.starts_with(['a', 'e', 'i', 'o', 'u', '8']) || lower.starts_with("11 ") || lower.starts_with("18 ");
     let spoken = (vowel && !begins(&SPOKEN_CONSONANT)) || begins(&SPOKEN_VOWEL);
     format!("{} {text}", if spoken { "an" } else { "a" })
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    const SMALL: &str = "
+// A comment.
+= greeting
+{A thing}, {thing} and {thing} for {first $name}
+= open
+{$other} {nothing} {9..1} {unclosed
+= pair
+{X=thing}, the {$x}, {$X}
+= code
+{@##}-{10..20/5}
+= topic
+{about.$topic}
+= about.general
+other
+= about.tea
+tea
+~ thing
+apple, hour,
+unit
+";
+
+    fn texts(rule: &str, name: &str) -> Vec<String> {
+        let grammar = Grammar::read(&[SMALL]);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let names = ["name", "topic"];
+        (0..200).map(|_| grammar.text(rule, &names, &[Arc::from(name), Arc::from(name)], &mut random)).collect()
+    }
+
+    #[test]
+    fn a_text_takes_the_right_article_and_says_nothing_twice() {
+        for text in texts("greeting", "  Maria Silva") {
+            let rest = text.strip_suffix(" for Maria").expect("the first name");
+            let (first, others) = rest.split_once(", ").expect("three things");
+            let (second, third) = others.split_once(" and ").expect("three things");
+            let first = match first {
+                "An apple" => "apple",
+                "An hour" => "hour",
+                "A unit" => "unit",
+                other => panic!("{other} has the wrong article"),
+            };
+            let mut things = [first, second, third];
+            things.sort_unstable();
+            assert_eq!(things, ["apple", "hour", "unit"]);
+        }
+        assert!(texts("greeting", "")[0].ends_with("for there"));
+    }
+
+    #[test]
+    fn what_is_bound_is_repeated() {
+        for text in texts("pair", "") {
+            let thing = text.rsplit(", ").next().expect("a thing").to_owned();
+            assert_eq!(text, format!("{thing}, the {}, {thing}", thing.to_lowercase()));
+            assert!(thing.starts_with(char::is_uppercase));
+        }
+    }
+
+    #[test]
+    fn codes_and_numbers_stay_within_their_bounds() {
+        for text in texts("code", "") {
+            let (code, number) = text.split_once('-').expect("two parts");
+            assert!(code.starts_with(CONSONANTS) && code[1..].chars().all(|sign| sign.is_ascii_digit()), "{text}");
+            assert!(["10", "15", "20"].contains(&number), "{text}");
+        }
+        assert_eq!(texts("code", "")[..3], ["K90-10", "J28-10", "R44-20"], "draws are the same on every machine");
+    }
+
+    #[test]
+    fn an_unknown_word_has_the_general_variant_and_an_unknown_slot_stays() {
+        assert_eq!(texts("topic", "tea")[0], "tea");
+        for topic in ["", "coffee", "general", "tea.x", "$topic"] {
+            assert_eq!(texts("topic", topic)[0], "other", "{topic}");
+        }
+        assert_eq!(texts("open", "")[0], "{$other} {nothing} {9..1} {unclosed");
+        assert_eq!(texts("missing", "")[0], "");
+    }
 }

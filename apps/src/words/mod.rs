@@ -39,7 +39,7 @@ enum Source {
 }
 
 impl Generator {
-    /// A text. Without end for the same arguments, but no more than [`size`](Self::size) different ones are promised.
+    /// A text, drawn anew by every call.
     ///
     /// Arguments are those of [`parameters`](Self::parameters); missing ones count as empty text, further ones do nothing.
     #[must_use]

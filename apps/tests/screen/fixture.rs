@@ -41,8 +41,7 @@ pub(crate) fn load(text: &str) -> Result<Arc<App>, Faults> {
 
 pub(crate) fn begin(app: &Arc<App>, variant: u32) -> World {
     let data = initial(app, variant).expect("initial data");
-    let beginning = Beginning { app: Arc::clone(app), data, events: Vec::new(), locals: Vec::new(), seed: 1 };
-    World::begin(Arc::new(beginning)).expect("a world")
+    World::begin(Arc::new(Beginning::free(Arc::clone(app), data, 1))).expect("a world")
 }
 
 /// The app with screens made by the engine, at its beginning.

@@ -7,4 +7,5 @@ mod fixture;
 mod hostile;
 mod looks;
 mod pages;
+mod shipped;
 mod surfaces;

@@ -1,3 +1,6 @@
 //! Mounts under which other people's clients work unchanged. Behind each of them are ordinary sessions.
 
+mod json_rpc;
+pub(super) mod mcp;
 pub(super) mod openenv;
+mod played;

@@ -189,7 +189,7 @@ impl Checker<'_> {
     fn has(&mut self, value: &Expr) -> Option<Typed> {
         let found = self.infer(value, None)?;
         if !found.kind.may_be_null() && !found.narrowed {
-            let what = value.path().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
+            let what = value.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
             return self.wrong(value.start(), format!("{what} is never null"));
         }
         let code = Code::Is(Box::new(found.code), Value::Null, false);

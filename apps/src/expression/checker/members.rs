@@ -141,7 +141,7 @@ impl Checker<'_> {
                 Some(at) => (fields[at].1.clone(), Member::Field(u16::try_from(at).ok()?)),
                 None => {
                     let names: Vec<&str> = fields.iter().map(|(field, _)| &**field).collect();
-                    let what = base.path().map_or_else(|| "this record".to_owned(), |path| format!("`{path}`"));
+                    let what = base.written().map_or_else(|| "this record".to_owned(), |path| format!("`{path}`"));
                     let message = format!("no field `{name}` in {what}{}", choices(name, &names));
                     return self.wrong(expr.offset, message);
                 }

@@ -8,6 +8,7 @@ mod members;
 mod naming;
 mod operators;
 mod queries;
+mod records;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 use super::Wrong;
 use super::code::Code;
 use super::scope::Scope;
-use super::show::minor_digits;
 use super::syntax::{Expr, Literal, Logic, Node, Root};
+use crate::amount::minor_digits;
 use crate::kinds::Type;
 use crate::value::Value;
 
@@ -43,7 +44,7 @@ pub(super) struct Typed {
     /// Paths that are not null if this is true.
     pub(super) yes: Vec<Arc<str>>,
     /// Paths that are not null if this is false.
-    no: Vec<Arc<str>>,
+    pub(super) no: Vec<Arc<str>>,
     /// Whether null is possible by type and was ruled out by a proof.
     narrowed: bool,
 }
@@ -103,8 +104,8 @@ impl<'a> Checker<'a> {
         let message = if expr.node == Node::Null {
             "null means nothing here".to_owned()
         } else {
-            let what = expr.path().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
-            let name = expr.path().unwrap_or_else(|| "x".to_owned());
+            let what = expr.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
+            let name = expr.written().unwrap_or_else(|| "x".to_owned());
             format!(
                 "{what} may be null: test it first (`{name} != null && ...`), give a default (`{name} ?? ...`), or reach \
                  its members with `{name}?.`"
@@ -142,6 +143,7 @@ impl<'a> Checker<'a> {
             Node::Root(root, inner) => self.earlier(expr, *root, inner, hint)?,
             Node::Call(name, arguments) => self.call(expr, name, arguments, hint)?,
             Node::List(parts) => self.list(expr, parts, wish)?,
+            Node::Record(fields) => self.record(expr, fields, wish)?,
             Node::Not(inner) => {
                 let Typed { code, yes, no, .. } = self.condition(inner)?;
                 Typed { yes: no, no: yes, ..Typed::new(Type::Bool, Code::Not(Box::new(code))) }

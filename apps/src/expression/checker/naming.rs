@@ -26,9 +26,12 @@ pub(super) fn suggest<'n>(wanted: &str, among: impl IntoIterator<Item = &'n str>
 
 /// The name that needs the fewest changes of letters to become the wanted one, if those are few; the first of several.
 pub(super) fn near<'n>(wanted: &str, among: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let most = 1 + wanted.chars().count() / 4;
+    let length = wanted.chars().count();
     let rated = among.into_iter().map(|name| (distance(wanted, name), name));
-    rated.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    rated
+        .filter(|(distance, _)| *distance < length && *distance <= (length / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other (optimal string

@@ -56,7 +56,7 @@ impl Checker<'_> {
         let (one, other) = self.pair(left, right, None)?;
         for (null, side, expr) in [(&one, &other, right), (&other, &one, left)] {
             if null.kind == Type::Null && !side.kind.may_be_null() && !side.narrowed {
-                let what = expr.path().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
+                let what = expr.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
                 return self.wrong(expr.start(), format!("{what} is never null"));
             }
         }
@@ -192,7 +192,7 @@ impl Checker<'_> {
     ) -> Option<Typed> {
         let value_typed = self.infer(value, hint)?;
         if !value_typed.kind.may_be_null() && !value_typed.narrowed {
-            let what = value.path().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
+            let what = value.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
             return self.wrong(value.start(), format!("{what} is never null, so that `??` does nothing"));
         }
         let present = value_typed.kind.present().clone();

@@ -157,7 +157,6 @@ impl Checker<'_> {
     }
 
     /// Checks what is asked of each element.
-    #[expect(clippy::type_complexity, reason = "the result and its two parts are taken apart at once")]
     fn within(
         &mut self,
         kind: QueryKind,
@@ -195,9 +194,9 @@ impl Checker<'_> {
             Q::Any | Q::All | Q::None | Q::Distinct => Type::Bool,
             Q::First | Q::Last => element.clone().or_null(),
             Q::One => element.clone(),
-            Q::Sum if matches!(value, Type::Int | Type::Money(_) | Type::Decimal(_) | Type::Duration) => value.clone(),
-            Q::Min | Q::Max if is_ordered(&value) => value.clone().or_null(),
-            Q::Map => Type::List(Box::new(value.clone())),
+            Q::Sum if matches!(value, Type::Int | Type::Money(_) | Type::Decimal(_) | Type::Duration) => value,
+            Q::Min | Q::Max if is_ordered(&value) => value.or_null(),
+            Q::Map => Type::List(Box::new(value)),
             Q::Sum | Q::Min | Q::Max | Q::Sort | Q::SortDescending => {
                 if value.may_be_null() {
                     return match shape.body {

@@ -96,7 +96,8 @@ impl Parameter {
             Self::List => matches!(kind, Type::List(_)),
             Self::TextList => matches!(kind, Type::List(element) if matches!(**element, Type::Text | Type::Enum(_))),
             Self::Same => kind == first,
-            Self::Element => matches!(first, Type::List(element) if element.present() == kind.present()),
+            Self::Element => matches!(first, Type::List(element) if element.present() == kind.present()
+                || (element.may_be_null() && *kind == Type::Null)),
             Self::Word(_) => matches!(kind, Type::Enum(_)),
         }
     }

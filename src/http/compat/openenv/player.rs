@@ -17,6 +17,7 @@ use super::super::super::caller::Runner;
 use super::super::super::extract::EnvironmentName;
 use super::super::super::perform::{ToolForm, perform};
 use super::super::super::problem::{Failure, internal};
+use super::super::played;
 use super::action::{Called, Turn};
 use super::observation::{Ending, Misfit, Shown, call_seen, seen, tools_seen};
 use super::refusal::{Occupancy, Refusal, Unscored};
@@ -203,11 +204,7 @@ impl Player {
         let entry = self.entry().await?;
         let Some(id) = session else { return Ok(entry.spec().tools.data.clone()) };
         let session = self.session(id).await?;
-        let tenant = &self.principal.tenant;
-        let played = self.app.catalog().resolve(tenant, &session.environment).await;
-        let played = played.map_err(|error| Refusal::Failed(error.into()))?;
-        let task = self.app.catalog().task_of_id(&played, &session.task).await;
-        let task = task.map_err(|error| Refusal::Failed(crate::catalog::CatalogError::from(error).into()))?;
+        let task = played::task(&self.app, &self.principal.tenant, &session).await.map_err(Refusal::Failed)?;
         Ok(task.public.tools.data.clone())
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::super::answer::Body;
 use super::super::super::body;
 use super::super::super::problem::Failure;
+use super::super::json_rpc::{Call, id_of, told_back};
 use super::action::{Turn, call};
 use super::arguments::Arguments;
 use super::beginning::Resume;
@@ -96,10 +97,10 @@ pub(super) async fn answer_on_socket(player: &Player, playing: Option<&Playing>,
 }
 
 async fn answer(player: &Player, origin: &Origin<'_>, request: Value) -> Value {
-    let id = request.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned().unwrap_or_default();
-    let outcome = match read(request) {
-        Ok((method, params)) => perform(player, origin, &method, params).await,
-        Err(error) => Err(error),
+    let id = id_of(&request).cloned().unwrap_or_default();
+    let outcome = match Call::read(request) {
+        Ok(Call { method, params, .. }) => perform(player, origin, &method, params).await,
+        Err(words) => Err(RpcError::new(INVALID_REQUEST, format!("Invalid request: {words}"))),
     };
     response(&id, outcome)
 }
@@ -110,29 +111,6 @@ fn response(id: &Value, outcome: Result<Value, RpcError>) -> Value {
         Err(RpcError { code, message, data }) => {
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}})
         }
-    }
-}
-
-/// The method of a request and its parameters.
-fn read(request: Value) -> Result<(String, Map<String, Value>), RpcError> {
-    let invalid = |words: &str| RpcError::new(INVALID_REQUEST, format!("Invalid request: {words}"));
-    let Value::Object(mut fields) = request else { return Err(invalid("it is no object")) };
-    if fields.remove("jsonrpc") != Some(json!("2.0")) {
-        return Err(invalid("jsonrpc has to be \"2.0\""));
-    }
-    let Some(Value::String(method)) = fields.remove("method") else { return Err(invalid("it has no method")) };
-    let id = fields.remove("id").unwrap_or_default();
-    if !(id.is_null() || id.is_string() || id.is_i64() || id.is_u64()) {
-        return Err(invalid("an id is text or a whole number"));
-    }
-    let params = match fields.remove("params") {
-        None => Map::new(),
-        Some(Value::Object(params)) => params,
-        Some(_) => return Err(invalid("params is no object")),
-    };
-    match fields.keys().next() {
-        Some(other) => Err(invalid(&format!("there is no field {:?}", other.chars().take(100).collect::<String>()))),
-        None => Ok((method, params)),
     }
 }
 
@@ -154,10 +132,7 @@ async fn perform(
             Ok(json!({"tools": tools}))
         }
         "tools/call" => call_tool(player, origin, params).await,
-        other => {
-            let named: String = other.chars().take(100).collect();
-            Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {named}")))
-        }
+        other => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", told_back(other)))),
     }
 }
 
@@ -234,23 +209,6 @@ async fn known(player: &Player, id: SessionId) -> Result<SessionId, RpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn requests_are_read_strictly() {
-        let good = read(json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})).expect("a request");
-        assert_eq!(good, ("tools/list".to_owned(), Map::new()));
-        for request in [
-            json!({}),
-            json!([]),
-            json!({"jsonrpc": "1.0", "method": "a"}),
-            json!({"jsonrpc": "2.0"}),
-            json!({"jsonrpc": "2.0", "method": "a", "params": []}),
-            json!({"jsonrpc": "2.0", "method": "a", "id": 1.5}),
-            json!({"jsonrpc": "2.0", "method": "a", "colour": "red"}),
-        ] {
-            assert_eq!(read(request.clone()).expect_err("refused").code, INVALID_REQUEST, "{request}");
-        }
-    }
 
     #[test]
     fn an_answer_has_a_result_or_an_error_and_the_id_of_its_request() {

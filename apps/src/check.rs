@@ -1,0 +1,233 @@
+//! The check of an app before it is published: it proves that its data is sound, its tasks solvable, and its goals not to
+//! be had for nothing.
+
+mod policies;
+mod random;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::app::App;
+use crate::run::draw::Draws;
+use crate::run::{Beginning, World, broken_invariants, initial};
+use crate::task::draw::{Instance, draw};
+use crate::task::episode::Episode;
+use crate::task::goal::Check;
+use crate::task::mutate;
+
+pub use random::RandomCalls;
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Seeds of each template.
+    pub seeds: u64,
+    /// Random calls under which invariants must hold.
+    pub calls: u64,
+}
+
+impl Effort {
+    /// What a publication is held to.
+    pub const PUBLICATION: Self = Self { seeds: 5, calls: 500 };
+    /// What shipped apps are held to.
+    pub const FULL: Self = Self { seeds: 50, calls: 10_000 };
+}
+
+/// The most that policies without knowledge may reach on average.
+pub const FLOOR: f64 = 0.05;
+/// The share of tasks that a solution recorded on another seed must stay below.
+pub const REPLAY_MOST: f64 = 0.05;
+
+/// What was found.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// Everything that is wrong; empty for an app that may be published.
+    pub failures: Vec<String>,
+    /// By template.
+    pub templates: BTreeMap<String, Figures>,
+    /// Random calls that were made, and how many of them succeeded.
+    pub random_calls: (u64, u64),
+}
+
+/// What was measured of a template.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Figures {
+    /// Tasks that were drawn.
+    pub tasks: u64,
+    /// Calls of their solutions.
+    pub calls: u64,
+    /// Mutants of their solutions.
+    pub mutants: u64,
+    /// Mutants that reached the goal.
+    pub survivors: u64,
+    /// Mean score of doing nothing.
+    pub null: f64,
+    /// Mean score of random calls.
+    pub random: f64,
+    /// Mean score of refusing at once.
+    pub refuse: f64,
+    /// Tasks on which the solution of another seed was replayed, and how many it solved.
+    pub replays: (u64, u64),
+}
+
+/// Whether every check passed.
+#[must_use]
+pub fn strict(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.passed)
+}
+
+/// The weighted mean of the checks.
+#[must_use]
+pub fn score(checks: &[Check]) -> f64 {
+    let weight: f64 = checks.iter().map(|check| check.weight).sum();
+    let total: f64 = checks.iter().map(|check| check.weight * check.score).sum();
+    if weight > 0.0 { total / weight } else { 0.0 }
+}
+
+/// Checks an app that compiles.
+#[must_use]
+pub fn check(app: &Arc<App>, effort: Effort) -> Report {
+    let mut report = Report::default();
+    databases(app, &mut report);
+    if !report.failures.is_empty() {
+        return report;
+    }
+    invariants(app, effort.calls, &mut report);
+    for place in 0..app.templates.len() {
+        template(app, place, effort.seeds, &mut report);
+    }
+    report
+}
+
+/// Initial databases can be made, twice alike, and break no invariant.
+fn databases(app: &Arc<App>, report: &mut Report) {
+    for variant in 0..app.seed.variants {
+        let (first, second) = match (initial(app, variant), initial(app, variant)) {
+            (Ok(first), Ok(second)) => (first, second),
+            (Err(message), _) | (_, Err(message)) => {
+                report.failures.push(message);
+                return;
+            }
+        };
+        if first.document() != second.document() {
+            report.failures.push(format!("seed: the database {variant} differs from one time to the next"));
+        }
+        for broken in broken_invariants(app, &first) {
+            report.failures.push(format!("seed: the database {variant} breaks the invariant {broken}"));
+        }
+    }
+}
+
+/// Invariants hold under random calls, which give the same results again.
+fn invariants(app: &Arc<App>, calls: u64, report: &mut Report) {
+    let Ok(data) = app.variants.get(app, 0) else { return };
+    let beginning = Arc::new(Beginning::free(Arc::clone(app), data.clone(), 7));
+    let (Ok(mut world), Ok(mut again)) = (World::begin(Arc::clone(&beginning)), World::begin(beginning)) else {
+        report.failures.push("world: an event's time cannot be worked out".to_owned());
+        return;
+    };
+    let mut random: ChaCha8Rng = Draws::of(&[b"random calls", app.name.as_bytes()]).random().clone();
+    let generator = RandomCalls::new(app);
+    for _ in 0..calls {
+        let Some(call) = generator.call(&world, &mut random) else { break };
+        let before = world.data().clone();
+        let result = generator.make(&mut world, &call);
+        let repeated = generator.make(&mut again, &call);
+        report.random_calls.0 += 1;
+        match &result {
+            Err(crash) => {
+                report.failures.push(format!("{} {}: {crash}", call.name, Json::Object(call.arguments)));
+                return;
+            }
+            Ok(Err(_)) if !world.data().document().same(&before.document()) => {
+                report.failures.push(format!("{}: a call that failed has changed the data", call.name));
+                return;
+            }
+            Ok(Err(_)) => {}
+            Ok(Ok(_)) => report.random_calls.1 += 1,
+        }
+        if result != repeated {
+            report.failures.push(format!("{}: the same call gave something else the second time", call.name));
+            return;
+        }
+        if let Some(broken) = broken_invariants(app, world.data()).first() {
+            let call = format!("{} {}", call.name, Json::Object(call.arguments));
+            report.failures.push(format!("{call} breaks the invariant {broken}"));
+            return;
+        }
+    }
+    if world.data().document() != again.data().document() {
+        report.failures.push("the same calls led to different data".to_owned());
+    }
+}
+
+/// Tasks can be drawn and solved; mutants and policies without knowledge fail.
+fn template(app: &Arc<App>, place: usize, seeds: u64, report: &mut Report) {
+    let name = app.templates[place].name.to_string();
+    let mut figures = Figures::default();
+    let mut instances: Vec<Arc<Instance>> = Vec::new();
+    for seed in 0..seeds {
+        match draw(app, place, "check", seed, &|_| true) {
+            Ok(instance) => instances.push(instance),
+            Err(message) => {
+                report.failures.push(message);
+                break;
+            }
+        }
+    }
+    let mut random: ChaCha8Rng = Draws::of(&[b"policies", name.as_bytes()]).random().clone();
+    for instance in &instances {
+        figures.tasks += 1;
+        figures.calls += instance.solution().len() as u64;
+        survivors(instance, &mut random, &mut figures, report);
+        figures.null += policies::null(instance);
+        figures.refuse += policies::refuse(instance);
+        figures.random += policies::random(instance, &mut random);
+    }
+    if figures.tasks > 0 {
+        let tasks = figures.tasks as f64;
+        figures.null /= tasks;
+        figures.refuse /= tasks;
+        figures.random /= tasks;
+    }
+    for (index, instance) in instances.iter().enumerate() {
+        for step in [1, instances.len() / 2] {
+            let other = &instances[(index + step.max(1)) % instances.len()];
+            if instances.len() > 1 && !Arc::ptr_eq(instance, other) {
+                figures.replays.0 += 1;
+                figures.replays.1 += u64::from(policies::replays(instance, other.solution()));
+            }
+        }
+    }
+    for (policy, reached) in [("null", figures.null), ("refusing", figures.refuse), ("random", figures.random)] {
+        if reached > FLOOR {
+            report.failures.push(format!("tasks.{name}: the {policy} policy scores {reached:.3}, above {FLOOR}"));
+        }
+    }
+    let (replays, solved) = figures.replays;
+    if replays > 0 && solved as f64 >= REPLAY_MOST * replays as f64 && solved > 0 {
+        report.failures.push(format!("tasks.{name}: solutions of other seeds solve {solved} of {replays} tasks"));
+    }
+    report.templates.insert(name, figures);
+}
+
+fn survivors(instance: &Arc<Instance>, random: &mut ChaCha8Rng, figures: &mut Figures, report: &mut Report) {
+    for mutant in mutate::mutants(instance, random) {
+        figures.mutants += 1;
+        let Ok(mut episode) = Episode::begin(instance, 0) else { continue };
+        let crashed = mutant.calls.iter().any(|call| episode.call(&call.name, &call.arguments).is_err());
+        match episode.judge() {
+            Ok(checks) if !crashed && strict(&checks) => {
+                figures.survivors += 1;
+                let name = &instance.template().name;
+                report.failures.push(format!("tasks.{name}: a wrong solution passes: {}", mutant.what));
+            }
+            Ok(_) => {}
+            Err(message) => report.failures.push(message),
+        }
+    }
+}

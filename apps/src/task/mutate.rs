@@ -1,0 +1,227 @@
+//! Mutants of a solution: each is wrong in one place, and no goal may be reached by any of them.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value as Json, json};
+
+use super::draw::Instance;
+use super::episode::Episode;
+use super::solve::Call;
+use crate::app::{Action, Callable, Parameter};
+use crate::check::RandomCalls;
+use crate::kinds::Type;
+
+/// A solution with one mistake.
+#[derive(Debug)]
+pub struct Mutant {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// The mistake, in words.
+    pub what: String,
+}
+
+/// Every mutant of a task's solution: a write left out or made twice, another row, amount, word or text in a write, another
+/// answer, and one write too many.
+#[must_use]
+pub fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<Mutant> {
+    let solution = instance.solution();
+    let mut mutants = Vec::new();
+    for (place, call) in solution.iter().enumerate() {
+        let Some(action) = action(instance, &call.name) else {
+            if &*call.name == "submit" {
+                mutants.extend(answers(instance, solution, place));
+            }
+            continue;
+        };
+        if !action.writes() {
+            continue;
+        }
+        let mut left_out = solution.to_vec();
+        left_out.remove(place);
+        mutants.push(Mutant { calls: left_out, what: format!("without {}", show(call)) });
+        let mut doubled = solution.to_vec();
+        doubled.insert(place, call.clone());
+        if changes_twice(instance, solution, place) {
+            mutants.push(Mutant { calls: doubled, what: format!("twice {}", show(call)) });
+        }
+        for parameter in &action.parameters {
+            let Some(given) = call.arguments.get(&*parameter.name) else { continue };
+            let Some(other) = other(instance, parameter, given) else { continue };
+            let mut calls = solution.to_vec();
+            calls[place].arguments.insert(parameter.name.to_string(), other);
+            if leads_elsewhere(instance, solution, &calls) {
+                mutants.push(Mutant { what: show(&calls[place]), calls });
+            }
+        }
+    }
+    mutants.extend(one_more(instance, random));
+    mutants
+}
+
+fn action<'i>(instance: &'i Instance, name: &str) -> Option<&'i Action> {
+    match instance.app.calls.get(name) {
+        Some(Callable::Action(place)) => Some(&instance.app.actions[*place]),
+        _ => None,
+    }
+}
+
+fn show(call: &Call) -> String {
+    format!("{} {}", call.name, Json::Object(call.arguments.clone()))
+}
+
+/// Whether the second of two equal calls still changes something: one that fails or does nothing is no mistake.
+fn changes_twice(instance: &Arc<Instance>, solution: &[Call], place: usize) -> bool {
+    let Ok(mut episode) = Episode::begin(instance, 0) else { return false };
+    for call in &solution[..=place] {
+        if episode.call(&call.name, &call.arguments).is_err() {
+            return false;
+        }
+    }
+    let once = episode.world().data().document();
+    let again = episode.call(&solution[place].name, &solution[place].arguments);
+    again.is_ok_and(|reaction| reaction.raised.is_none()) && !episode.world().data().document().same(&once)
+}
+
+/// Whether other calls end in other data: what makes no difference is no mistake.
+fn leads_elsewhere(instance: &Arc<Instance>, solution: &[Call], calls: &[Call]) -> bool {
+    let end = |calls: &[Call]| {
+        let mut episode = Episode::begin(instance, 0).ok()?;
+        for call in calls {
+            episode.call(&call.name, &call.arguments).ok()?;
+        }
+        Some(episode.world().data().document())
+    };
+    match (end(solution), end(calls)) {
+        (Some(right), Some(other)) => !right.same(&other),
+        _ => false,
+    }
+}
+
+/// Another value in place of the one that was given.
+fn other(instance: &Instance, parameter: &Parameter, given: &Json) -> Option<Json> {
+    let bounds = parameter.bounds;
+    let near = |number: i64| {
+        let higher = number.checked_add(1).filter(|number| bounds.most.is_none_or(|most| *number <= most));
+        higher.or_else(|| number.checked_sub(1))
+    };
+    match (parameter.kind.present(), given) {
+        (Type::Bool, Json::Bool(flag)) => Some(json!(!flag)),
+        (Type::Int, Json::Number(number)) => near(number.as_i64()?).map(Json::from),
+        (Type::Money(currency), Json::String(text)) => {
+            let digits = crate::amount::minor_digits(currency);
+            let amount = crate::amount::parse(text, digits).ok()?;
+            Some(json!(crate::amount::show(near(amount)?, digits)))
+        }
+        (Type::Decimal(digits), Json::String(text)) => {
+            let number = crate::amount::parse(text, *digits).ok()?;
+            Some(json!(crate::amount::show(near(number)?, *digits)))
+        }
+        (Type::Enum(words), Json::String(word)) => {
+            words.iter().find(|other| ***other != **word).map(|other| json!(&**other))
+        }
+        (Type::Text, Json::String(_)) => Some(json!("zzz qqq")),
+        (Type::Date, Json::String(text)) => {
+            Some(json!(crate::calendar::show_date(crate::calendar::parse_date(text)? + 1)))
+        }
+        (Type::Instant, Json::String(text)) => {
+            let calendar = &instance.app.calendar;
+            Some(json!(calendar.show_instant(calendar.parse_instant(text)? + 1_800)))
+        }
+        (Type::Duration, Json::String(text)) => {
+            Some(json!(crate::calendar::show_duration(crate::calendar::parse_duration(text)? + 900)))
+        }
+        (Type::Row(table), Json::String(id)) => {
+            // The sibling: the next row of the table, or the one before.
+            let data = &instance.data;
+            let ids: Vec<&std::sync::Arc<str>> = data.rows(*table).filter_map(|row| data.id(row)).collect();
+            let place = ids.iter().position(|known| ***known == **id)?;
+            let sibling = ids.get(place + 1).or_else(|| ids.get(place.checked_sub(1)?))?;
+            Some(json!(&***sibling))
+        }
+        (Type::List(_), Json::Array(values)) if !values.is_empty() => {
+            Some(Json::Array(values[..values.len() - 1].to_vec()))
+        }
+        _ => None,
+    }
+}
+
+/// Other answers.
+fn answers(instance: &Instance, solution: &[Call], place: usize) -> Vec<Mutant> {
+    let mut mutants = Vec::new();
+    let Some(answer) = &instance.template().goal.answer else { return mutants };
+    let mut push = |what: &str, change: &dyn Fn(&mut Call)| {
+        let mut calls = solution.to_vec();
+        change(&mut calls[place]);
+        mutants.push(Mutant { what: format!("{what}: {}", show(&calls[place])), calls });
+    };
+    let other = if &*answer.status.word() == "ok" { "impossible" } else { "ok" };
+    push("another status", &|call| {
+        call.arguments.insert("status".to_owned(), json!(other));
+    });
+    if answer.code.is_some() {
+        push("another code", &|call| {
+            call.arguments.insert("code".to_owned(), json!("invalid_argument"));
+        });
+    }
+    if solution[place].arguments.contains_key("about") {
+        push("about something else", &|call| {
+            call.arguments.insert("about".to_owned(), json!("zzz"));
+        });
+    }
+    for (slot, _) in &answer.slots {
+        push("another answer", &|call| {
+            if let Some(Json::Object(answers)) = call.arguments.get_mut("answers") {
+                answers.insert(slot.to_string(), json!("zzz 987654321"));
+            }
+        });
+    }
+    mutants
+}
+
+/// One write too many, before the end.
+fn one_more(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Option<Mutant> {
+    /// How often a random write is tried.
+    const ATTEMPTS: usize = 60;
+    let solution = instance.solution();
+    let end = solution.iter().position(|call| &*call.name == "submit").unwrap_or(solution.len());
+    let mut episode = Episode::begin(instance, 0).ok()?;
+    for call in &solution[..end] {
+        episode.call(&call.name, &call.arguments).ok()?;
+    }
+    let generator = RandomCalls::new(&instance.app);
+    for _ in 0..ATTEMPTS {
+        let call = generator.call(episode.world(), random)?;
+        let mut after = episode.clone();
+        if action(instance, &call.name).is_none_or(|action| !action.writes())
+            || !matches!(after.call(&call.name, &call.arguments), Ok(reaction) if reaction.raised.is_none())
+        {
+            continue;
+        }
+        if matters(instance, &episode, &after) {
+            let mut calls = solution.to_vec();
+            calls.insert(end, call.clone());
+            return Some(Mutant { calls, what: format!("one more: {}", show(&call)) });
+        }
+    }
+    None
+}
+
+/// Whether a change is one that goals compare at all: not of volatile columns, untracked tables, or what this goal frees.
+fn matters(instance: &Instance, before: &Episode, after: &Episode) -> bool {
+    let goal = &instance.template().goal;
+    crate::data::changes(before.world().data(), after.world().data()).iter().any(|change| {
+        let table = instance.app.schema.table(change.row.table);
+        let free = |free: &super::goal::Free| goal.free.contains(free);
+        if table.untracked || free(&super::goal::Free::Table(change.row.table)) {
+            return false;
+        }
+        match &change.kind {
+            crate::data::ChangeKind::Created => !free(&super::goal::Free::Created(change.row.table)),
+            crate::data::ChangeKind::Deleted => true,
+            crate::data::ChangeKind::Updated { columns } => columns.iter().any(|(column, ..)| {
+                !table.describe(*column).volatile && !free(&super::goal::Free::Column(change.row.table, *column))
+            }),
+        }
+    })
+}

@@ -1,0 +1,151 @@
+//! Tools: what an app offers to a policy, as JSON Schemas, and what a policy is told.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::app::{App, Bounds, Callable, Parameter, Role};
+use crate::data::Data;
+use crate::expression::{DEFAULT_BUDGET, Frame, NoHost, Template};
+use crate::json::Codec;
+use crate::kinds::Type;
+use crate::run::World;
+use crate::task::draw::Instance;
+
+/// Characters of an error code or of an answer's text.
+const ANSWER_CHARACTERS_MAX: usize = 4_000;
+
+/// OpenAI function tools of an app for the agent: views, then actions, `wait` where anything can happen, and `submit`.
+#[must_use]
+pub fn tools(app: &App) -> Vec<Json> {
+    let mut tools = Vec::new();
+    for view in app.views.iter().filter(|view| view.who.contains(&Role::AGENT)) {
+        tools.push(function(&view.name, &view.about, &object(app, &view.all_parameters(&app.schema))));
+    }
+    for action in app.actions.iter().filter(|action| action.who.contains(&Role::AGENT)) {
+        tools.push(function(&action.name, &action.about, &object(app, &action.parameters)));
+    }
+    if World::is_living(app) {
+        let schema = json!({
+            "type": "object", "required": ["seconds"], "additionalProperties": false,
+            "properties": {"seconds": {"type": "integer", "minimum": 1, "maximum": crate::run::WAIT_SECONDS_MAX}}
+        });
+        tools.push(function("wait", "Lets time pass, and answers what time it is then.", &schema));
+    }
+    tools.push(function(
+        "submit",
+        "Ends the task: `ok` when it is done, `impossible` when it cannot be done, `refused` when it must not be done.",
+        &submit(),
+    ));
+    tools
+}
+
+fn submit() -> Json {
+    let text = json!({"type": "string", "maxLength": ANSWER_CHARACTERS_MAX});
+    let scalar = json!({"anyOf": [text, {"type": "number"}, {"type": "boolean"}, {"type": "null"}, {"type": "array", "items": text}]});
+    json!({
+        "type": "object", "required": ["status"], "additionalProperties": false,
+        "properties": {
+            "status": {"enum": ["ok", "impossible", "refused"]},
+            "code": {"type": "string", "maxLength": ANSWER_CHARACTERS_MAX, "description": "the error code that stands in the way"},
+            "about": {"type": "string", "maxLength": ANSWER_CHARACTERS_MAX, "description": "the id of what stands in the way"},
+            "answers": {"type": "object", "additionalProperties": scalar, "description": "what was asked for, by name"}
+        }
+    })
+}
+
+fn function(name: &str, description: &str, parameters: &Json) -> Json {
+    json!({"type": "function", "function": {"name": name, "description": description, "parameters": parameters}})
+}
+
+fn object(app: &App, parameters: &[Parameter]) -> Json {
+    let properties: Map<String, Json> =
+        parameters.iter().map(|parameter| (parameter.name.to_string(), schema(app, parameter))).collect();
+    let required: Vec<&str> =
+        parameters.iter().filter(|parameter| parameter.required()).map(|parameter| &*parameter.name).collect();
+    json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+}
+
+fn schema(app: &App, parameter: &Parameter) -> Json {
+    let mut schema = match (parameter.kind.present(), parameter.inner.as_slice()) {
+        (Type::List(_), [element]) => json!({"type": "array", "items": schema(app, element)}),
+        (Type::Record(_), fields) => object(app, fields),
+        (kind, _) => Codec::new(&app.schema).schema_of(kind),
+    };
+    if let Some(members) = schema.as_object_mut() {
+        bound(members, parameter.kind.present(), parameter.bounds);
+    }
+    if parameter.kind.may_be_null() { json!({"anyOf": [schema, {"type": "null"}]}) } else { schema }
+}
+
+/// Bounds of numbers, texts and lists; those of amounts, which are text, are left to the engine.
+fn bound(schema: &mut Map<String, Json>, kind: &Type, bounds: Bounds) {
+    let names = match kind {
+        Type::Int => ("minimum", "maximum"),
+        Type::Text => ("minLength", "maxLength"),
+        Type::List(_) => ("minItems", "maxItems"),
+        _ => return,
+    };
+    for (name, bound) in [(names.0, bounds.least), (names.1, bounds.most)] {
+        if let Some(bound) = bound {
+            schema.insert(name.to_owned(), json!(bound));
+        }
+    }
+}
+
+/// What the agent is told before its task: who it is, the time, the rules, and how to end.
+#[must_use]
+pub fn system_text(instance: &Instance) -> String {
+    let app = &instance.app;
+    let mut text = match &app.role {
+        Some(role) => role_text(app, role, &instance.data),
+        None => app.about.to_string(),
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\nIt is {}.", app.calendar.show_instant(app.start));
+    if !app.rules.is_empty() {
+        text.push_str("\nRules:");
+        for rule in &app.rules {
+            let _ = write!(text, "\n- {}", rule.text);
+        }
+    }
+    text.push_str(
+        "\nWhen you are done, call submit with status ok. If the task cannot be done, or a rule forbids it, change \
+         nothing and call submit with status impossible or refused, the error code that stands in the way as code, and the id of what it is about \
+         as about.",
+    );
+    if let Some(answer) = &instance.template().goal.answer
+        && !answer.slots.is_empty()
+    {
+        let slots: Vec<&str> = answer.slots.iter().map(|(name, _)| &**name).collect();
+        let _ = write!(text, "\nAnswers to give with submit: {}.", slots.join(", "));
+    }
+    text
+}
+
+/// The text that says who the agent is.
+pub(crate) fn role_text(app: &App, role: &Template, data: &Data) -> String {
+    let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
+    let mut frame = Frame {
+        rows: data,
+        old: None,
+        init: None,
+        locals: &[],
+        now: app.start,
+        init_now: app.start,
+        calendar: &app.calendar,
+        host: &mut host,
+        budget: &mut budget,
+    };
+    role.render(&mut frame).unwrap_or_else(|_| app.about.to_string())
+}
+
+/// Whether a name is one of the agent's tools.
+#[must_use]
+pub fn is_tool(app: &App, name: &str) -> bool {
+    match app.calls.get(name) {
+        Some(Callable::Action(place)) => app.actions[*place].who.contains(&Role::AGENT),
+        Some(Callable::View(place)) => app.views[*place].who.contains(&Role::AGENT),
+        None => name == "submit" || name == "wait" && World::is_living(app),
+    }
+}

@@ -1,0 +1,85 @@
+//! The apps that come with the project: their tasks are solved on screens and in pages as by tools.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use palestra_apps::app::{App, Callable, Role};
+use palestra_apps::run::World;
+use palestra_apps::screen::{Viewer, pilot};
+use palestra_apps::task::draw::{Instance, draw};
+
+use crate::browser::Browser;
+use crate::fixture::told;
+
+/// Every shipped app.
+fn shipped() -> Vec<Arc<App>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/app");
+    let mut apps = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder of apps") {
+        let mut files = BTreeMap::new();
+        for file in std::fs::read_dir(entry.expect("an entry").path()).expect("the folder of an app") {
+            let file = file.expect("an entry");
+            let name = file.file_name().into_string().expect("a name");
+            if name.ends_with(".yaml") {
+                files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
+            }
+        }
+        apps.push(App::load(&files).unwrap_or_else(|faults| panic!("{}", told(&faults))));
+    }
+    apps.sort_by(|left, right| left.name.cmp(&right.name));
+    apps
+}
+
+#[test]
+fn solutions_of_tasks_reach_the_same_data_as_tools_on_screens_and_in_pages() {
+    let (mut tasks, mut lost) = (0, Vec::new());
+    for app in shipped() {
+        for template in 0..app.templates.len() {
+            for seed in 0..2 {
+                let instance = draw(&app, template, "train", seed, &|_| true).expect("a task");
+                tasks += 1;
+                if let Err(reason) = solve(&app, &instance) {
+                    lost.push(format!("{}/{}: {reason}", app.name, app.templates[template].name));
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{} of {tasks}\n{}", lost.len(), lost.join("\n"));
+    assert!(tasks >= 200, "{tasks} tasks");
+}
+
+fn solve(app: &Arc<App>, instance: &Arc<Instance>) -> Result<(), String> {
+    let beginning = instance.beginning(1, instance.data.clone());
+    let mut tools = World::begin(beginning).expect("a world");
+    let (mut screens, mut viewer) = (tools.clone(), Viewer::new());
+    let mut browser = Browser::new(tools.clone(), Viewer::new());
+    for call in instance.solution() {
+        match app.calls.get(&call.name) {
+            None if &*call.name == "wait" => {
+                let seconds = call.arguments["seconds"].as_i64().expect("seconds");
+                for world in [&mut tools, &mut screens, &mut browser.world] {
+                    world.wait(seconds).expect("time passes");
+                }
+            }
+            None => {}
+            Some(Callable::View(_)) => {
+                tools.call(Role::AGENT, &call.name, &call.arguments).expect("it is read");
+            }
+            Some(Callable::Action(_)) => {
+                tools.call(Role::AGENT, &call.name, &call.arguments).expect("it is done");
+                let played = pilot::play(&mut screens, &mut viewer, &call.name, &call.arguments)
+                    .map_err(|lost| format!("{lost}: {:?}", call.arguments))?;
+                played.actions.iter().for_each(|action| browser.perform(action));
+            }
+        }
+        let digest = tools.data().document().digest();
+        if screens.data().document().digest() != digest {
+            return Err(format!("{} {:?} leads elsewhere on screens", call.name, call.arguments));
+        }
+        if browser.world.data().document().digest() != digest {
+            return Err(format!("{} {:?} leads elsewhere in pages", call.name, call.arguments));
+        }
+    }
+    Ok(())
+}
