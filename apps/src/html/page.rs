@@ -64,8 +64,31 @@ impl Page<'_> {
         )
     }
 
+    /// One element after the other; values that follow each other make one list.
     fn all(&mut self, elements: &[Element]) -> fmt::Result {
-        elements.iter().try_for_each(|element| self.element(element))
+        let mut elements = elements;
+        while let Some((first, rest)) = elements.split_first() {
+            if first.role == AriaRole::Cell {
+                let count = elements.iter().take_while(|element| element.role == AriaRole::Cell).count();
+                let (cells, behind) = elements.split_at(count);
+                self.values(cells)?;
+                elements = behind;
+            } else {
+                self.element(first)?;
+                elements = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, cells: &[Element]) -> fmt::Result {
+        self.out.push_str("<dl>\n");
+        for cell in cells {
+            let (name, value) = (Escaped(&cell.name), Escaped(cell.value.as_deref().unwrap_or_default()));
+            writeln!(self.out, "<dt>{name}</dt><dd>{value}</dd>")?;
+        }
+        self.out.push_str("</dl>\n");
+        Ok(())
     }
 
     fn element(&mut self, element: &Element) -> fmt::Result {
@@ -84,7 +107,7 @@ impl Page<'_> {
             AriaRole::Heading => writeln!(self.out, "<h1>{name}</h1>"),
             AriaRole::Status => writeln!(self.out, "<p class=\"toast\" role=\"status\">{value}</p>"),
             AriaRole::Alert => writeln!(self.out, "<p class=\"alert\" role=\"alert\">{value}</p>"),
-            AriaRole::Cell => writeln!(self.out, "<dl><dt>{name}</dt><dd>{value}</dd></dl>"),
+            AriaRole::Cell => self.values(std::slice::from_ref(element)),
             AriaRole::Link => self.link(element),
             AriaRole::Button | AriaRole::Tab => self.button(element),
             AriaRole::Textbox | AriaRole::Searchbox | AriaRole::Checkbox | AriaRole::Combobox => {

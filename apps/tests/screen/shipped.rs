@@ -1,16 +1,17 @@
 //! The apps that come with the project: their tasks are solved on screens and in pages as by tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use palestra_apps::app::{App, Callable, Role};
 use palestra_apps::run::World;
-use palestra_apps::screen::{Viewer, pilot};
+use palestra_apps::screen::{Details, Viewer, Widget, WidgetKind, pilot};
 use palestra_apps::task::draw::{Instance, draw};
 
 use crate::browser::Browser;
-use crate::fixture::told;
+use crate::fixture::{begin, told};
+use crate::hostile::walk;
 
 /// Every shipped app.
 fn shipped() -> Vec<Arc<App>> {
@@ -47,6 +48,41 @@ fn solutions_of_tasks_reach_the_same_data_as_tools_on_screens_and_in_pages() {
     }
     assert!(lost.is_empty(), "{} of {tasks}\n{}", lost.len(), lost.join("\n"));
     assert!(tasks >= 200, "{tasks} tasks");
+}
+
+#[test]
+fn every_action_and_view_of_the_agent_is_on_a_screen_and_nothing_crashes_there() {
+    for (seed, app) in (0..).zip(shipped()) {
+        let (mut actions, mut views) = (BTreeSet::new(), BTreeSet::new());
+        for screen in &app.screens.screens {
+            collect(&screen.body, &mut actions, &mut views);
+        }
+        for (place, action) in app.actions.iter().enumerate().filter(|(_, action)| action.who.contains(&Role::AGENT)) {
+            assert!(actions.contains(&place), "{}: {}", app.name, action.name);
+        }
+        for (place, view) in app.views.iter().enumerate().filter(|(_, view)| view.who.contains(&Role::AGENT)) {
+            assert!(views.contains(&place), "{}: {}", app.name, view.name);
+        }
+        let (written, _) = walk(begin(&app, 0), seed, 250);
+        assert!(written > 0, "{}: nothing was done", app.name);
+    }
+}
+
+fn collect(body: &[Widget], actions: &mut BTreeSet<usize>, views: &mut BTreeSet<usize>) {
+    for widget in body {
+        match &widget.kind {
+            WidgetKind::Form(form) | WidgetKind::Button(form) => {
+                actions.insert(form.action);
+            }
+            WidgetKind::List(list) => {
+                views.insert(list.view);
+            }
+            WidgetKind::Detail { shows: Details::View(view), .. } => {
+                views.insert(*view);
+            }
+            _ => {}
+        }
+    }
 }
 
 fn solve(app: &Arc<App>, instance: &Arc<Instance>) -> Result<(), String> {
