@@ -5,6 +5,7 @@ mod calls;
 mod faults;
 mod fixture;
 mod hostile;
+mod layouts;
 mod looks;
 mod pages;
 mod shipped;
