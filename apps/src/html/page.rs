@@ -5,7 +5,8 @@ use std::fmt::{self, Write};
 use super::form::{ELEMENT, GO, OPTION, SCROLL, TEXT};
 use crate::screen::{AriaRole, Element, Tree};
 
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of every page, for the hash by which a content security policy allows it.
+pub const STYLE: &str = include_str!("style.css");
 
 /// A screen as a web page. Links lead to `base` with the id of their element as `element`; forms post to it.
 #[must_use]
