@@ -33,9 +33,18 @@ fn shipped() -> Vec<Arc<App>> {
 }
 
 #[test]
-fn solutions_of_tasks_reach_the_same_data_as_tools_on_screens_and_in_pages() {
+fn solutions_of_every_second_app_reach_the_same_data_as_tools_on_screens_and_in_pages() {
+    solve_all(&mut shipped().into_iter().step_by(2));
+}
+
+#[test]
+fn solutions_of_the_other_apps_reach_the_same_data_as_tools_on_screens_and_in_pages() {
+    solve_all(&mut shipped().into_iter().skip(1).step_by(2));
+}
+
+fn solve_all(apps: &mut dyn Iterator<Item = Arc<App>>) {
     let (mut tasks, mut lost) = (0, Vec::new());
-    for app in shipped() {
+    for app in apps {
         for template in 0..app.templates.len() {
             for seed in 0..2 {
                 let instance = draw(&app, template, "train", seed, &|_| true).expect("a task");
@@ -47,7 +56,7 @@ fn solutions_of_tasks_reach_the_same_data_as_tools_on_screens_and_in_pages() {
         }
     }
     assert!(lost.is_empty(), "{} of {tasks}\n{}", lost.len(), lost.join("\n"));
-    assert!(tasks >= 200, "{tasks} tasks");
+    assert!(tasks >= 100, "{tasks} tasks");
 }
 
 #[test]
