@@ -48,7 +48,7 @@ impl Submission {
                 let dataset::Parsed { name, definition, rows, digest } = parsed;
                 Ok(Parsed { name, definition, splits, rows, digest })
             }
-            Self::App(files) => app::parse(files),
+            Self::App(files) => app::parse(&files),
         }
     }
 }

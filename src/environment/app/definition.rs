@@ -44,14 +44,14 @@ const FAULTS_TOLD_MAX: usize = 1_000;
 ///
 /// # Errors
 /// With every fault, and where it stands.
-pub fn parse(files: Files) -> Result<Parsed, Vec<Fault>> {
-    check_files(&files)?;
-    let app = App::load(&files).map_err(faults_of)?;
+pub fn parse(files: &Files) -> Result<Parsed, Vec<Fault>> {
+    check_files(files)?;
+    let app = App::load(files).map_err(faults_of)?;
     if let Some(name) = app.calls.keys().find(|name| screen::NAMES.contains(&&***name)) {
         let detail = format!("{name} is what an action on screens is called: choose another name");
         return Err(vec![Fault { detail, ..Fault::default() }]);
     }
-    let digest = digest_of(&files);
+    let digest = digest_of(files);
     let told = |detail| Fault { detail, ..Fault::default() };
     prove(&app, &digest)
         .map_err(|failures| failures.into_iter().take(FAULTS_TOLD_MAX).map(told).collect::<Vec<_>>())?;
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn too_many_files_and_too_much_text_are_faults() {
         let many: Files = (0..=FILES_MAX).map(|number| (format!("f{number}.yaml"), String::new())).collect();
-        assert!(parse(many).is_err_and(|faults| faults[0].detail.contains("at most 64 files")));
+        assert!(parse(&many).is_err_and(|faults| faults[0].detail.contains("at most 64 files")));
         let large = Files::from([("app.yaml".to_owned(), " ".repeat(FILE_BYTES_MAX + 1))]);
-        assert!(parse(large).is_err_and(|faults| faults[0].detail.contains("bytes")));
+        assert!(parse(&large).is_err_and(|faults| faults[0].detail.contains("bytes")));
     }
 }
