@@ -7,6 +7,7 @@ use crate::calendar::Calendar;
 use crate::definition::ErrorKind;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
+use crate::places::Places;
 use crate::schema::Schema;
 use crate::task::Template;
 use crate::task::draw::Variants;
@@ -52,6 +53,8 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// Where its parts stand in the files.
+    pub places: Places,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.

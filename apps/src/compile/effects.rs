@@ -49,7 +49,7 @@ impl Compiler<'_> {
             EffectKind::Let(bindings) => {
                 for (name, source) in bindings {
                     if let Some(checked) = names.check(source, None, faults) {
-                        names.push(&name.text, checked.kind().clone());
+                        names.introduce(name, checked.kind().clone(), faults);
                         effects.push(Effect::Let(checked));
                     }
                 }
@@ -62,7 +62,7 @@ impl Compiler<'_> {
             }
             EffectKind::Each { variable, of, body } => names.list(of, faults).map(|(of, element)| {
                 let mut inner = names.clone();
-                inner.push(&variable.text, element);
+                inner.introduce(variable, element, faults);
                 Effect::Each { of, body: self.body(body, &inner, depth, faults) }
             }),
             EffectKind::If { condition, then, otherwise } => names.condition(condition, faults).map(|condition| {
@@ -118,7 +118,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(variable) = variable {
-            names.push(&variable.text, Type::Row(table));
+            names.introduce(variable, Type::Row(table), faults);
         }
         Some(Effect::Insert { table, set, bind: variable.is_some() })
     }
@@ -144,7 +144,7 @@ impl Compiler<'_> {
                 let table = self.ground.table(table, faults)?;
                 let rows = names.rows_where(table, &variable.text, condition.as_ref(), faults)?;
                 let mut inner = names.clone();
-                inner.push(&variable.text, Type::Row(table));
+                inner.introduce(variable, Type::Row(table), faults);
                 Some((Target::Rows(rows), table, inner))
             }
         }

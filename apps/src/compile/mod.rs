@@ -3,6 +3,8 @@
 mod effects;
 pub(crate) mod kinds;
 pub(crate) mod names;
+mod reach;
+mod repeated;
 mod seed;
 mod tables;
 mod views;
@@ -19,6 +21,8 @@ use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
 use crate::native;
+use crate::places::Places;
+use crate::syntax::MAX_FAULTS;
 use crate::task::compile::{Calls, templates};
 use crate::task::draw::Variants;
 use names::{Ground, Names};
@@ -79,8 +83,12 @@ impl App {
     pub fn compile(definition: &Definition) -> Result<Arc<Self>, Faults> {
         let mut faults = Faults::new();
         let app = compile(definition, &mut faults);
+        if app.is_none() && faults.is_empty() {
+            faults.push(definition.name.fault("this definition makes no app"));
+        }
         faults.sort();
         faults.dedup();
+        faults.truncate(MAX_FAULTS);
         match app {
             Some(app) if faults.is_empty() => Ok(Arc::new(app)),
             _ => Err(faults),
@@ -99,6 +107,10 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     let start = calendar.parse_instant(&definition.start.text);
     if start.is_none() {
         faults.push(definition.start.fault(0, "a civil time such as 2031-05-05T09:00 is expected"));
+    }
+    repeated::check(definition, faults);
+    if !reach::check(definition, faults) {
+        return None;
     }
     let schema = tables::schema(definition, calendar.clone(), faults)?;
     let ground = Ground { schema };
@@ -153,6 +165,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         variants: Variants::new(seed.variants),
         seed,
         templates,
+        places: Places::of(definition),
         schema: Arc::new(ground.schema),
     })
 }
@@ -249,7 +262,7 @@ impl Compiler<'_> {
         let mut bindings = Vec::new();
         for (name, source) in &written.bindings {
             if let Some(checked) = names.check(source, None, faults) {
-                names.push(&name.text, checked.kind().clone());
+                names.introduce(name, checked.kind().clone(), faults);
                 bindings.push(checked);
             }
         }

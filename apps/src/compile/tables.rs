@@ -32,8 +32,10 @@ pub(super) fn schema(definition: &Definition, calendar: Calendar, faults: &mut F
         Ok(schema) => Some(schema),
         Err(wrong) => {
             for fault in wrong {
-                let (name, _) = definition.tables.iter().find(|(name, _)| name.text == fault.table)?;
-                faults.push(name.fault(fault.to_string()));
+                let (name, table) = definition.tables.iter().find(|(name, _)| name.text == fault.table)?;
+                let column = fault.column.as_ref();
+                let column = column.and_then(|column| table.columns.iter().find(|(name, _)| name.text == *column));
+                faults.push(column.map_or(name, |(column, _)| column).fault(fault.message));
             }
             None
         }

@@ -36,7 +36,12 @@ impl Compiler<'_> {
         }
         let row = &written.variable.as_ref().unwrap_or(&written.from).text;
         let mut inner = names.clone();
-        inner.push(row, Type::Row(table));
+        match &written.variable {
+            Some(variable) => inner.introduce(variable, Type::Row(table), faults),
+            None => {
+                inner.push(row, Type::Row(table));
+            }
+        }
         let rows = if written.one {
             for (list, what) in [(&written.search, "search"), (&written.filter, "filter")] {
                 if let Some(name) = list.first() {

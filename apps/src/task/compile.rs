@@ -241,7 +241,7 @@ fn choice(values: &[Source], kind: &Type, faults: &mut Faults) -> Option<Draw> {
             None => faults.push(source.fault(0, format!("`{}` is no {kind}", source.text))),
         }
     }
-    (!chosen.is_empty() && chosen.len() == values.len()).then_some(Draw::Choice(chosen))
+    (chosen.len() == values.len()).then_some(Draw::Choice(chosen))
 }
 
 fn goal(compiler: &Compiler<'_>, written: &GoalDefinition, names: &Names<'_>, faults: &mut Faults) -> Option<Goal> {
@@ -274,7 +274,7 @@ fn one_change(
         None => None,
         Some((variable, list)) => {
             let (list, element) = names.list(list, faults)?;
-            inner.push(&variable.text, element);
+            inner.introduce(variable, element, faults);
             Some(list)
         }
     };
@@ -424,7 +424,7 @@ impl Solution<'_> {
             StepKind::Each { variable, of, body } => {
                 let (of, element) = names.list(of, faults)?;
                 let mut inner = names.clone();
-                inner.push(&variable.text, element);
+                inner.introduce(variable, element, faults);
                 Step::Each(of, self.steps(body, &mut inner, faults))
             }
             StepKind::If { condition, then, otherwise } => {
@@ -459,7 +459,7 @@ impl Solution<'_> {
                     }
                 }
                 if let Some(variable) = variable {
-                    names.push(&variable.text, answered);
+                    names.introduce(variable, answered, faults);
                 }
                 Step::Do { call: Arc::clone(&call.text), args: values, constant, bind: variable.is_some() }
             }

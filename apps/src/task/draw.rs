@@ -45,7 +45,10 @@ impl Variants {
     pub fn get(&self, app: &Arc<App>, variant: usize) -> Result<&Data, String> {
         let place = variant % self.0.len();
         let number = u32::try_from(place).unwrap_or(0);
-        self.0[place].get_or_init(|| initial(app, number)).as_ref().map_err(Clone::clone)
+        self.0[place]
+            .get_or_init(|| initial(app, number).map_err(|fault| fault.to_string()))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
@@ -302,7 +305,9 @@ impl Drawing<'_> {
         };
         let wanted = |value: &Value| not.as_ref() != Some(value);
         match &param.draw {
-            Draw::Choice(values) => self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect()),
+            Draw::Choice(values) => {
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
+            }
             Draw::Range(low, high, step) => self.range(*low, *high, *step, &wanted),
             Draw::Days(from, to) => match (self.evaluate(from, self.values)?, self.evaluate(to, self.values)?) {
                 (Value::Int(from), Value::Int(to)) if from <= to => self.range(from, to, 1, &wanted),
@@ -310,7 +315,7 @@ impl Drawing<'_> {
             },
             Draw::Pick(list) => {
                 let values = self.list(list)?;
-                self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect())
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
             }
             Draw::First { of, by, descending, gap } => {
                 let gap = match gap {
@@ -323,7 +328,7 @@ impl Drawing<'_> {
                     locals.push(value.clone());
                     ranked.push((number(&self.evaluate(by, &locals)?)?, value.clone()));
                 }
-                ranked.sort_by_key(|(key, _)| if *descending { -*key } else { *key });
+                ranked.sort_by(|(left, _), (right, _)| if *descending { right.cmp(left) } else { left.cmp(right) });
                 match ranked.as_slice() {
                     [] => Err(Unfit::Again(format!("{} has nothing to draw from", param.name))),
                     [(_, only)] => Ok(only.clone()),
@@ -340,8 +345,8 @@ impl Drawing<'_> {
         }
     }
 
-    fn one_of(&mut self, values: Vec<Value>) -> Result<Value, Unfit> {
-        self.draws.pick(&values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
+    fn one_of(&mut self, values: &[Value]) -> Result<Value, Unfit> {
+        self.draws.pick(values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
     }
 
     fn range(&mut self, low: i64, high: i64, step: i64, wanted: &dyn Fn(&Value) -> bool) -> Result<Value, Unfit> {
