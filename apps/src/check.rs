@@ -60,9 +60,9 @@ pub const FLOOR: f64 = 0.05;
 /// The share of tasks that a solution recorded on another seed must stay below.
 pub const REPLAY_MOST: f64 = 0.05;
 
-/// Random calls for each time that the world is left to itself, and how long that takes at most: two days.
+/// Random calls for each time that the world is left to itself, and how long that takes at most: a week.
 const CALLS_PER_WAIT: u32 = 20;
-const WAIT_SECONDS: i64 = 2 * 86_400;
+const WAIT_SECONDS: i64 = 7 * 86_400;
 
 /// What was found.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -15,6 +15,8 @@ use crate::kinds::{ColumnId, TableId, Type};
 
 /// How deeply macros may call macros.
 const MACRO_DEPTH_MAX: usize = 8;
+/// Statements that the macros of one definition make where they are called.
+pub(super) const EXPANDED_MAX: usize = 10_000;
 
 impl Compiler<'_> {
     /// Statements that see `names` and add to them.
@@ -223,6 +225,13 @@ impl Compiler<'_> {
         };
         if depth >= MACRO_DEPTH_MAX {
             faults.push(name.fault("macros call each other too deeply, or without end"));
+            return None;
+        }
+        let left = self.expandable.get().checked_sub(called.effects.len() + 1);
+        self.expandable.set(left.unwrap_or(0));
+        if left.is_none() {
+            let message = format!("the macros of this definition make more than {EXPANDED_MAX} statements");
+            faults.push(name.fault(message));
             return None;
         }
         for (arg, _) in args {

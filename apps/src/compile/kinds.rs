@@ -57,7 +57,7 @@ pub(crate) fn parameters(
         .filter_map(|(name, definition)| {
             let mut parameter = parameter(&name.text, &definition.kind, ground, faults)?;
             if let Some(default) = &definition.default {
-                parameter.default = Some(default_value(default, &parameter.kind, ground, faults)?);
+                parameter.default = default_value(default, &parameter.kind, ground, faults);
             }
             Some(parameter)
         })
@@ -66,7 +66,7 @@ pub(crate) fn parameters(
 
 fn parameter(name: &Arc<str>, definition: &KindDefinition, ground: &Ground, faults: &mut Faults) -> Option<Parameter> {
     let kind = kind(definition, &known(ground), faults)?;
-    let bounds = bounds(definition, &kind, faults)?;
+    let bounds = bounds(definition, &kind, faults).unwrap_or_default();
     let inner = match &definition.kind {
         Kind::List(element) => vec![parameter(name, element, ground, faults)?],
         Kind::Record(fields) => fields

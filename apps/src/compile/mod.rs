@@ -1,5 +1,6 @@
 //! From a definition to an app: everything is looked up, typed and checked once.
 
+pub(crate) mod called;
 mod effects;
 pub(crate) mod kinds;
 pub(crate) mod names;
@@ -64,6 +65,8 @@ pub(crate) struct Compiler<'d> {
     pub(crate) of_goals: Vec<Function>,
     /// Codes that something raises.
     raised: std::cell::RefCell<BTreeSet<Arc<str>>>,
+    /// Statements that macros may still make.
+    expandable: std::cell::Cell<usize>,
 }
 
 impl App {
@@ -119,10 +122,11 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         ground: &ground,
         defaults: tables::defaults(definition, &ground, faults),
         errors: codes(definition, &ground),
-        of_actions: functions::of_actions(),
+        of_actions: functions::of_actions(&called::names(definition)),
         of_draws: functions::of_draws(),
-        of_goals: functions::of_goals(),
+        of_goals: functions::of_goals(&called::names(definition), &called::parameters(definition)),
         raised: std::cell::RefCell::default(),
+        expandable: std::cell::Cell::new(effects::EXPANDED_MAX),
     };
     let calls = compiler.calls(faults);
     let rules = compiler.rules(faults);
@@ -140,10 +144,13 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         .collect();
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
     let named = Calls { actions: &actions, views: &views, by_name: &calls };
-    let templates = templates(&compiler, &named, faults);
+    // Calls are known by their places, so all of them have to be there.
+    let complete = views.len() == definition.views.len();
+    let templates = if complete { templates(&compiler, &named, faults) } else { Vec::new() };
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
+    let schema = tables::with_defaults(ground.schema, &defaults, start?);
     Some(App {
         name: Arc::clone(&definition.name.text),
         version: definition.version,
@@ -166,7 +173,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         seed,
         templates,
         places: Places::of(definition),
-        schema: Arc::new(ground.schema),
+        schema,
     })
 }
 

@@ -6,6 +6,7 @@ use crate::definition::Name;
 use crate::expression::{self, Checked, Function, Roots, Scope, Template, Wrong};
 use crate::fault::{Fault, Faults};
 use crate::kinds::{TableId, Type};
+use crate::limits;
 use crate::schema::Schema;
 use crate::syntax::nearest;
 use crate::syntax::source::Source;
@@ -102,6 +103,7 @@ impl<'g> Names<'g> {
         if self.lenient
             && let Ok(checked) = self.check_behind(source, skip, None)
             && drawn_as(checked.kind(), kind)
+            && !checked.constant().is_some_and(|written| limits::check(written, kind).is_err())
         {
             return Some(checked);
         }

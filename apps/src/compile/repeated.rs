@@ -24,7 +24,10 @@ pub(super) fn check(definition: &Definition, faults: &mut Faults) {
         once("role", &view.who, faults);
         once("column", &view.search, faults);
         once("column", &view.filter, faults);
-        once("column", view.sort.iter().map(|sort| &sort.column), faults);
+        for down in [false, true] {
+            let sort = view.sort.iter().filter(|sort| sort.descending == down);
+            once("column", sort.map(|sort| &sort.column), faults);
+        }
         shown(&view.shown, faults);
     }
     for (_, task) in &definition.tasks {

@@ -146,7 +146,7 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
 type Words<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
 /// What may stand behind a column's type.
-const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "restrict", "cascade", "null"];
+pub(super) const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "restrict", "cascade", "null"];
 
 fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
     let opt = words.next_if_eq(&"opt").is_some();

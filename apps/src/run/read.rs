@@ -1,6 +1,7 @@
 //! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -59,13 +60,13 @@ impl View {
                     parameters.push(search);
                 }
                 if !self.sort.is_empty() {
-                    let words: Vec<Arc<str>> = self
+                    let words: BTreeSet<Arc<str>> = self
                         .sort
                         .iter()
                         .map(|(column, _)| Arc::clone(&table.describe(*column).name))
                         .flat_map(|name| [format!("-{name}").into(), name])
                         .collect();
-                    parameters.push(plain("sort", Type::Enum(words.into()).or_null()));
+                    parameters.push(plain("sort", Type::Enum(words.into_iter().collect()).or_null()));
                 }
                 let mut page = plain("page", Type::Int.or_null());
                 page.bounds.least = Some(1);

@@ -23,7 +23,7 @@ pub const SEED_CELLS_MAX: usize = 1_000_000;
 /// Bytes of all texts of an initial database.
 pub const SEED_TEXT_BYTES_MAX: usize = 16 << 20;
 /// Steps that the expressions of one database take.
-pub const SEED_STEPS_MAX: u64 = 20_000_000;
+pub const SEED_STEPS_MAX: u64 = 5_000_000;
 /// How often a value that must be new is drawn.
 const DISTINCT_ATTEMPTS_MAX: usize = 200;
 

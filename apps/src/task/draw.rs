@@ -172,16 +172,20 @@ pub fn draw(
     belongs: &dyn Fn(&Json) -> bool,
 ) -> Result<Arc<Instance>, String> {
     let mut attempts = 0;
-    let mut reason = "every draw belongs to another split".to_owned();
+    let mut reason = (0, "every draw belongs to another split".to_owned());
     for number in 0..DRAWS_MAX {
-        match attempt(app, template, split, seed, number, belongs) {
+        let mut stage = 0;
+        match attempt(app, template, split, seed, number, belongs, &mut stage) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
             Err(Unfit::Broken(message)) => {
                 return Err(format!("tasks.{}: {message}", app.templates[template].name));
             }
             Err(Unfit::Again(message)) => {
-                reason = message;
+                // The draw that came furthest tells most.
+                if attempts == 0 || stage > reason.0 {
+                    reason = (stage, message);
+                }
                 attempts += 1;
                 if attempts >= ATTEMPTS_MAX {
                     break;
@@ -189,7 +193,7 @@ pub fn draw(
             }
         }
     }
-    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {reason}", app.templates[template].name))
+    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {}", app.templates[template].name, reason.1))
 }
 
 fn attempt(
@@ -199,6 +203,7 @@ fn attempt(
     seed: u64,
     number: u32,
     belongs: &dyn Fn(&Json) -> bool,
+    stage: &mut u32,
 ) -> Result<Instance, Unfit> {
     let template = &app.templates[place];
     let (seed_bytes, attempt_bytes) = (seed.to_be_bytes(), number.to_be_bytes());
@@ -213,6 +218,7 @@ fn attempt(
         let value = Drawing { app, data: base, values: &values, draws: &mut draws }.value(param)?;
         values.push(value);
     }
+    *stage += 1;
     if !belongs(&Json::Object(parameters(app, template, &values, base))) {
         return Err(Unfit::OtherSplit);
     }
@@ -227,6 +233,7 @@ fn attempt(
             return Err(Unfit::Again(format!("`{text}` does not hold")));
         }
     }
+    *stage += 1;
     let mut draws = words("text");
     let wording = rand::RngExt::random_range(draws.random(), 0..template.text.len());
     let mut budget = DEFAULT_BUDGET;
@@ -235,20 +242,23 @@ fn attempt(
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
     let instance =
         Instance { app: Arc::clone(app), template: place, values, data, text, held: Vec::new(), solution: Vec::new() };
-    accept(instance)
+    accept(instance, stage)
 }
 
 /// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know.
-fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
+fn accept(mut instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
     let shared = Arc::new(instance);
     let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
     referred(&shared, start.world())?;
+    *stage += 1;
     let checks = start.judge().map_err(Unfit::Broken)?;
     if checks.iter().all(|check| check.passed) {
         return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
     }
+    *stage += 1;
     let held = checks.iter().map(|check| check.passed).collect();
     let solved = solve::play(start, &shared.template().solution).map_err(Unfit::Again)?;
+    *stage += 1;
     let failed: Vec<String> = solved
         .episode
         .judge()
@@ -260,6 +270,7 @@ fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
     if !failed.is_empty() {
         return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
     }
+    *stage += 1;
     if let Some(argument) = untraced(&shared, &solved.calls) {
         return Err(Unfit::Again(format!("the solution uses what it cannot know: {argument}")));
     }
