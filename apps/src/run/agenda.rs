@@ -12,7 +12,7 @@ use super::effect::Transaction;
 use super::{Counted, Raised, Stop, World};
 use crate::app::{Event, Role, Schedule};
 use crate::compile::errors;
-use crate::expression::DEFAULT_BUDGET;
+use crate::expression::{DEFAULT_BUDGET, EvalError};
 use crate::value::Value;
 
 /// Things that happen during one move of the clock.
@@ -177,7 +177,7 @@ impl World {
             match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
                 Ok(worked_out) => arguments = worked_out,
                 // Nothing to pick from is a world in which the event does not happen.
-                Err(Stop::Raised(_) | Stop::Crashed(crate::expression::EvalError::Index(_))) => return Ok(()),
+                Err(stop) if is_missing(&stop) => return Ok(()),
                 Err(crashed) => return Err(crashed),
             }
         }
@@ -197,7 +197,7 @@ impl World {
                 Ok(())
             }
             // A guard of the system's own action says that it does not happen.
-            Err(Stop::Raised(_)) => Ok(()),
+            Err(stop) if is_missing(&stop) => Ok(()),
             Err(crashed) => Err(crashed),
         }
     }
@@ -227,4 +227,9 @@ impl World {
     fn draws(&self, id: EventId, times: u64) -> Draws {
         Draws::of(&[&self.beginning.seed.to_be_bytes(), b"event", self.event(id).name.as_bytes(), &times.to_be_bytes()])
     }
+}
+
+/// Whether something does not happen because what it asks for is not there, or not one: an agent may have taken it away.
+const fn is_missing(stop: &Stop) -> bool {
+    matches!(stop, Stop::Raised(_) | Stop::Crashed(EvalError::Index(_) | EvalError::NotOne))
 }
