@@ -9,6 +9,7 @@ use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::places::Places;
 use crate::schema::Schema;
+use crate::screen::Screens;
 use crate::task::Template;
 use crate::task::draw::Variants;
 
@@ -55,6 +56,8 @@ pub struct App {
     pub seed: Seed,
     /// Where its parts stand in the files.
     pub places: Places,
+    /// The graphical surface.
+    pub screens: Screens,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.

@@ -134,6 +134,9 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         definition.actions.iter().map(|(name, action)| compiler.action(name, action, faults)).collect();
     let views = compiler.views(faults);
     let permissions = compiler.permissions(faults);
+    // Calls are known by their places, so all of them have to be there.
+    let complete = views.len() == definition.views.len();
+    let screens = if complete { compiler.screens(&actions, &views, faults) } else { None };
     let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
     let seed = compiler.seed(faults);
     let names = Names::new(&ground, &[], Roots::default());
@@ -144,8 +147,6 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         .collect();
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
     let named = Calls { actions: &actions, views: &views, by_name: &calls };
-    // Calls are known by their places, so all of them have to be there.
-    let complete = views.len() == definition.views.len();
     let templates = if complete { templates(&compiler, &named, faults) } else { Vec::new() };
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
@@ -171,6 +172,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         events,
         variants: Variants::new(seed.variants),
         seed,
+        screens: screens?,
         templates,
         places: Places::of(definition),
         schema,

@@ -16,9 +16,8 @@ pub(super) fn check(definition: &Definition, faults: &mut Faults) -> bool {
         used.effects(&called.effects);
     }
     for (_, task) in &definition.tasks {
-        let before: Vec<_> = task.setup.iter().chain(&task.plant).collect();
-        before.iter().for_each(|effect| used.effect(effect));
-        before.iter().for_each(|effect| unscheduled(effect, faults));
+        used.effects(&task.setup);
+        used.effects(&task.plant);
         used.runs.extend(task.world.iter().map(|event| &*event.run.text));
     }
     used.runs.extend(definition.world.iter().map(|event| &*event.run.text));
@@ -83,20 +82,6 @@ fn fails(effect: &EffectDefinition) -> bool {
         EffectKind::Fail(_) => true,
         EffectKind::If { then, otherwise, .. } => then.iter().any(fails) && otherwise.iter().any(fails),
         _ => false,
-    }
-}
-
-/// Reports what would be scheduled before the episode begins.
-fn unscheduled(effect: &EffectDefinition, faults: &mut Faults) {
-    match &effect.effect {
-        EffectKind::At { .. } | EffectKind::Cancel { .. } => {
-            faults.push(effect.name.fault("nothing is scheduled before the episode begins: use the task's `world`"));
-        }
-        EffectKind::Each { body, .. } => body.iter().for_each(|effect| unscheduled(effect, faults)),
-        EffectKind::If { then, otherwise, .. } => {
-            then.iter().chain(otherwise).for_each(|effect| unscheduled(effect, faults));
-        }
-        _ => {}
     }
 }
 

@@ -544,11 +544,10 @@ fn check(name: String, passed: bool, evidence: &str) -> Check {
     Check { name, weight: 1.0, score: if passed { 1.0 } else { 0.0 }, passed, evidence: evidence.to_owned() }
 }
 
-/// Ids of the rows that an infeasible task without slots of its own is about.
+/// Ids of the rows that an infeasible task is about.
 pub(super) fn obstacles(template: &Template, task: &Value, data: &Data) -> Vec<Arc<str>> {
-    let slots = template.goal.answer.as_ref().is_none_or(|answer| !answer.slots.is_empty());
     let Value::Record(values) = task else { return Vec::new() };
-    if !template.infeasible || slots {
+    if !template.infeasible || template.goal.answer.is_none() {
         return Vec::new();
     }
     let single = |row: &RowKey| data.schema().table(row.table).single;

@@ -59,11 +59,6 @@ errors:
         "app.yaml:21:3: views.members: nobody reads `members`: the system reads no views",
     ),
     (
-        "plant: [{insert",
-        r#"plant: [{cancel: {key: "'x'"}}, {insert"#,
-        "app.yaml:65:13: tasks.lend_cheapest.plant[0]: nothing is scheduled before the episode begins: use the task's `world`",
-    ),
-    (
         "      - {submit: {status: ok}}",
         "      - {submit: {status: ok}}
       - {wait: 1h}",
