@@ -103,7 +103,7 @@ impl<'g> Names<'g> {
         if self.lenient
             && let Ok(checked) = self.check_behind(source, skip, None)
             && drawn_as(checked.kind(), kind)
-            && !checked.constant().is_some_and(|written| limits::check(written, kind).is_err())
+            && checked.constant().is_none_or(|written| limits::check(written, kind).is_ok())
         {
             return Some(checked);
         }

@@ -82,8 +82,8 @@ fn changing_back_is_seen_by_a_strict_history() {
 
 #[test]
 fn rows_that_were_made_and_dropped_keep_their_numbers_in_the_state() {
-    let world = episode("repay");
-    let mut first = world.clone();
+    let mut twin = episode("repay");
+    let mut first = twin.clone();
     let made = first.call("hire", &object(&json!({"name": "Max"}))).expect("hired").data["person"].clone();
     let calls: Vec<(&str, Json)> = vec![
         ("hire", json!({"name": "Max"})),
@@ -91,7 +91,7 @@ fn rows_that_were_made_and_dropped_keep_their_numbers_in_the_state() {
         ("drop_person", json!({"person": made})),
         ("hire", json!({"name": "Fay"})),
     ];
-    let checks = judged(&mut world.clone(), &calls);
+    let checks = judged(&mut twin, &calls);
     assert!(evidence(&checks, "created person").starts_with("1 of 1 created as wanted; 1 of 1"), "{checks:#?}");
     assert!(failed(&checks).contains(&"history") && failed(&checks).contains(&"minefields"));
     assert!(score(&checks).abs() < 1e-9, "a minefield leaves nothing");

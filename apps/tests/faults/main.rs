@@ -5,6 +5,7 @@ mod form;
 mod names;
 mod reach;
 mod running;
+mod schema;
 mod tables;
 mod types;
 
