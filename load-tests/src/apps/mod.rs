@@ -108,9 +108,10 @@ fn times(subject: &Subject, round: u64, budget: Duration) -> anyhow::Result<Vec<
     values.push((Row::Begin, each(moments, budget, |moment| Ok(begin(moment)?))?));
     values.push((Row::Fork, each(moments, budget, |moment| Ok(drop(std::hint::black_box(moment.ready.clone()))))?));
     values.push((Row::ForkWrite, each(moments, budget, |moment| wrote(moment).map(drop))?));
-    values.push((Row::Judge, each(moments, budget, |moment| {
-        moment.solved.judge().map(drop).map_err(anyhow::Error::msg)
-    })?));
+    values.push((
+        Row::Judge,
+        each(moments, budget, |moment| moment.solved.judge().map(drop).map_err(anyhow::Error::msg))?,
+    ));
     while watch.spent < budget {
         for moment in moments {
             let mut forks = vec![moment.ready.clone(); BATCH];

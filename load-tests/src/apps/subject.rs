@@ -79,7 +79,8 @@ impl Subject {
             }
         }
         let document = moments[0].instance.data.document().to_value();
-        let rows = document.as_object().map_or(0, |tables| tables.values().filter_map(Value::as_object).map(Map::len).sum());
+        let rows =
+            document.as_object().map_or(0, |tables| tables.values().filter_map(Value::as_object).map(Map::len).sum());
         Ok(Self { name: app.name.to_string(), state_bytes: document.to_string().len(), rows, moments, app })
     }
 
