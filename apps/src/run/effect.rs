@@ -21,9 +21,9 @@ const SCHEDULED_MAX: usize = 10_000;
 
 /// A copy of the data while statements run on it.
 pub(crate) struct Transaction<'a> {
-    app: Arc<App>,
+    app: &'a App,
     data: Data,
-    old: Data,
+    old: &'a Data,
     initial: Option<&'a Data>,
     now: i64,
     initial_now: i64,
@@ -36,11 +36,11 @@ pub(crate) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A transaction on a world, with the values of parameters as its first locals.
-    pub(super) fn new(world: &World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(super) fn new(world: &'a World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(world.app()),
+            app: world.app(),
             data: world.data.clone(),
-            old: world.data.clone(),
+            old: &world.data,
             initial: None,
             now: world.now,
             initial_now: world.app().start,
@@ -53,11 +53,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// A transaction before the beginning of an episode.
-    pub(crate) fn before(app: &Arc<App>, data: &Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(crate) fn before(app: &'a App, data: &'a Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(app),
+            app,
             data: data.clone(),
-            old: data.clone(),
+            old: data,
             initial: None,
             now: app.start,
             initial_now: app.start,
@@ -135,14 +135,14 @@ impl<'a> Transaction<'a> {
                 Target::Row(row) => {
                     let row = self.row(row)?;
                     let cells = self.cells(set)?;
-                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))
+                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))
                 }
                 Target::Rows(rows) => {
                     for row in self.rows(rows)? {
                         self.locals.push(Value::Row(row));
                         let cells = self.cells(set)?;
                         self.locals.pop();
-                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                     Ok(())
                 }
@@ -155,7 +155,7 @@ impl<'a> Transaction<'a> {
                 for row in rows {
                     // A cascade may have taken it along already.
                     if self.data.row(row).is_some() {
-                        self.data.delete(row).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.delete(row).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                 }
                 Ok(())
@@ -190,7 +190,7 @@ impl<'a> Transaction<'a> {
                 let arguments = self.passed(*run, arguments)?;
                 if self.agenda.len() >= SCHEDULED_MAX {
                     let text = "Too much is scheduled already.";
-                    return Err(Raised::plain(&self.app, crate::compile::errors::FULL, text).into());
+                    return Err(Raised::plain(self.app, crate::compile::errors::FULL, text).into());
                 }
                 // What is due in the past happens at once, by the next move of the clock.
                 self.agenda.add(time.max(self.now), key, Due { run: *run, arguments: arguments.into(), event: None });
@@ -213,7 +213,7 @@ impl<'a> Transaction<'a> {
 
     /// Adds a row of given cells, with defaults for the other columns.
     pub(crate) fn insert_cells(&mut self, table: TableId, given: Vec<(ColumnId, Value)>) -> Result<RowKey, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         let defaults = &app.defaults[usize::from(table.0)];
         let mut cells = vec![Value::Null; defaults.len()];
         let mut set = vec![false; defaults.len()];
@@ -226,12 +226,12 @@ impl<'a> Transaction<'a> {
                 cells[place] = self.value(default)?;
             }
         }
-        self.data.insert(table, cells).map_err(|refusal| Raised::refused(&app, refusal))
+        self.data.insert(table, cells).map_err(|refusal| Raised::refused(app, refusal))
     }
 
     /// Arguments of an action of the system.
     pub(super) fn passed(&mut self, run: usize, arguments: &[Argument]) -> Result<Vec<Value>, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         arguments
             .iter()
             .zip(&app.actions[run].parameters)
@@ -281,20 +281,20 @@ impl<'a> Transaction<'a> {
 
     /// Calls a function of the host.
     pub(super) fn call_host(&mut self, function: u16, arguments: &[Value]) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        self.host.call(function, arguments).map_err(|error| stop(&app, error))
+        let app = self.app;
+        self.host.call(function, arguments).map_err(|error| stop(app, error))
     }
 
     /// The value of an expression here.
     pub(crate) fn value(&mut self, checked: &Checked) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        checked.evaluate(&mut self.frame()).map_err(|error| stop(&app, error))
+        let app = self.app;
+        checked.evaluate(&mut self.frame()).map_err(|error| stop(app, error))
     }
 
     fn frame(&mut self) -> Frame<'_> {
         Frame {
             rows: &self.data,
-            old: Some(&self.old),
+            old: Some(self.old),
             init: self.initial.map(|initial| initial as _),
             locals: &self.locals,
             now: self.now,
@@ -307,8 +307,8 @@ impl<'a> Transaction<'a> {
 
     fn raise(&mut self, raise: &Raise) -> Stop {
         match raise.text.render(&mut self.frame()) {
-            Ok(text) => Raised::plain(&self.app, raise.error, text).into(),
-            Err(error) => stop(&Arc::clone(&self.app), error),
+            Ok(text) => Raised::plain(self.app, raise.error, text).into(),
+            Err(error) => stop(self.app, error),
         }
     }
 }
