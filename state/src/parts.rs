@@ -161,13 +161,13 @@ impl Part {
 /// Four bits of a digest, the high ones of each byte first.
 fn nibble(digest: &Digest, depth: usize) -> usize {
     let byte = digest.0[depth / 2];
-    usize::from(if depth % 2 == 0 { byte >> 4 } else { byte & 0x0f })
+    usize::from(if depth.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f })
 }
 
 impl FromIterator<Member> for Part {
     fn from_iter<I: IntoIterator<Item = Member>>(members: I) -> Self {
         let mut members: Vec<Member> = members.into_iter().collect();
-        members.sort_unstable_by(|left, right| left.0.0.cmp(&right.0.0));
+        members.sort_unstable_by_key(|(key, _)| key.0);
         match members.len() {
             0..=TOGETHER_MAX => Self::Leaf(Arc::new(Leaf { members, digest: OnceLock::new() })),
             _ => Self::split(members, 0),
