@@ -78,7 +78,10 @@ fn template(
         faults.push(written.goal.name.fault("nothing may change in an infeasible task: `changes: []`"));
     }
     let watches = watches(compiler, written, &record, faults);
-    let solution = Solution { calls }.steps(&written.solution, &mut solution_names(compiler, &record), faults);
+    let solution = written
+        .solution
+        .as_ref()
+        .map(|steps| Solution { calls }.steps(steps, &mut solution_names(compiler, &record), faults));
     if faults.len() > before {
         return None;
     }

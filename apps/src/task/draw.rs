@@ -10,6 +10,7 @@ use super::trace::untraced;
 use super::{Draw, Param, Template};
 use crate::app::{App, Role};
 use crate::data::Data;
+use crate::explore;
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
 use crate::json::Codec;
 use crate::run::draw::Draws;
@@ -171,7 +172,7 @@ pub fn draw(
     let mut attempts = 0;
     let mut reason = "every draw belongs to another split".to_owned();
     for number in 0..DRAWS_MAX {
-        match attempt(app, template, split, seed, number, belongs) {
+        match attempt(app, template, split, seed, number, belongs).and_then(accept) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
             Err(Unfit::Broken(message)) => {
@@ -187,6 +188,24 @@ pub fn draw(
         }
     }
     Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {reason}", app.templates[template].name))
+}
+
+/// A task of a seed and a template as it is drawn first, of which nothing is proven but that its goal does not hold already.
+///
+/// # Errors
+/// When no draw gives a task.
+pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
+    let mut reason = String::new();
+    for number in 0..ATTEMPTS_MAX {
+        let proposed =
+            attempt(app, template, split, seed, number, &|_| true).and_then(|instance| begin(instance.into()));
+        match proposed {
+            Ok((instance, _)) => return Ok(instance),
+            Err(Unfit::Again(message) | Unfit::Broken(message)) => reason = message,
+            Err(Unfit::OtherSplit) => {}
+        }
+    }
+    Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
 }
 
 fn attempt(
@@ -230,22 +249,32 @@ fn attempt(
     let text = template.text[wording]
         .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    let instance =
-        Instance { app: Arc::clone(app), template: place, values, data, text, held: Vec::new(), solution: Vec::new() };
-    accept(instance)
+    Ok(Instance { app: Arc::clone(app), template: place, values, data, text, held: Vec::new(), solution: Vec::new() })
 }
 
-/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know.
-fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
-    let shared = Arc::new(instance);
-    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
-    referred(&shared, start.world())?;
+/// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.
+fn begin(instance: Arc<Instance>) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
+    let start = Episode::begin(&instance, 0).map_err(Unfit::from)?;
+    referred(&instance, start.world())?;
     let checks = start.judge().map_err(Unfit::Broken)?;
     if checks.iter().all(|check| check.passed) {
         return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
     }
-    let held = checks.iter().map(|check| check.passed).collect();
-    let solved = solve::play(start, &shared.template().solution).map_err(Unfit::Again)?;
+    Ok((instance, checks.iter().map(|check| check.passed).collect()))
+}
+
+/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know. A way that was
+/// searched for need not be told by the text: nobody wrote down how its values are to be found out.
+fn accept(instance: Instance) -> Result<Instance, Unfit> {
+    let (shared, held) = begin(Arc::new(instance))?;
+    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
+    let solved = match &shared.template().solution {
+        Some(steps) => solve::play(start, steps),
+        None => explore::solve(&shared, explore::Options::DRAW)
+            .ok_or_else(|| "no way to the goal was found".to_owned())
+            .and_then(|calls| solve::replay(start, calls)),
+    };
+    let solved = solved.map_err(Unfit::Again)?;
     let failed: Vec<String> = solved
         .episode
         .judge()
@@ -257,15 +286,15 @@ fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
     if !failed.is_empty() {
         return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
     }
-    if let Some(argument) = untraced(&shared, &solved.calls) {
-        return Err(Unfit::Again(format!("the solution uses what it cannot know: {argument}")));
+    if shared.template().solution.is_some()
+        && let Some(argument) = untraced(&shared, &solved.calls)
+    {
+        return Err(Unfit::Again(format!("the solution uses what it cannot know: {}", argument.shown)));
     }
     let calls = solved.calls;
     drop(solved.episode);
-    instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
-    instance.held = held;
-    instance.solution = calls.into_iter().map(|played| played.call).collect();
-    Ok(instance)
+    let instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
+    Ok(Instance { held, solution: calls.into_iter().map(|played| played.call).collect(), ..instance })
 }
 
 /// Demands that each row that is named can be told from all others that the agent sees.
