@@ -42,6 +42,14 @@ pub(super) struct Seen {
     pub(super) created: BTreeMap<TableId, usize>,
 }
 
+impl Seen {
+    /// Whether the row of an id is one that was created or changed.
+    pub(super) fn is_fresh(&self, world: &World, table: TableId, id: &str) -> bool {
+        let row = world.data().by_id(table, id);
+        row.is_some_and(|row| self.fresh.get(&table).is_some_and(|fresh| fresh.contains(&row)))
+    }
+}
+
 impl Identity {
     /// For an app, and for a task of it.
     pub(super) fn new(app: &App, template: Option<&Template>) -> Self {

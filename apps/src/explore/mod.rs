@@ -5,6 +5,7 @@
 //! due next. What was found holds; what was not found holds within the bound that a report states.
 
 mod alphabet;
+mod classes;
 mod coverage;
 mod dot;
 mod hints;
@@ -52,7 +53,7 @@ pub struct Options {
 impl Options {
     /// For an app.
     pub const APP: Self =
-        Self { states_max: 2_000, depth_max: 8, created_max: 2, calls_max: 400_000, arguments_max: 256, survey: 800 };
+        Self { states_max: 2_000, depth_max: 8, created_max: 2, calls_max: 1_000_000, arguments_max: 256, survey: 800 };
     /// For a way to a goal, while a task is drawn.
     pub const DRAW: Self =
         Self { states_max: 600, depth_max: 6, created_max: 1, calls_max: 60_000, arguments_max: 300, survey: 0 };

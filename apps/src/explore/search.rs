@@ -7,6 +7,7 @@ use palestra_state::Digest;
 use serde_json::{Map, Value as Json, json};
 
 use super::alphabet::{Alphabet, Around};
+use super::classes::{Classes, Tried};
 use super::coverage::Coverage;
 use super::identity::{Identity, Seen};
 use super::{Cut, Options};
@@ -130,26 +131,33 @@ impl<'a> Search<'a> {
         let (action, role) = self.actions[place];
         let app = Arc::clone(&self.app);
         let around = Around { world, fresh: &seen.fresh, narrow: false };
-        let mut succeeding: BTreeMap<String, Vec<(Map<String, Json>, World)>> = BTreeMap::new();
+        let described = &app.actions[action];
+        let mut tried: Vec<Tried> = Vec::new();
         for arguments in self.alphabet.arguments(&app, action, &around) {
             self.found.calls += 1;
-            let described = &app.actions[action];
-            let truths = match world.probe(role, described, &arguments) {
-                Ok(truths) => truths,
-                Err(stop) => {
-                    self.stopped(state, &described.name, arguments, &stop);
-                    continue;
-                }
-            };
-            let first = self.found.coverage.guards(action, &truths);
-            if first.is_none() && truths.iter().any(|truth| *truth != Some(true)) {
+            match world.probe(role, described, &arguments) {
+                Ok(truths) => tried.push((arguments, truths)),
+                Err(stop) => self.stopped(state, &described.name, arguments, &stop),
+            }
+        }
+        let parameters = &described.parameters;
+        let fresh = |id: &str| seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
+        let classes = (!self.alphabet.lean).then(|| Classes::of(parameters, &tried, &fresh));
+        let mut succeeding: BTreeMap<String, Vec<(Map<String, Json>, World)>> = BTreeMap::new();
+        for (arguments, truths) in tried {
+            let fails = truths.iter().any(|truth| *truth != Some(true));
+            let new = self.found.coverage.guards(action, &truths);
+            let stands = classes.as_ref().is_none_or(|classes| classes.stands(parameters, &arguments));
+            // A call that a guard refuses is made once, to see the error.
+            if if fails { new.is_none() } else { !stands } {
                 continue;
             }
+            self.found.calls += 1;
             let mut after = world.clone();
             match after.call(role, &described.name, &arguments) {
                 Ok(_) => {
                     self.found.coverage.succeeded(action);
-                    let alike = succeeding.entry(kept_apart(&described.parameters, &arguments)).or_default();
+                    let alike = succeeding.entry(kept_apart(parameters, &arguments)).or_default();
                     // Of calls on the same rows the first and the last are taken: the ends of what is allowed.
                     if !self.alphabet.lean && alike.len() > 1 {
                         alike.pop();
