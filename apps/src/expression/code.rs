@@ -25,6 +25,8 @@ pub(super) enum Code {
     Index(Box<[Code; 2]>),
     Within(Root, Box<Code>),
     List(Box<[Code]>),
+    /// The fields in the order of the type.
+    Record(Box<[Code]>),
     Not(Box<Code>),
     Negate(Box<Code>),
     All(Box<[Code]>),
@@ -194,9 +196,12 @@ impl Code {
             | Self::Join(pair)
             | Self::Default(pair) => pair.iter().collect(),
             Self::Choice(parts) => parts.iter().collect(),
-            Self::List(parts) | Self::All(parts) | Self::Any(parts) | Self::Call(_, parts) | Self::Host(_, parts) => {
-                parts.iter().collect()
-            }
+            Self::List(parts)
+            | Self::Record(parts)
+            | Self::All(parts)
+            | Self::Any(parts)
+            | Self::Call(_, parts)
+            | Self::Host(_, parts) => parts.iter().collect(),
             Self::Template(parts) => {
                 parts.iter().filter_map(|part| if let Part::Hole(_, code) = part { Some(code) } else { None }).collect()
             }

@@ -14,7 +14,7 @@ use crate::explore;
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
 use crate::json::Codec;
 use crate::run::draw::Draws;
-use crate::run::{Beginning, Stop, World, initial, transact};
+use crate::run::{Agenda, Beginning, Stop, World, initial, transact};
 use crate::value::Value;
 
 /// How often a task is drawn anew before its template counts as broken.
@@ -61,6 +61,8 @@ pub struct Instance {
     pub values: Vec<Value>,
     /// The data at the beginning.
     pub data: Data,
+    /// What its preparation has scheduled.
+    agenda: Agenda,
     /// What the agent is told.
     pub text: String,
     /// Which checks hold at the beginning already, and so carry no weight.
@@ -101,6 +103,7 @@ impl Instance {
         Arc::new(Beginning {
             app: Arc::clone(&self.app),
             data,
+            agenda: self.agenda.clone(),
             events: template.events.clone(),
             locals: self.values.clone(),
             watches: Arc::clone(&template.watches),
@@ -233,9 +236,10 @@ fn attempt(
         return Err(Unfit::OtherSplit);
     }
     let mut draws = words("setup");
-    let data = transact(app, base, values.clone(), &mut draws, &template.setup)?;
+    let nothing = Agenda::default();
+    let (data, agenda) = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup)?;
     let mut draws = words("plant");
-    let data = transact(app, &data, values.clone(), &mut draws, &template.plant)?;
+    let (data, agenda) = transact(app, (&data, &agenda), values.clone(), &mut draws, &template.plant)?;
     for (text, require) in &template.require {
         let mut draws = words("require");
         let drawing = Drawing { app, data: &data, values: &values, draws: &mut draws };
@@ -249,7 +253,16 @@ fn attempt(
     let text = template.text[wording]
         .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    Ok(Instance { app: Arc::clone(app), template: place, values, data, text, held: Vec::new(), solution: Vec::new() })
+    Ok(Instance {
+        app: Arc::clone(app),
+        template: place,
+        values,
+        data,
+        agenda,
+        text,
+        held: Vec::new(),
+        solution: Vec::new(),
+    })
 }
 
 /// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.
