@@ -8,6 +8,7 @@ use crate::definition::ErrorKind;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::schema::Schema;
+use crate::screen::Screens;
 use crate::task::Template;
 use crate::task::draw::Variants;
 
@@ -56,6 +57,8 @@ pub struct App {
     pub variants: Variants,
     /// Task templates.
     pub templates: Vec<Template>,
+    /// The graphical surface.
+    pub screens: Screens,
 }
 
 /// An actor's role, by its place in [`App::roles`].

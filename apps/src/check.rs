@@ -91,14 +91,23 @@ pub fn score(checks: &[Check]) -> f64 {
 /// Checks an app that compiles.
 #[must_use]
 pub fn check(app: &Arc<App>, effort: Effort) -> Report {
+    check_while(app, effort, &|| true)
+}
+
+/// Checks an app that compiles, as long as `goes_on` says so; stopping is a failure.
+#[must_use]
+pub fn check_while(app: &Arc<App>, effort: Effort, goes_on: &dyn Fn() -> bool) -> Report {
     let mut report = Report::default();
     databases(app, &mut report);
     if !report.failures.is_empty() {
         return report;
     }
-    invariants(app, effort.calls, &mut report);
+    invariants(app, effort.calls, goes_on, &mut report);
     for place in 0..app.templates.len() {
-        template(app, place, effort.seeds, &mut report);
+        template(app, place, effort.seeds, goes_on, &mut report);
+    }
+    if !goes_on() {
+        report.failures.push("the check takes too long: make less data, or simpler tasks".to_owned());
     }
     report
 }
@@ -123,7 +132,7 @@ fn databases(app: &Arc<App>, report: &mut Report) {
 }
 
 /// Invariants hold under random calls, which give the same results again.
-fn invariants(app: &Arc<App>, calls: u64, report: &mut Report) {
+fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &mut Report) {
     let Ok(data) = app.variants.get(app, 0) else { return };
     let beginning = Arc::new(Beginning::free(Arc::clone(app), data.clone(), 7));
     let (Ok(mut world), Ok(mut again)) = (World::begin(Arc::clone(&beginning)), World::begin(beginning)) else {
@@ -133,6 +142,9 @@ fn invariants(app: &Arc<App>, calls: u64, report: &mut Report) {
     let mut random: ChaCha8Rng = Draws::of(&[b"random calls", app.name.as_bytes()]).random().clone();
     let generator = RandomCalls::new(app);
     for _ in 0..calls {
+        if !goes_on() {
+            return;
+        }
         let Some(call) = generator.call(&world, &mut random) else { break };
         let before = world.data().clone();
         let result = generator.make(&mut world, &call);
@@ -166,11 +178,11 @@ fn invariants(app: &Arc<App>, calls: u64, report: &mut Report) {
 }
 
 /// Tasks can be drawn and solved; mutants and policies without knowledge fail.
-fn template(app: &Arc<App>, place: usize, seeds: u64, report: &mut Report) {
+fn template(app: &Arc<App>, place: usize, seeds: u64, goes_on: &dyn Fn() -> bool, report: &mut Report) {
     let name = app.templates[place].name.to_string();
     let mut figures = Figures::default();
     let mut instances: Vec<Arc<Instance>> = Vec::new();
-    for seed in 0..seeds {
+    for seed in (0..seeds).take_while(|_| goes_on()) {
         match draw(app, place, "check", seed, &|_| true) {
             Ok(instance) => instances.push(instance),
             Err(message) => {
@@ -180,10 +192,10 @@ fn template(app: &Arc<App>, place: usize, seeds: u64, report: &mut Report) {
         }
     }
     let mut random: ChaCha8Rng = Draws::of(&[b"policies", name.as_bytes()]).random().clone();
-    for instance in &instances {
+    for instance in instances.iter().take_while(|_| goes_on()) {
         figures.tasks += 1;
         figures.calls += instance.solution().len() as u64;
-        survivors(instance, &mut random, &mut figures, report);
+        survivors(instance, &mut random, goes_on, &mut figures, report);
         figures.null += policies::null(instance);
         figures.refuse += policies::refuse(instance);
         figures.random += policies::random(instance, &mut random);
@@ -215,8 +227,14 @@ fn template(app: &Arc<App>, place: usize, seeds: u64, report: &mut Report) {
     report.templates.insert(name, figures);
 }
 
-fn survivors(instance: &Arc<Instance>, random: &mut ChaCha8Rng, figures: &mut Figures, report: &mut Report) {
-    for mutant in mutate::mutants(instance, random) {
+fn survivors(
+    instance: &Arc<Instance>,
+    random: &mut ChaCha8Rng,
+    goes_on: &dyn Fn() -> bool,
+    figures: &mut Figures,
+    report: &mut Report,
+) {
+    for mutant in mutate::mutants(instance, random).into_iter().take_while(|_| goes_on()) {
         figures.mutants += 1;
         let Ok(mut episode) = Episode::begin(instance, 0) else { continue };
         let crashed = mutant.calls.iter().any(|call| episode.call(&call.name, &call.arguments).is_err());

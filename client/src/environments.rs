@@ -1,5 +1,7 @@
 //! Environments and their tasks.
 
+use std::collections::BTreeMap;
+
 use palestra_protocol::environment::{Environment, Published, Task};
 use palestra_protocol::list::Page;
 use reqwest::Method;
@@ -92,6 +94,15 @@ impl Client {
     pub async fn publish(&self, submission: &Submission, lines: Vec<u8>) -> Result<Published, ClientError> {
         let request = self.request(Method::POST, &["environments"]).query(submission).body(lines);
         read(content_type(request, "application/jsonl").send().await?).await
+    }
+
+    /// Publishes an app from the text of its files, by name. The same content again is the version that exists.
+    ///
+    /// # Errors
+    /// When the server finds faults, or cannot be reached.
+    pub async fn publish_app(&self, files: &BTreeMap<String, String>) -> Result<Published, ClientError> {
+        let definition = serde_json::json!({"kind": "app", "files": files});
+        read(self.request(Method::POST, &["environments"]).json(&definition).send().await?).await
     }
 }
 

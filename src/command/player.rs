@@ -6,6 +6,7 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment, Task as PublicTask};
 
 use super::failure::Failure;
+use crate::environment::app::shipped;
 use crate::environment::policy::{Builtin, Policy};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::task::TaskId;
@@ -39,9 +40,7 @@ impl Player {
             return Ok(Self::Null);
         }
         let name = &environment.name;
-        let kind = builtin(&BuiltinSettings::default())
-            .into_iter()
-            .find(|kind| kind.spec().name == *name)
+        let kind = find(name)?
             .ok_or_else(|| Failure::Other(format!("{policy} plays built-in environments alone, and {name} is none")))?;
         if kind.spec().digest != environment.digest {
             return Err(Failure::Other(format!(
@@ -67,6 +66,14 @@ impl Player {
             .begin(kind, &Arc::new(whole), seed.wrapping_add(number))
             .ok_or_else(|| format!("no solution of task {} is known", task.id))
     }
+}
+
+/// The built-in environment of a name.
+fn find(name: &str) -> Result<Option<Arc<dyn EnvironmentKind>>, Failure> {
+    if let Some(app) = shipped::all().into_iter().find(|app| app.name() == name) {
+        return app.kind().map(Some).map_err(Failure::Other);
+    }
+    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == name))
 }
 
 /// Says nothing, in every turn.
