@@ -17,7 +17,8 @@ pub(super) type Tried = (Map<String, Json>, Vec<Option<bool>>);
 pub(super) struct Classes(BTreeSet<(usize, String)>);
 
 impl Classes {
-    /// From all that was tried of an action. `fresh` says whether a row was created or changed: it stands for itself.
+    /// From all that was tried of an action. `fresh` says whether a row was created or changed, or is named by a
+    /// task: it stands for itself.
     pub(super) fn of(parameters: &[Parameter], tried: &[Tried], fresh: &dyn Fn(&str) -> bool) -> Self {
         let mut represented = BTreeSet::new();
         for (place, parameter) in parameters.iter().enumerate() {

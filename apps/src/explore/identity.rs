@@ -15,7 +15,7 @@ use crate::data::{Change, ChangeKind, changes};
 use crate::expression::Checked;
 use crate::functions::id;
 use crate::kinds::{TableId, Type};
-use crate::run::World;
+use crate::run::{Scheduled, World};
 use crate::task::Template;
 use crate::value::{RowKey, Value};
 
@@ -78,9 +78,8 @@ impl Identity {
     /// Looks at a state.
     pub(super) fn see(&self, world: &World) -> Seen {
         let written = changes(&world.beginning().data, world.data());
-        let mut names = Names::new(world, &written);
-        let mut text = names.rows(&written);
-        names.schedule(&mut text);
+        let names = Names::new(world, &written);
+        let mut text = format!("{}\n{}", names.rows(&written), names.schedule());
         let _infallible = write!(text, "\non {}", names.date(world.now()));
         for name in &self.counted {
             let count = world.counts().get(name).copied().unwrap_or(0).min(COUNTED_MAX);
@@ -166,17 +165,18 @@ impl<'a> Names<'a> {
         lines.join("\n")
     }
 
-    /// What is scheduled, by date.
-    fn schedule(&mut self, text: &mut String) {
-        for scheduled in self.world.scheduled() {
+    /// What is scheduled, by date, one a line.
+    fn schedule(&self) -> String {
+        let line = |scheduled: Scheduled<'_>| {
             let action = &self.world.app().actions[scheduled.action];
-            let _infallible = write!(text, "\n@{} {} ", self.date(scheduled.time), action.name);
-            text.push_str(&self.text(scheduled.key));
-            for (parameter, value) in action.parameters.iter().zip(scheduled.arguments) {
-                text.push(' ');
-                text.push_str(&self.show(value, &parameter.kind));
-            }
-        }
+            let arguments = action.parameters.iter().zip(scheduled.arguments);
+            let arguments: Vec<String> = arguments.map(|(known, value)| self.show(value, &known.kind)).collect();
+            let (date, key) = (self.date(scheduled.time), self.text(scheduled.key));
+            format!("@{date} {} {key} {}", action.name, arguments.join(" "))
+        };
+        let mut lines: Vec<String> = self.world.scheduled().map(line).collect();
+        lines.sort();
+        lines.join("\n")
     }
 
     fn contents(&self, row: RowKey) -> String {

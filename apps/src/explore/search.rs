@@ -1,6 +1,6 @@
 //! The search: breadth first, from state to state, by the calls that succeed and by waiting for what is due next.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use palestra_state::Digest;
@@ -141,7 +141,9 @@ impl<'a> Search<'a> {
             }
         }
         let parameters = &described.parameters;
-        let fresh = |id: &str| seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
+        let named = self.task.as_ref().map(|(_, wanted)| wanted.rows.as_slice()).unwrap_or_default();
+        let named: BTreeSet<&str> = named.iter().filter_map(|row| world.data().id(*row)).map(|id| &**id).collect();
+        let fresh = |id: &str| named.contains(id) || seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
         let classes = (!self.alphabet.lean).then(|| Classes::of(parameters, &tried, &fresh));
         let mut succeeding: BTreeMap<String, Vec<(Map<String, Json>, World)>> = BTreeMap::new();
         for (arguments, truths) in tried {
