@@ -174,3 +174,47 @@ fn way(calls: &[Call]) -> String {
     };
     if calls.is_empty() { "nothing".to_owned() } else { calls.iter().map(call).collect::<Vec<_>>().join(" → ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(task: Option<&str>) -> ExploreArguments {
+        ExploreArguments {
+            app: "apps/tests/apps/depot".to_owned(),
+            task: task.map(ToOwned::to_owned),
+            seed: 0,
+            states: 20,
+            depth: 2,
+            created: 1,
+            calls: 2_000,
+            json: false,
+            dot: None,
+        }
+    }
+
+    #[test]
+    fn an_invariant_that_breaks_fails_the_command_and_is_told_with_its_way() {
+        let mut output = Vec::new();
+        let failure = explore(&arguments(None), &mut output).expect_err("an invariant breaks");
+        assert!(failure.to_string().starts_with("1 invariants or calls fail"), "{failure}");
+        let text = String::from_utf8(output).expect("text");
+        assert!(text.contains("all(crate, c, c.weight <= 10) after load("), "{text}");
+        assert!(text.contains("bound: not complete, it ended at 20 states, 2 calls deep"), "{text}");
+        assert!(text.contains("  melt: no way was found\n"), "{text}");
+    }
+
+    #[test]
+    fn a_task_is_explored_by_name_with_its_graph() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("states.dot");
+        let mut output = Vec::new();
+        let asked = ExploreArguments { json: true, dot: Some(file.clone()), depth: 1, ..arguments(Some("load_one")) };
+        explore(&asked, &mut output).expect("nothing breaks after one call");
+        let report: Value = serde_json::from_slice(&output).expect("JSON");
+        assert!(report["goals"]["load_one"]["way"].is_array() && report["options"]["depth_max"] == 1, "{report}");
+        assert!(fs::read_to_string(file).expect("a graph").starts_with("digraph \"depot\" {"));
+        let failure = explore(&arguments(Some("lode_one")), &mut Vec::new()).expect_err("there is none");
+        assert!(failure.to_string().contains("there are seal_one, load_one"), "{failure}");
+    }
+}

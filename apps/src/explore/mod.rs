@@ -58,7 +58,7 @@ impl Options {
     pub const DRAW: Self =
         Self { states_max: 600, depth_max: 6, created_max: 1, calls_max: 60_000, arguments_max: 300, survey: 0 };
     /// For a way to a goal with time to spare.
-    pub const SOLVE: Self = Self { states_max: 6_000, depth_max: 10, calls_max: 600_000, ..Self::DRAW };
+    pub const SOLVE: Self = Self { states_max: 2_000, depth_max: 10, calls_max: 200_000, ..Self::DRAW };
 }
 
 impl Default for Options {
@@ -107,7 +107,7 @@ pub fn explore(app: &Arc<App>, options: Options) -> Result<Exploration, String> 
     survey::survey(&start, &mut search.alphabet, &search.actions, options.survey);
     let found = search.run(start);
     let mut exploration = report::report(app, options, &found);
-    let solving = Options { states_max: options.states_max.min(Options::SOLVE.states_max), ..Options::SOLVE };
+    let solving = Options { states_max: options.states_max, calls_max: options.calls_max / 10, ..Options::SOLVE };
     for (place, template) in app.templates.iter().enumerate() {
         let goal = match propose(app, place, SPLIT, SEED) {
             Ok(instance) => report::goal(&instance, SEED, solve(&instance, solving)),
