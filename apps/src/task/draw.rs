@@ -19,6 +19,8 @@ use crate::value::Value;
 
 /// How often a task is drawn anew before its template counts as broken.
 pub const ATTEMPTS_MAX: u32 = 50;
+/// How often at most of these a way to its goal is searched for in vain.
+const SEARCHES_MAX: u32 = 5;
 /// How often at all, counting draws that belong to another split.
 const DRAWS_MAX: u32 = 2_000;
 
@@ -127,6 +129,8 @@ fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> 
 enum Unfit {
     /// Another draw may be.
     Again(String),
+    /// It has no solution, and no way to its goal was found: as another draw may be, but dearer to find out.
+    NoWay,
     /// It is a task of another split.
     OtherSplit,
     /// The definition is at fault.
@@ -175,6 +179,9 @@ pub fn draw(
     let mut attempts = 0;
     let mut reason = "every draw belongs to another split".to_owned();
     for number in 0..DRAWS_MAX {
+        if attempts >= ATTEMPTS_MAX {
+            break;
+        }
         match attempt(app, template, split, seed, number, belongs).and_then(accept) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
@@ -184,9 +191,10 @@ pub fn draw(
             Err(Unfit::Again(message)) => {
                 reason = message;
                 attempts += 1;
-                if attempts >= ATTEMPTS_MAX {
-                    break;
-                }
+            }
+            Err(Unfit::NoWay) => {
+                "no way to the goal was found".clone_into(&mut reason);
+                attempts += ATTEMPTS_MAX / SEARCHES_MAX;
             }
         }
     }
@@ -205,7 +213,7 @@ pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -
         match proposed {
             Ok((instance, _)) => return Ok(instance),
             Err(Unfit::Again(message) | Unfit::Broken(message)) => reason = message,
-            Err(Unfit::OtherSplit) => {}
+            Err(Unfit::OtherSplit | Unfit::NoWay) => {}
         }
     }
     Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
@@ -283,9 +291,7 @@ fn accept(instance: Instance) -> Result<Instance, Unfit> {
     let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
     let solved = match &shared.template().solution {
         Some(steps) => solve::play(start, steps),
-        None => explore::solve(&shared, explore::Options::DRAW)
-            .ok_or_else(|| "no way to the goal was found".to_owned())
-            .and_then(|calls| solve::replay(start, calls)),
+        None => solve::replay(start, explore::solve(&shared, explore::Options::DRAW).ok_or(Unfit::NoWay)?),
     };
     let solved = solved.map_err(Unfit::Again)?;
     let failed: Vec<String> = solved
