@@ -40,6 +40,28 @@ pub(super) struct Due {
     pub(super) chain: u32,
 }
 
+/// Something that is scheduled, as others see it.
+pub(crate) struct Scheduled<'a> {
+    /// When.
+    pub(crate) time: i64,
+    /// By what it can be cancelled, or the event's name.
+    pub(crate) key: &'a str,
+    /// Which action.
+    pub(crate) action: usize,
+    /// Its arguments; none for an event.
+    pub(crate) arguments: &'a [Value],
+}
+
+/// Something that took place by itself.
+pub(crate) struct Occurrence {
+    /// Which action.
+    pub(crate) action: usize,
+    /// What its guards said.
+    pub(crate) guards: Vec<Option<bool>>,
+    /// The error that kept it from changing anything.
+    pub(crate) raised: Option<Raised>,
+}
+
 /// An event of the app or of the task, by its place.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EventId {
@@ -158,44 +180,82 @@ impl World {
         Ok(())
     }
 
+    /// What is scheduled, in the order in which it will happen.
+    pub(crate) fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>> {
+        self.agenda.due.iter().map(|((time, key, _), due)| Scheduled {
+            time: *time,
+            key,
+            action: due.run,
+            arguments: &due.arguments,
+        })
+    }
+
+    /// Lets the next thing that is due happen, and nothing else; gives the action with what its guards say. None where
+    /// nothing is due, or where what is due does not take place.
+    ///
+    /// # Errors
+    /// When the definition is at fault.
+    pub(crate) fn occur(&mut self) -> Result<Option<Occurrence>, Stop> {
+        let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() else { return Ok(None) };
+        self.agenda.due.remove(&(time, key, sequence));
+        self.now = time.max(self.now);
+        let (action, chain) = (due.run, due.chain);
+        let Some(arguments) = self.worked_out(due)? else { return Ok(None) };
+        let app = Arc::clone(self.app());
+        let guards = self.truths(&app.actions[action], arguments.clone()).unwrap_or_default();
+        let raised = self.take_place(action, chain, arguments)?;
+        Ok(Some(Occurrence { action, guards, raised }))
+    }
+
     fn happen(&mut self, due: Due) -> Result<(), Stop> {
-        let chain = due.chain;
-        let mut arguments = due.arguments.to_vec();
-        if let Some((id, times)) = due.event {
-            let event = self.event(id);
-            if let Schedule::Every { seconds, .. } = event.schedule {
-                let name = Arc::clone(&event.name);
-                let next = Due { event: Some((id, times + 1)), ..due };
-                self.agenda.add(self.now + seconds, name, next);
-            }
-            let mut host = self.draws(id, times);
-            if let Schedule::Every { chance: (part, whole), .. } = self.event(id).schedule
-                && host.random().random_range(0..whole) >= part
-            {
-                return Ok(());
-            }
-            match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
-                Ok(worked_out) => arguments = worked_out,
-                // Nothing to pick from is a world in which the event does not happen.
-                Err(stop) if is_missing(&stop) => return Ok(()),
-                Err(crashed) => return Err(crashed),
-            }
+        let (action, chain) = (due.run, due.chain);
+        if let Some(arguments) = self.worked_out(due)? {
+            // An error that the system's own action raises says that it does not happen.
+            let _raised = self.take_place(action, chain, arguments)?;
         }
+        Ok(())
+    }
+
+    /// The arguments of what is due; none where it does not take place. What comes again is scheduled anew.
+    fn worked_out(&mut self, due: Due) -> Result<Option<Vec<Value>>, Stop> {
+        let Some((id, times)) = due.event else { return Ok(Some(due.arguments.to_vec())) };
+        let event = self.event(id);
+        if let Schedule::Every { seconds, .. } = event.schedule {
+            let name = Arc::clone(&event.name);
+            let next = Due { event: Some((id, times + 1)), ..due };
+            self.agenda.add(self.now + seconds, name, next);
+        }
+        let mut host = self.draws(id, times);
+        if let Schedule::Every { chance: (part, whole), .. } = self.event(id).schedule
+            && host.random().random_range(0..whole) >= part
+        {
+            return Ok(None);
+        }
+        match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
+            Ok(worked_out) => Ok(Some(worked_out)),
+            // Nothing to pick from is a world in which the event does not happen.
+            Err(stop) if is_missing(&stop) => Ok(None),
+            Err(crashed) => Err(crashed),
+        }
+    }
+
+    /// Runs an action of the system as a transaction of its own; gives the error that it raised.
+    fn take_place(&mut self, action: usize, chain: u32, arguments: Vec<Value>) -> Result<Option<Raised>, Stop> {
         if !arguments.iter().all(|value| self.is_there(value)) {
             // What it was about has gone meanwhile.
-            return Ok(());
+            return Ok(None);
         }
         let mut host = Counted(&self.counts);
         let mut transaction = Transaction::new(self, arguments, &mut host).in_chain(chain);
-        match transaction.run(&self.app().actions[due.run]) {
+        match transaction.run(&self.app().actions[action]) {
             Ok(_) => {
                 let (data, agenda) = transaction.finish();
                 self.commit(Role::SYSTEM, data);
                 self.agenda = agenda;
-                Ok(())
+                Ok(None)
             }
-            // A guard of the system's own action says that it does not happen.
-            Err(stop) if is_missing(&stop) => Ok(()),
+            Err(Stop::Raised(raised)) => Ok(Some(raised)),
+            Err(stop) if is_missing(&stop) => Ok(None),
             Err(crashed) => Err(crashed),
         }
     }

@@ -1,11 +1,12 @@
 //! An app while it runs: its data, its clock, and what happens when somebody calls.
 
 mod agenda;
-pub(crate) use agenda::WAIT_SECONDS_MAX;
+pub(crate) use agenda::{Occurrence, Scheduled, WAIT_SECONDS_MAX};
 mod arguments;
 pub mod draw;
 mod effect;
 mod narrow;
+mod probe;
 mod raised;
 mod read;
 mod seed;

@@ -71,7 +71,10 @@ fn template(
     goals.push(&"t".into(), record.clone());
     let goal = goal(compiler, &written.goal, &goals, faults);
     let watches = watches(compiler, written, &record, faults);
-    let solution = Solution { calls }.steps(&written.solution, &mut solution_names(compiler, &record), faults);
+    let solution = written
+        .solution
+        .as_ref()
+        .map(|steps| Solution { calls }.steps(steps, &mut solution_names(compiler, &record), faults));
     if faults.len() > before {
         return None;
     }

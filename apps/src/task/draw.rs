@@ -10,6 +10,7 @@ use super::trace::untraced;
 use super::{Draw, Param, Template};
 use crate::app::{App, Role};
 use crate::data::Data;
+use crate::explore;
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
 use crate::json::Codec;
 use crate::run::draw::Draws;
@@ -18,6 +19,8 @@ use crate::value::Value;
 
 /// How often a task is drawn anew before its template counts as broken.
 pub const ATTEMPTS_MAX: u32 = 50;
+/// How often at most of these a way to its goal is searched for in vain.
+const SEARCHES_MAX: u32 = 5;
 /// How often at all, counting draws that belong to another split.
 const DRAWS_MAX: u32 = 2_000;
 
@@ -132,6 +135,8 @@ fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> 
 enum Unfit {
     /// Another draw may be.
     Again(String),
+    /// It has no solution, and no way to its goal was found: as another draw may be, but dearer to find out.
+    NoWay,
     /// It is a task of another split.
     OtherSplit,
     /// The definition is at fault.
@@ -180,8 +185,12 @@ pub fn draw(
     let mut attempts = 0;
     let mut reason = (0, "every draw belongs to another split".to_owned());
     for number in 0..DRAWS_MAX {
+        if attempts >= ATTEMPTS_MAX {
+            break;
+        }
         let mut stage = 0;
-        match attempt(app, template, split, seed, number, belongs, &mut stage) {
+        let drawn = attempt(app, template, split, seed, number, belongs, &mut stage);
+        match drawn.and_then(|instance| accept(instance, &mut stage)) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
             Err(Unfit::Broken(message)) => {
@@ -193,13 +202,32 @@ pub fn draw(
                     reason = (stage, message);
                 }
                 attempts += 1;
-                if attempts >= ATTEMPTS_MAX {
-                    break;
-                }
+            }
+            Err(Unfit::NoWay) => {
+                reason = (stage, "no way to the goal was found".to_owned());
+                attempts += ATTEMPTS_MAX / SEARCHES_MAX;
             }
         }
     }
     Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {}", app.templates[template].name, reason.1))
+}
+
+/// A task of a seed and a template as it is drawn first, of which nothing is proven but that its goal does not hold already.
+///
+/// # Errors
+/// When no draw gives a task.
+pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
+    let mut reason = String::new();
+    for number in 0..ATTEMPTS_MAX {
+        let proposed = attempt(app, template, split, seed, number, &|_| true, &mut 0)
+            .and_then(|instance| begin(instance.into(), &mut 0));
+        match proposed {
+            Ok((instance, _)) => return Ok(instance),
+            Err(Unfit::Again(message) | Unfit::Broken(message)) => reason = message,
+            Err(Unfit::OtherSplit | Unfit::NoWay) => {}
+        }
+    }
+    Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
 }
 
 fn attempt(
@@ -247,7 +275,7 @@ fn attempt(
     let text = template.text[wording]
         .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    let instance = Instance {
+    Ok(Instance {
         app: Arc::clone(app),
         template: place,
         values,
@@ -256,23 +284,32 @@ fn attempt(
         text,
         held: Vec::new(),
         solution: Vec::new(),
-    };
-    accept(instance, stage)
+    })
 }
 
-/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know.
-fn accept(mut instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
-    let shared = Arc::new(instance);
-    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
-    referred(&shared, start.world())?;
+/// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.
+fn begin(instance: Arc<Instance>, stage: &mut u32) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
+    let start = Episode::begin(&instance, 0).map_err(Unfit::from)?;
+    referred(&instance, start.world())?;
     *stage += 1;
     let checks = start.judge().map_err(Unfit::Broken)?;
     if checks.iter().all(|check| check.passed) {
         return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
     }
     *stage += 1;
-    let held = checks.iter().map(|check| check.passed).collect();
-    let solved = solve::play(start, &shared.template().solution).map_err(Unfit::Again)?;
+    Ok((instance, checks.iter().map(|check| check.passed).collect()))
+}
+
+/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know. A way that was
+/// searched for need not be told by the text: nobody wrote down how its values are to be found out.
+fn accept(instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
+    let (shared, held) = begin(Arc::new(instance), stage)?;
+    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
+    let solved = match &shared.template().solution {
+        Some(steps) => solve::play(start, steps),
+        None => solve::replay(start, explore::solve(&shared, explore::Options::DRAW).ok_or(Unfit::NoWay)?),
+    };
+    let solved = solved.map_err(Unfit::Again)?;
     *stage += 1;
     let failed: Vec<String> = solved
         .episode
@@ -286,15 +323,15 @@ fn accept(mut instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
         return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
     }
     *stage += 1;
-    if let Some(argument) = untraced(&shared, &solved.calls) {
-        return Err(Unfit::Again(format!("the solution uses what it cannot know: {argument}")));
+    if shared.template().solution.is_some()
+        && let Some(argument) = untraced(&shared, &solved.calls)
+    {
+        return Err(Unfit::Again(format!("the solution uses what it cannot know: {}", argument.shown)));
     }
     let calls = solved.calls;
     drop(solved.episode);
-    instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
-    instance.held = held;
-    instance.solution = calls.into_iter().map(|played| played.call).collect();
-    Ok(instance)
+    let instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
+    Ok(Instance { held, solution: calls.into_iter().map(|played| played.call).collect(), ..instance })
 }
 
 /// Demands that each row that is named can be told from all others that the agent sees.

@@ -10,7 +10,8 @@ mod judge;
 pub mod mutate;
 pub mod solve;
 mod sound;
-mod trace;
+pub(crate) mod trace;
+pub(crate) mod wanted;
 
 use std::sync::Arc;
 
@@ -46,8 +47,8 @@ pub struct Template {
     pub watches: Arc<[Watch]>,
     /// Events of this task alone.
     pub events: Vec<Arc<Event>>,
-    /// How it is done.
-    pub solution: Vec<Step>,
+    /// How it is done; where there is none, a way is searched for.
+    pub solution: Option<Vec<Step>>,
 }
 
 impl Template {

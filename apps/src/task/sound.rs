@@ -19,11 +19,11 @@ pub(super) fn check(compiler: &Compiler<'_>, name: &Name, written: &TaskDefiniti
         if let (Status::Ok, Some(code)) = (answer.status, &answer.code) {
             faults.push(code.fault("what is `ok` has no error code"));
         }
-        if !submits(&written.solution) {
+        if written.solution.as_deref().is_some_and(|steps| !submits(steps)) {
             faults.push(name.fault("the goal asks for an answer, and the solution submits none"));
         }
     }
-    after_the_end(&written.solution, faults);
+    after_the_end(written.solution.as_deref().unwrap_or_default(), faults);
     uncompared(compiler, written, faults);
 }
 
