@@ -156,7 +156,7 @@ pub struct Action {
     /// What it answers.
     pub returns: Vec<(Arc<str>, Checked)>,
     /// A native that answers instead.
-    pub native: Option<crate::native::Native>,
+    pub native: Option<&'static crate::native::Native>,
     /// How far the clock moves, in seconds.
     pub cost: i64,
 }

@@ -4,19 +4,36 @@ mod arithmetic;
 
 use serde_json::{Map, Value};
 
-/// Computes an answer from arguments, or says what is wrong with them.
-pub type Native = fn(&Map<String, Value>) -> Result<Value, String>;
+/// A pure function from arguments to an answer.
+#[derive(Debug)]
+pub struct Native {
+    /// What definitions call it.
+    pub name: &'static str,
+    /// The errors that it raises; a definition that names it declares them.
+    pub codes: &'static [&'static str],
+    /// Computes the answer, which is the whole answer of the action.
+    pub run: fn(&Map<String, Value>) -> Result<Value, Failure>,
+}
 
-/// Every native by its name.
-const NATIVES: [(&str, Native); 1] = [("arithmetic", arithmetic::evaluate)];
+/// What is wrong with the arguments of a native.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// One of [`Native::codes`].
+    pub code: &'static str,
+    /// For whoever called.
+    pub text: String,
+}
+
+/// Every native.
+const NATIVES: [&Native; 1] = [&arithmetic::ARITHMETIC];
 
 /// The native of a name.
 #[must_use]
-pub fn find(name: &str) -> Option<Native> {
-    NATIVES.iter().find(|(known, _)| *known == name).map(|(_, native)| *native)
+pub fn find(name: &str) -> Option<&'static Native> {
+    NATIVES.into_iter().find(|native| native.name == name)
 }
 
 /// All names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NATIVES.iter().map(|(name, _)| *name)
+    NATIVES.into_iter().map(|native| native.name)
 }

@@ -268,8 +268,9 @@ impl Compiler<'_> {
             .collect();
         let native = written.native.as_ref().and_then(|name| {
             let found = native::find(&name.text);
-            if found.is_none() {
-                faults.push(name.unknown("native", native::names()));
+            match found {
+                Some(native) => self.declared(name, native.codes, faults),
+                None => faults.push(name.unknown("native", native::names())),
             }
             found
         });
@@ -364,6 +365,17 @@ impl Compiler<'_> {
         };
         let (run, arguments) = self.system_call(&written.run, &written.args, &names, faults)?;
         Some(Event { name: Arc::clone(&written.name.text), schedule, run, arguments })
+    }
+
+    /// Faults where `errors` lacks a code that a native raises.
+    fn declared(&self, native: &Name, codes: &[&str], faults: &mut Faults) {
+        for code in codes {
+            if self.definition.errors.iter().any(|(name, _)| *name.text == **code) {
+                self.raised.borrow_mut().insert(Arc::from(*code));
+            } else {
+                faults.push(native.fault(format!("it raises the error `{code}`, which `errors` does not declare")));
+            }
+        }
     }
 
     /// Reports errors that nothing raises.

@@ -25,6 +25,8 @@ pub(super) enum Code {
     Index(Box<[Code; 2]>),
     Within(Root, Box<Code>),
     List(Box<[Code]>),
+    /// The fields in the order of the type.
+    Record(Box<[Code]>),
     Not(Box<Code>),
     Negate(Box<Code>),
     All(Box<[Code]>),
@@ -179,7 +181,7 @@ impl Code {
             | Self::Join(pair)
             | Self::Default(pair) => pair.iter().any(|part| part.depends_on(variable)),
             Self::Choice(parts) => parts.iter().any(|part| part.depends_on(variable)),
-            Self::List(parts) | Self::All(parts) | Self::Any(parts) | Self::Call(_, parts) => {
+            Self::List(parts) | Self::Record(parts) | Self::All(parts) | Self::Any(parts) | Self::Call(_, parts) => {
                 parts.iter().any(|part| part.depends_on(variable))
             }
             Self::Template(parts) => {

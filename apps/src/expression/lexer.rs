@@ -38,9 +38,9 @@ impl Token {
 }
 
 /// Longer ones first, so that `<=` is not read as `<`.
-const SYMBOLS: [&str; 25] = [
+const SYMBOLS: [&str; 27] = [
     "&&", "||", "==", "!=", "<=", ">=", "??", "?.", "?", ":", "<", ">", "!", "+", "-", "*", "/", "%", "(", ")", "[",
-    "]", ",", ".", "=",
+    "]", "{", "}", ",", ".", "=",
 ];
 
 /// The tokens of a source, with [`Kind::End`] last.
@@ -152,7 +152,6 @@ impl Lexer<'_> {
                 return Ok(symbol);
             }
             (None, Some('&' | '|')) => "conditions are joined with `&&` and `||`".to_owned(),
-            (None, Some('{')) => "there are no map literals".to_owned(),
             (None, Some('$')) => "`${...}` belongs into a template: tpl('...')".to_owned(),
             (None, Some(letter)) => format!("`{}` means nothing here", letter.escape_debug()),
             (None, None) => "the expression ends here".to_owned(),

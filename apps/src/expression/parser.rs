@@ -240,6 +240,7 @@ impl Parser {
                 let parts = self.arguments("]", "a list")?;
                 Node::List(parts)
             }
+            Kind::Symbol("{") => Node::Record(self.fields()?),
             other => {
                 return wrong(format!("a value is expected, found {}", Token { offset, kind: other }.describe()));
             }
@@ -271,6 +272,27 @@ impl Parser {
                 _ => Node::Name(name),
             },
         )
+    }
+
+    /// `item: a, count: 2}`
+    fn fields(&mut self) -> Result<Vec<(String, Expr)>, Wrong> {
+        let mut fields = Vec::new();
+        while self.eat("}").is_none() {
+            if !fields.is_empty() {
+                self.expect(",", "a record")?;
+            }
+            let Token { offset, kind } = self.next();
+            let Kind::Name(name) = kind else {
+                let found = Token { offset, kind }.describe();
+                return Err(Wrong { offset, message: format!("the name of a field is expected, found {found}") });
+            };
+            if fields.iter().any(|(field, _)| *field == name) {
+                return Err(Wrong { offset, message: format!("the field `{name}` is given twice") });
+            }
+            self.expect(":", "a record")?;
+            fields.push((name, self.choice()?));
+        }
+        Ok(fields)
     }
 
     fn arguments(&mut self, close: &str, within: &str) -> Result<Vec<Expr>, Wrong> {

@@ -33,6 +33,8 @@ pub(super) enum Node {
     /// `old(e)` or `init(e)` with the members and indices that follow it pulled in.
     Root(Root, Box<Expr>),
     List(Vec<Expr>),
+    /// `{item: a, count: 2}`: fields by name.
+    Record(Vec<(String, Expr)>),
     Not(Box<Expr>),
     Negate(Box<Expr>),
     /// At least two conditions: all of them, or any of them.
@@ -101,6 +103,7 @@ impl Expr {
             Node::Member(inner, ..) | Node::Root(_, inner) | Node::Not(inner) | Node::Negate(inner) => vec![inner],
             Node::Index(left, right) | Node::Binary(_, left, right) | Node::Default(left, right) => vec![left, right],
             Node::Call(_, parts) | Node::List(parts) | Node::Logic(_, parts) => parts.iter().collect(),
+            Node::Record(fields) => fields.iter().map(|(_, value)| value).collect(),
             Node::Choice(parts) => parts.iter().collect(),
         }
     }

@@ -1,29 +1,40 @@
-//! `arithmetic`: works out `+ - * /` with parentheses, as a pocket calculator does, rounded to two digits.
+//! `arithmetic`: works out `+ - * /`, powers as `**`, and parentheses, with the usual precedence, rounded to two digits.
 
 use serde_json::{Map, Value, json};
+
+use super::{Failure, Native};
+
+/// `{"expression": "(2 + 3) * 4"}` gives `"20.0"`.
+pub(super) const ARITHMETIC: Native = Native { name: "arithmetic", codes: &[INVALID, DIVISION_BY_ZERO], run: evaluate };
+
+const INVALID: &str = "invalid_expression";
+const DIVISION_BY_ZERO: &str = "division_by_zero";
 
 /// Most characters of an expression.
 const CHARACTERS_MAX: usize = 1_000;
 /// How deeply parentheses may be nested.
 const DEPTH_MAX: usize = 64;
 
-/// `{"expression": "(2 + 3) * 4"}` gives `"20.0"`.
-pub(super) fn evaluate(arguments: &Map<String, Value>) -> Result<Value, String> {
+fn evaluate(arguments: &Map<String, Value>) -> Result<Value, Failure> {
     let text = arguments.get("expression").and_then(Value::as_str).unwrap_or_default();
     if text.len() > CHARACTERS_MAX {
-        return Err(format!("an expression has at most {CHARACTERS_MAX} characters"));
+        return Err(invalid(format!("An expression has at most {CHARACTERS_MAX} characters.")));
     }
     if let Some(other) = text.chars().find(|letter| !letter.is_ascii_digit() && !"+-*/(). ".contains(*letter)) {
-        return Err(format!("`{other}` is not part of arithmetic"));
+        return Err(invalid(format!("`{other}` is not part of arithmetic.")));
     }
     let mut reader = Reader { rest: text, depth: 0 };
     let value = reader.sum()?;
     reader.skip();
     if !reader.rest.is_empty() || !value.is_finite() {
-        return Err("this is no expression that can be worked out".to_owned());
+        return Err(invalid("This is no expression that can be worked out."));
     }
-    let rounded: f64 = format!("{value:.2}").parse().map_err(|_| "the result is no number".to_owned())?;
+    let rounded: f64 = format!("{value:.2}").parse().map_err(|_| invalid("The result is no number."))?;
     Ok(json!(format!("{rounded:?}")))
+}
+
+fn invalid(text: impl Into<String>) -> Failure {
+    Failure { code: INVALID, text: text.into() }
 }
 
 struct Reader<'t> {
@@ -43,7 +54,7 @@ impl Reader<'_> {
         Some(sign)
     }
 
-    fn sum(&mut self) -> Result<f64, String> {
+    fn sum(&mut self) -> Result<f64, Failure> {
         let mut value = self.product()?;
         while let Some(sign) = self.take(&['+', '-']) {
             let next = self.product()?;
@@ -52,41 +63,55 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<f64, String> {
+    fn product(&mut self) -> Result<f64, Failure> {
         let mut value = self.signed()?;
         while let Some(sign) = self.take(&['*', '/']) {
             let next = self.signed()?;
             if sign == '/' && next == 0.0 {
-                return Err("nothing can be divided by zero".to_owned());
+                return Err(Failure { code: DIVISION_BY_ZERO, text: "Nothing can be divided by zero.".to_owned() });
             }
             value = if sign == '*' { value * next } else { value / next };
         }
         Ok(value)
     }
 
-    fn signed(&mut self) -> Result<f64, String> {
+    fn signed(&mut self) -> Result<f64, Failure> {
         let mut negative = false;
         while let Some(sign) = self.take(&['+', '-']) {
             negative ^= sign == '-';
         }
-        let value = self.number()?;
+        let value = self.power()?;
         Ok(if negative { -value } else { value })
     }
 
-    fn number(&mut self) -> Result<f64, String> {
+    /// Binds tighter than a sign before it, and to the right: `-2 ** 3 ** 2` is -512.
+    fn power(&mut self) -> Result<f64, Failure> {
+        let base = self.number()?;
+        self.skip();
+        let Some(rest) = self.rest.strip_prefix("**") else { return Ok(base) };
+        self.rest = rest;
+        self.deeper(|reader| Ok(base.powf(reader.signed()?)))
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<f64, Failure>) -> Result<f64, Failure> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(invalid("The parts of the expression are nested too deeply."));
+        }
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<f64, Failure> {
         if self.take(&['(']).is_some() {
-            self.depth += 1;
-            if self.depth > DEPTH_MAX {
-                return Err("the parentheses are nested too deeply".to_owned());
-            }
-            let value = self.sum()?;
-            self.depth -= 1;
-            return self.take(&[')']).map(|_| value).ok_or_else(|| "a parenthesis is not closed".to_owned());
+            let value = self.deeper(Self::sum)?;
+            return self.take(&[')']).map(|_| value).ok_or_else(|| invalid("A parenthesis is not closed."));
         }
         let end = self.rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(self.rest.len());
         let (number, rest) = self.rest.split_at(end);
         self.rest = rest;
-        number.parse().map_err(|_| "a number is expected".to_owned())
+        number.parse().map_err(|_| invalid("A number is expected."))
     }
 }
 
@@ -94,8 +119,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn work_out(text: &str) -> Result<Value, String> {
-        evaluate(&Map::from_iter([("expression".to_owned(), json!(text))]))
+    fn work_out(text: &str) -> Result<Value, &'static str> {
+        evaluate(&Map::from_iter([("expression".to_owned(), json!(text))])).map_err(|failure| failure.code)
     }
 
     #[test]
@@ -108,6 +133,9 @@ mod tests {
             ("1 / 3", "0.33"),
             ("164.28 + 0.1", "164.38"),
             (" 7 ", "7.0"),
+            ("2**3", "8.0"),
+            ("-2 ** 3 ** 2", "-512.0"),
+            ("4 * 2 ** -1", "2.0"),
         ] {
             assert_eq!(work_out(text), Ok(json!(result)), "{text}");
         }
@@ -115,10 +143,13 @@ mod tests {
 
     #[test]
     fn other_text_is_refused() {
-        for text in ["", "2 +", "(2", "2)", "1 / 0", "2 ** 3", "a", "1..2", "import os", "2 3"] {
-            assert!(work_out(text).is_err(), "{text}");
+        for text in ["", "2 +", "(2", "2)", "2 * * 3", "2 ** ", "10 ** 400", "0 ** -1", "a", "1..2", "import os", "2 3"]
+        {
+            assert_eq!(work_out(text), Err(INVALID), "{text}");
         }
-        assert!(work_out(&"(".repeat(500)).is_err());
-        assert!(work_out(&"1".repeat(2_000)).is_err());
+        for text in ["(".repeat(500), "2**".repeat(300), "-".repeat(999), "1".repeat(2_000)] {
+            assert_eq!(work_out(&text), Err(INVALID), "{text}");
+        }
+        assert_eq!(work_out("1 / (2 - 2)"), Err(DIVISION_BY_ZERO));
     }
 }

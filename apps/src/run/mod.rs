@@ -18,7 +18,6 @@ use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
 use crate::app::{Action, App, Callable, Effect, Event, Role, View};
-use crate::compile::errors;
 use crate::data::{Change, ChangeKind, Data, changes};
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost};
 use crate::functions::id;
@@ -246,7 +245,7 @@ impl World {
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
         if let Some(native) = action.native {
-            reply.json = native(arguments).map_err(|message| Raised::plain(&app, errors::INVALID_ARGUMENT, message))?;
+            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(&app, failure))?;
         }
         if action.writes() {
             self.commit(role, data);

@@ -9,6 +9,7 @@ use crate::compile::errors;
 use crate::data::Refusal;
 use crate::expression::EvalError;
 use crate::kinds::TableId;
+use crate::native::Failure;
 use crate::syntax::nearest;
 
 /// A typed error: the call changed nothing.
@@ -54,6 +55,12 @@ impl Raised {
             None => (Arc::from("invalid_argument"), "invalid", None),
         };
         Self { code, kind, text: text.into(), field }
+    }
+
+    /// What a native found wrong.
+    pub(super) fn of_native(app: &App, failure: Failure) -> Self {
+        let declared = app.errors.iter().zip(0..).find(|(error, _)| *error.code == *failure.code);
+        Self::plain(app, declared.map_or(errors::INVALID_ARGUMENT, |(_, place)| ErrorId(place)), failure.text)
     }
 
     /// The same, about a parameter.

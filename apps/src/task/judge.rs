@@ -402,7 +402,10 @@ impl End<'_> {
                 && wanted.code.as_ref().is_none_or(|code| given.code.as_ref() == Some(code))
         });
         let given = given.unwrap_or_else(|| "nothing".to_owned());
-        let mut checks = vec![check("answer".to_owned(), right, &format!("expected {expected}, submitted {given}"))];
+        let status = check("answer".to_owned(), right, &format!("expected {expected}, submitted {given}"));
+        // To say that all is done is no part of the work where there is other work.
+        let aside = wanted.status == Status::Ok && !(wanted.slots.is_empty() && goal.changes.is_empty());
+        let mut checks = vec![Check { weight: if aside { 0.0 } else { status.weight }, ..status }];
         if let Some(obstacles) = self.obstacles() {
             let about = self.submission.and_then(|given| given.about.as_deref());
             let right = about.is_some_and(|about| obstacles.iter().any(|id| **id == *about));
@@ -531,11 +534,10 @@ fn check(name: String, passed: bool, evidence: &str) -> Check {
     Check { name, weight: 1.0, score: if passed { 1.0 } else { 0.0 }, passed, evidence: evidence.to_owned() }
 }
 
-/// Ids of the rows that an infeasible task without slots of its own is about.
+/// Ids of the rows that an infeasible task is about.
 pub(super) fn obstacles(template: &Template, task: &Value, data: &Data) -> Vec<Arc<str>> {
-    let slots = template.goal.answer.as_ref().is_none_or(|answer| !answer.slots.is_empty());
     let Value::Record(values) = task else { return Vec::new() };
-    if !template.infeasible || slots {
+    if !template.infeasible || template.goal.answer.is_none() {
         return Vec::new();
     }
     let single = |row: &RowKey| data.schema().table(row.table).single;

@@ -8,6 +8,7 @@ mod members;
 mod naming;
 mod operators;
 mod queries;
+mod records;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -142,6 +143,7 @@ impl<'a> Checker<'a> {
             Node::Root(root, inner) => self.earlier(expr, *root, inner, hint)?,
             Node::Call(name, arguments) => self.call(expr, name, arguments, hint)?,
             Node::List(parts) => self.list(expr, parts, wish)?,
+            Node::Record(fields) => self.record(expr, fields, wish)?,
             Node::Not(inner) => {
                 let Typed { code, yes, no, .. } = self.condition(inner)?;
                 Typed { yes: no, no: yes, ..Typed::new(Type::Bool, Code::Not(Box::new(code))) }

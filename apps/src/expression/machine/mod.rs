@@ -51,6 +51,10 @@ impl<'f, 'a> Machine<'f, 'a> {
                 self.spend(parts.len())?;
                 Value::List(parts.iter().map(|part| self.value(part)).collect::<Result<_, _>>()?)
             }
+            Code::Record(fields) => {
+                self.spend(fields.len())?;
+                Value::Record(fields.iter().map(|field| self.value(field)).collect::<Result<_, _>>()?)
+            }
             Code::Not(_)
             | Code::All(_)
             | Code::Any(_)

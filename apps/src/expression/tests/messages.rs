@@ -46,7 +46,7 @@ fn what_cannot_be_read() {
         ("days = 3", "= 3", "`=` assigns nothing here: compare with `==`"),
         ("true & false", "& false", "conditions are joined with `&&` and `||`"),
         ("true | false", "| false", "conditions are joined with `&&` and `||`"),
-        ("{'a': 1}", "{", "there are no map literals"),
+        ("{'a': 1}", "'a'", "the name of a field is expected, found a text"),
         ("${days}", "$", "`${...}` belongs into a template: tpl('...')"),
         ("days # 3", "#", "`#` means nothing here"),
         ("'abc", "'abc", "this text has no closing '"),

@@ -3,6 +3,7 @@
 mod examples;
 mod messages;
 mod properties;
+mod records;
 mod running;
 mod values;
 mod world;
