@@ -22,7 +22,7 @@ pub(crate) const WAIT_SECONDS_MAX: i64 = 366 * 86_400;
 
 /// What will happen, in the order of time, then key, then scheduling.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Agenda {
+pub struct Agenda {
     due: OrdMap<(i64, Arc<str>, u64), Due>,
     sequence: u64,
 }

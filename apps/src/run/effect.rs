@@ -74,6 +74,11 @@ impl<'a> Transaction<'a> {
         (self.data, self.agenda)
     }
 
+    /// Goes on from what is scheduled already.
+    pub(super) fn schedule(&mut self, agenda: &Agenda) {
+        self.agenda = agenda.clone();
+    }
+
     /// What was written.
     pub(crate) fn into_data(self) -> Data {
         self.data

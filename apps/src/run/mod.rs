@@ -26,7 +26,7 @@ use crate::kinds::ColumnId;
 use crate::task::Watch;
 use crate::value::{RowKey, Value};
 
-use agenda::Agenda;
+pub use agenda::Agenda;
 use effect::Transaction;
 pub use raised::{Raised, Stop};
 pub use seed::initial;
@@ -38,6 +38,8 @@ pub struct Beginning {
     pub app: Arc<App>,
     /// The data.
     pub data: Data,
+    /// What its preparation has scheduled.
+    pub agenda: Agenda,
     /// Events of the task, with the task's parameters as their locals.
     pub events: Vec<Arc<Event>>,
     /// Those locals.
@@ -55,7 +57,7 @@ impl Beginning {
     #[must_use]
     pub fn free(app: Arc<App>, data: Data, seed: u64) -> Self {
         let (events, locals, watches) = (Vec::new(), Vec::new(), Arc::from([]));
-        Self { app, data, events, locals, watches, task: Value::Null, seed }
+        Self { app, data, agenda: Agenda::default(), events, locals, watches, task: Value::Null, seed }
     }
 }
 
@@ -109,7 +111,7 @@ impl World {
             data: beginning.data.clone(),
             baseline: beginning.data.clone(),
             now,
-            agenda: Agenda::default(),
+            agenda: beginning.agenda.clone(),
             counts: OrdMap::new(),
             broken: OrdSet::new(),
             touched: OrdSet::new(),
@@ -319,14 +321,15 @@ impl World {
 /// As a call.
 pub fn transact(
     app: &Arc<App>,
-    data: &Data,
+    (data, agenda): (&Data, &Agenda),
     locals: Vec<Value>,
     draws: &mut draw::Draws,
     effects: &[Effect],
-) -> Result<Data, Stop> {
+) -> Result<(Data, Agenda), Stop> {
     let mut transaction = Transaction::before(app, data, locals, draws);
+    transaction.schedule(agenda);
     transaction.effects(effects)?;
-    Ok(transaction.into_data())
+    Ok(transaction.finish())
 }
 
 /// The texts of invariants that do not hold of some data; one that cannot be worked out does not hold.

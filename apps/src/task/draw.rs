@@ -13,7 +13,7 @@ use crate::data::Data;
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
 use crate::json::Codec;
 use crate::run::draw::Draws;
-use crate::run::{Beginning, Stop, World, initial, transact};
+use crate::run::{Agenda, Beginning, Stop, World, initial, transact};
 use crate::value::Value;
 
 /// How often a task is drawn anew before its template counts as broken.
@@ -60,6 +60,8 @@ pub struct Instance {
     pub values: Vec<Value>,
     /// The data at the beginning.
     pub data: Data,
+    /// What its preparation has scheduled.
+    agenda: Agenda,
     /// What the agent is told.
     pub text: String,
     /// Which checks hold at the beginning already, and so carry no weight.
@@ -100,6 +102,7 @@ impl Instance {
         Arc::new(Beginning {
             app: Arc::clone(&self.app),
             data,
+            agenda: self.agenda.clone(),
             events: template.events.clone(),
             locals: self.values.clone(),
             watches: Arc::clone(&template.watches),
@@ -214,9 +217,10 @@ fn attempt(
         return Err(Unfit::OtherSplit);
     }
     let mut draws = words("setup");
-    let data = transact(app, base, values.clone(), &mut draws, &template.setup)?;
+    let nothing = Agenda::default();
+    let (data, agenda) = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup)?;
     let mut draws = words("plant");
-    let data = transact(app, &data, values.clone(), &mut draws, &template.plant)?;
+    let (data, agenda) = transact(app, (&data, &agenda), values.clone(), &mut draws, &template.plant)?;
     for (text, require) in &template.require {
         let mut draws = words("require");
         let drawing = Drawing { app, data: &data, values: &values, draws: &mut draws };
@@ -230,8 +234,16 @@ fn attempt(
     let text = template.text[wording]
         .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    let instance =
-        Instance { app: Arc::clone(app), template: place, values, data, text, held: Vec::new(), solution: Vec::new() };
+    let instance = Instance {
+        app: Arc::clone(app),
+        template: place,
+        values,
+        data,
+        agenda,
+        text,
+        held: Vec::new(),
+        solution: Vec::new(),
+    };
     accept(instance)
 }
 
