@@ -8,6 +8,7 @@ use crate::definition::ErrorKind;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::schema::Schema;
+use crate::screen::Screens;
 use crate::task::Template;
 use crate::task::draw::Variants;
 
@@ -52,6 +53,8 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// The graphical surface.
+    pub screens: Screens,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.

@@ -118,6 +118,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         definition.actions.iter().map(|(name, action)| compiler.action(name, action, faults)).collect();
     let views = compiler.views(faults);
     let permissions = compiler.permissions(faults);
+    let screens = compiler.screens(&actions, &views, faults);
     let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
     let seed = compiler.seed(faults);
     let names = Names::new(&ground, &[], Roots::default());
@@ -152,6 +153,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         events,
         variants: Variants::new(seed.variants),
         seed,
+        screens: screens?,
         templates,
         schema: Arc::new(ground.schema),
     })

@@ -31,7 +31,7 @@ impl World {
     }
 
     /// The value of one parameter.
-    pub(super) fn argument(&self, role: Role, parameter: &Parameter, given: Option<&Json>) -> Result<Value, Stop> {
+    pub(crate) fn argument(&self, role: Role, parameter: &Parameter, given: Option<&Json>) -> Result<Value, Stop> {
         let app = self.app();
         let invalid =
             |text: String| Stop::from(Raised::plain(app, errors::INVALID_ARGUMENT, text).about(&parameter.name));

@@ -29,6 +29,7 @@ use crate::value::{RowKey, Value};
 pub use agenda::Agenda;
 use effect::Transaction;
 pub use raised::{Raised, Stop};
+pub use read::Page;
 pub use seed::initial;
 
 /// The beginning of an episode, shared by all that are forked from it.

@@ -9,7 +9,7 @@ use super::raised::stop;
 use super::{Counted, Raised, Reply, Stop, World};
 use crate::app::{Embed, Parameter, Role, Shown, Shows, View};
 use crate::compile::errors;
-use crate::expression::{Checked, DEFAULT_BUDGET};
+use crate::expression::{Checked, DEFAULT_BUDGET, Template};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::value::{RowKey, Value};
 
@@ -79,7 +79,7 @@ impl View {
 impl World {
     pub(super) fn read(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
         match &view.rows {
-            Shows::One(condition) => self.read_one(role, view, condition.as_ref(), given),
+            Shows::One(_) => self.read_one(role, view, given),
             Shows::Many(_) => {
                 let page = self.page(role, view, given)?;
                 let items: Vec<Json> =
@@ -93,26 +93,26 @@ impl World {
         }
     }
 
-    fn read_one(
-        &self,
-        role: Role,
-        view: &View,
-        condition: Option<&Checked>,
-        given: &Map<String, Json>,
-    ) -> Result<Reply, Stop> {
+    fn read_one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
+        let (row, locals) = self.one(role, view, given)?;
+        let json = self.shown(role, view, row, &locals)?;
+        Ok(Reply { json, value: Value::Row(row), rows: vec![row] })
+    }
+
+    /// The row that a view of one row shows, and the values of the view's own parameters.
+    pub(crate) fn one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<(RowKey, Vec<Value>), Stop> {
         let mut locals = self.arguments(role, &view.all_parameters(&self.app().schema), given)?;
         let Some(Value::Row(row)) = locals.last().cloned() else {
             return Err(Stop::Crashed(crate::expression::EvalError::Mismatch));
         };
-        if let Some(condition) = condition
+        if let Shows::One(Some(condition)) = &view.rows
             && self.value(condition, &locals)? != Value::Bool(true)
         {
             let id = self.data().id(row).map(ToString::to_string).unwrap_or_default();
             return Err(Raised::no_row(self.app(), view.table, &id).about("id").into());
         }
         locals.pop();
-        let json = self.shown(role, view, row, &locals)?;
-        Ok(Reply { json, value: Value::Row(row), rows: vec![row] })
+        Ok((row, locals))
     }
 
     /// One page of a list view.
@@ -291,6 +291,13 @@ impl World {
         let mut host = Counted(&self.counts);
         let mut budget = DEFAULT_BUDGET;
         checked.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
+    }
+
+    /// The text of a template between calls.
+    pub(crate) fn text(&self, template: &Template, locals: &[Value]) -> Result<String, Stop> {
+        let mut host = Counted(&self.counts);
+        let mut budget = DEFAULT_BUDGET;
+        template.render(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
     }
 }
 

@@ -1,0 +1,178 @@
+//! What one actor has before it, apart from the data: where it is, what it has typed, what is open. And what it does there.
+
+mod act;
+mod route;
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, Vector};
+use palestra_state::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use super::Tree;
+use super::build::Builder;
+use crate::kinds::Type;
+use crate::run::{Raised, Reply, Stop, World};
+use crate::value::Value;
+
+/// How many screens one can go back.
+pub const ROUTE_DEPTH_MAX: usize = 50;
+/// Longest text of an input, in characters.
+pub const DRAFT_CHARACTERS_MAX: usize = 10_000;
+/// Inputs of one screen that hold something.
+pub const DRAFTS_MAX: usize = 2_000;
+
+/// What an actor can do with a screen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
+pub enum GuiAction {
+    /// Presses a button, follows a link, turns a checkbox.
+    Click {
+        /// Id of the element.
+        element: String,
+    },
+    /// Replaces the text of an input.
+    Type {
+        /// Id of the element.
+        element: String,
+        /// The new text.
+        text: String,
+    },
+    /// Chooses one of the options.
+    Select {
+        /// Id of the element.
+        element: String,
+        /// Value or name of the option.
+        option: String,
+    },
+    /// Shows another part of long texts.
+    Scroll {
+        /// Which way.
+        direction: Direction,
+    },
+    /// Goes to the screen before.
+    Back,
+    /// Goes to the first screen.
+    Home,
+}
+
+/// A way to scroll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Towards the beginning.
+    Up,
+    /// Towards the end.
+    Down,
+}
+
+/// What came of an action on a screen.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Calls that it made, in order: of an action, and of the views that came into sight.
+    pub calls: Vec<Called>,
+    /// Why it did not happen.
+    pub error: Option<Raised>,
+}
+
+/// A call that an action on a screen made, as a tool call would.
+#[derive(Debug)]
+pub struct Called {
+    /// The action or view.
+    pub name: Arc<str>,
+    /// Its arguments.
+    pub arguments: Map<String, Json>,
+    /// What it answered.
+    pub reply: Result<Reply, Raised>,
+}
+
+/// What one actor has before it. A copy costs a few pointers.
+#[derive(Debug, Clone)]
+pub struct Viewer {
+    /// From home to where one is; never empty.
+    pub(super) route: Vector<Place>,
+    pub(super) toast: Option<Toast>,
+}
+
+/// A screen on the way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub(super) screen: usize,
+    pub(super) args: Arc<[Value]>,
+    /// By input: what it holds, where that is not what it holds at first. Tabs, steps and pages are inputs too.
+    pub(super) inputs: OrdMap<Arc<str>, Arc<str>>,
+    /// Open dialogs by the ids of their buttons, the innermost last.
+    pub(super) dialogs: Vector<Arc<str>>,
+    /// Which part of long texts is seen, from 0.
+    pub(super) scroll: usize,
+}
+
+/// What was said last.
+#[derive(Debug, Clone)]
+pub(super) struct Toast {
+    pub(super) text: Arc<str>,
+    pub(super) error: Option<Mark>,
+}
+
+/// What an error was about.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    pub(super) code: Arc<str>,
+    /// Id of the form.
+    pub(super) form: Arc<str>,
+    pub(super) field: Option<Arc<str>>,
+}
+
+impl Default for Viewer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Viewer {
+    /// At home.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { route: Vector::unit(Place::default()), toast: None }
+    }
+
+    /// What is on the screen.
+    ///
+    /// # Errors
+    /// When an expression of the screen is at fault.
+    pub fn tree(&self, world: &World) -> Result<Tree, Stop> {
+        Ok(self.build(world)?.0)
+    }
+
+    /// What is on the screen, and the views that it reads with their arguments.
+    fn build(&self, world: &World) -> Result<(Tree, Vec<Read>), Stop> {
+        let place = self.standing(world)?;
+        Builder::new(world, place, self.toast.as_ref()).build(self.route.len() > 1)
+    }
+
+    /// Where one is and what one has typed, as JSON: `{"route": [{"screen", "args", "inputs", "dialogs", "scroll"}], "toast"}`.
+    #[must_use]
+    pub fn document(&self, world: &World) -> State {
+        let app = world.app();
+        let place = |place: &Place| {
+            let screen = &app.screens.screens[place.screen];
+            let value = |((name, kind), value): (&(Arc<str>, Type), &Value)| {
+                (name.to_string(), world.codec().to_json(value, kind, world.data()))
+            };
+            let args: Map<String, Json> = screen.args.iter().zip(place.args.iter()).map(value).collect();
+            let inputs: Map<String, Json> =
+                place.inputs.iter().map(|(key, text)| (key.to_string(), json!(&**text))).collect();
+            let dialogs: Vec<&str> = place.dialogs.iter().map(|dialog| &**dialog).collect();
+            json!({"screen": &*screen.name, "args": args, "inputs": inputs, "dialogs": dialogs, "scroll": place.scroll})
+        };
+        let toast = self
+            .toast
+            .as_ref()
+            .map(|toast| json!({"text": &*toast.text, "code": toast.error.as_ref().map(|mark| &*mark.code)}));
+        json!({"route": self.route.iter().map(place).collect::<Vec<_>>(), "toast": toast}).into()
+    }
+}
+
+/// A view that a screen reads, with its arguments.
+pub(super) type Read = (usize, Map<String, Json>);

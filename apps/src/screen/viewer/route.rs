@@ -1,0 +1,54 @@
+//! Going from screen to screen, past rows that are no longer there.
+
+use super::{Place, ROUTE_DEPTH_MAX, Viewer};
+use crate::app::Role;
+use crate::run::{Stop, World};
+use crate::value::Value;
+
+impl Viewer {
+    /// The nearest screen on the way back that still makes sense.
+    pub(super) fn standing(&self, world: &World) -> Result<&Place, Stop> {
+        for place in self.route.iter().rev() {
+            if stands(world, place)? {
+                return Ok(place);
+            }
+        }
+        // Home has no arguments, so it always stands.
+        self.route.front().ok_or(Stop::Crashed(crate::expression::EvalError::Mismatch))
+    }
+
+    /// Leaves screens that are about rows that are no longer there.
+    pub(super) fn settle(&mut self, world: &World) -> Result<(), Stop> {
+        let mut standing = imbl::Vector::new();
+        for place in &self.route {
+            if stands(world, place)? {
+                standing.push_back(place.clone());
+            }
+        }
+        self.route = standing;
+        Ok(())
+    }
+
+    pub(super) fn go(&mut self, place: Place) {
+        self.route.push_back(place);
+        if self.route.len() > ROUTE_DEPTH_MAX {
+            // Home stays where it is.
+            self.route.remove(1);
+        }
+    }
+
+    pub(super) fn here(&mut self) -> Option<&mut Place> {
+        self.route.back_mut()
+    }
+}
+
+fn stands(world: &World, place: &Place) -> Result<bool, Stop> {
+    for value in place.args.iter() {
+        if let Value::Row(row) = value
+            && (world.data().row(*row).is_none() || !world.sees(Role::AGENT, *row)?)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
