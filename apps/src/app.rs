@@ -53,12 +53,12 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// The graphical surface.
+    pub screens: Screens,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.
     pub templates: Vec<Template>,
-    /// The graphical surface.
-    pub screens: Screens,
 }
 
 /// An actor's role, by its place in [`App::roles`].

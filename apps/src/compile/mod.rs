@@ -153,8 +153,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         events,
         variants: Variants::new(seed.variants),
         seed,
-        templates,
         screens: screens?,
+        templates,
         schema: Arc::new(ground.schema),
     })
 }

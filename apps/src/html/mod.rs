@@ -4,4 +4,4 @@ mod form;
 mod page;
 
 pub use form::{FIELDS_MAX, NotActions, actions};
-pub use page::page;
+pub use page::{STYLE, page};

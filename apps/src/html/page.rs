@@ -5,7 +5,8 @@ use std::fmt::{self, Write};
 use super::form::{ELEMENT, GO, OPTION, SCROLL, TEXT};
 use crate::screen::{AriaRole, Element, Tree};
 
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of every page, for the hash by which a content security policy allows it.
+pub const STYLE: &str = include_str!("style.css");
 
 /// A screen as a web page. Links lead to `base` with the id of their element as `element`; forms post to it.
 #[must_use]
@@ -64,8 +65,31 @@ impl Page<'_> {
         )
     }
 
+    /// One element after the other; values that follow each other make one list.
     fn all(&mut self, elements: &[Element]) -> fmt::Result {
-        elements.iter().try_for_each(|element| self.element(element))
+        let mut elements = elements;
+        while let Some((first, rest)) = elements.split_first() {
+            if first.role == AriaRole::Cell {
+                let count = elements.iter().take_while(|element| element.role == AriaRole::Cell).count();
+                let (cells, behind) = elements.split_at(count);
+                self.values(cells)?;
+                elements = behind;
+            } else {
+                self.element(first)?;
+                elements = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, cells: &[Element]) -> fmt::Result {
+        self.out.push_str("<dl>\n");
+        for cell in cells {
+            let (name, value) = (Escaped(&cell.name), Escaped(cell.value.as_deref().unwrap_or_default()));
+            writeln!(self.out, "<dt>{name}</dt><dd>{value}</dd>")?;
+        }
+        self.out.push_str("</dl>\n");
+        Ok(())
     }
 
     fn element(&mut self, element: &Element) -> fmt::Result {
@@ -84,7 +108,7 @@ impl Page<'_> {
             AriaRole::Heading => writeln!(self.out, "<h1>{name}</h1>"),
             AriaRole::Status => writeln!(self.out, "<p class=\"toast\" role=\"status\">{value}</p>"),
             AriaRole::Alert => writeln!(self.out, "<p class=\"alert\" role=\"alert\">{value}</p>"),
-            AriaRole::Cell => writeln!(self.out, "<dl><dt>{name}</dt><dd>{value}</dd></dl>"),
+            AriaRole::Cell => self.values(std::slice::from_ref(element)),
             AriaRole::Link => self.link(element),
             AriaRole::Button | AriaRole::Tab => self.button(element),
             AriaRole::Textbox | AriaRole::Searchbox | AriaRole::Checkbox | AriaRole::Combobox => {

@@ -194,7 +194,7 @@ fn lists(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
                 list: Arc::clone(list),
                 search: None,
                 filters: None,
-                pager: false,
+                pager: None,
             });
         }
         inner(widget).into_iter().for_each(|body| lists(body, controls));
@@ -217,7 +217,7 @@ fn attach(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
             }
             WidgetKind::Pager(view) => {
                 if let Some(controls) = controls.get_mut(view) {
-                    controls.pager = true;
+                    controls.pager = Some(Arc::clone(&widget.id));
                 }
             }
             _ => inner(widget).into_iter().for_each(|body| attach(body, controls)),

@@ -50,7 +50,7 @@ pub(crate) struct Controls {
     pub(crate) list: Arc<List>,
     pub(crate) search: Option<Arc<str>>,
     pub(crate) filters: Option<Arc<str>>,
-    pub(crate) pager: bool,
+    pub(crate) pager: Option<Arc<str>>,
 }
 
 /// Something on a screen.

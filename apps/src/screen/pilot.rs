@@ -1,1 +1,236 @@
-//! pilot
+//! Does on screens what a tool call does: goes from home to a form of the action, fills it in and sends it. By this it is shown
+//! that the surfaces of an app lead to the same data.
+
+mod offers;
+mod reach;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::build::plain;
+use super::tree::AriaRole;
+use super::{Form, GuiAction, Shown, Tree, Viewer};
+use crate::app::{App, Callable, Parameter, Role};
+use crate::kinds::Type;
+use crate::run::{Stop, World};
+use offers::{Offer, Spot};
+
+/// A call that was made on screens.
+#[derive(Debug)]
+pub struct Played {
+    /// What was done, in order.
+    pub actions: Vec<GuiAction>,
+    /// What came of the last of it.
+    pub shown: Shown,
+}
+
+/// Why a call could not be made on screens.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// No form of the action could be reached with these arguments.
+    #[error("no screen leads to a call of {0} with these arguments")]
+    NoWay(Arc<str>),
+    /// The definition is at fault.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+}
+
+/// Makes a call of an action on screens, from wherever the viewer is.
+///
+/// # Errors
+/// [`Lost::NoWay`], and then neither the world nor the viewer has changed.
+pub fn play(world: &mut World, viewer: &mut Viewer, name: &str, arguments: &Map<String, Json>) -> Result<Played, Lost> {
+    let app = Arc::clone(world.app());
+    let no_way = || Lost::NoWay(name.chars().take(60).collect::<String>().into());
+    let Some(Callable::Action(action)) = app.calls.get(name).copied() else { return Err(no_way()) };
+    let wanted = world.clone().call(Role::AGENT, name, arguments).is_ok();
+    for offer in offers::of_action(&app, action) {
+        let mut hand = Hand { app: &app, world: world.clone(), viewer: viewer.clone(), actions: Vec::new() };
+        if let Some(shown) = hand.take(&offer, arguments)? {
+            let made = shown.calls.iter().find(|call| *call.name == *name);
+            if made.is_some_and(|call| call.reply.is_ok() == wanted) {
+                *world = hand.world;
+                *viewer = hand.viewer;
+                return Ok(Played { actions: hand.actions, shown });
+            }
+        }
+    }
+    Err(no_way())
+}
+
+/// A hand that tries, on a copy of the world.
+pub(super) struct Hand<'a> {
+    app: &'a Arc<App>,
+    world: World,
+    viewer: Viewer,
+    actions: Vec<GuiAction>,
+}
+
+/// Where a hand was before it tried something.
+struct Mark {
+    world: World,
+    viewer: Viewer,
+    actions: usize,
+}
+
+impl Hand<'_> {
+    fn mark(&self) -> Mark {
+        Mark { world: self.world.clone(), viewer: self.viewer.clone(), actions: self.actions.len() }
+    }
+
+    fn back_to(&mut self, mark: &Mark) {
+        self.world = mark.world.clone();
+        self.viewer = mark.viewer.clone();
+        self.actions.truncate(mark.actions);
+    }
+
+    fn tree(&self) -> Result<Tree, Stop> {
+        self.viewer.tree(&self.world)
+    }
+
+    /// Does something; none where it was refused.
+    fn act(&mut self, action: GuiAction) -> Result<Option<Shown>, Stop> {
+        let shown = self.viewer.act(&mut self.world, &action)?;
+        self.actions.push(action);
+        Ok(Some(shown).filter(|shown| shown.error.is_none()))
+    }
+
+    fn click(&mut self, element: impl Into<String>) -> Result<bool, Stop> {
+        Ok(self.act(GuiAction::Click { element: element.into() })?.is_some())
+    }
+
+    /// Takes an offer with the arguments of a call; none where it does not lead there.
+    fn take(&mut self, offer: &Offer<'_>, arguments: &Map<String, Json>) -> Result<Option<Shown>, Stop> {
+        let parameters = &self.app.actions[offer.form.action].parameters;
+        let mut wanted = Vec::new();
+        for (parameter, fix) in parameters.iter().zip(&offer.form.fix) {
+            let Some(fix) = fix else { continue };
+            match self.world.argument(Role::AGENT, parameter, arguments.get(&*parameter.name)) {
+                Ok(value) => wanted.push((fix, value)),
+                Err(Stop::Raised(_)) => return Ok(None),
+                Err(crashed) => return Err(crashed),
+            }
+        }
+        let near = self.rows_in(arguments);
+        let start = self.mark();
+        for (args, row) in self.places(offer.spot.screen, offer.spot.list, &wanted, &near)? {
+            let Some(prefix) = self.stand_before(&offer.spot, &args, row)? else {
+                self.back_to(&start);
+                continue;
+            };
+            let id = format!("{prefix}/{}", offer.id);
+            if let Some(shown) = self.send(&id, offer.form, offer.button, parameters, arguments)? {
+                return Ok(Some(shown));
+            }
+            self.back_to(&start);
+        }
+        Ok(None)
+    }
+
+    /// Goes to a spot, and answers what ids there begin with.
+    fn stand_before(
+        &mut self,
+        spot: &Spot<'_>,
+        args: &[crate::value::Value],
+        row: Option<crate::value::RowKey>,
+    ) -> Result<Option<String>, Stop> {
+        if !self.reach(spot.screen, args, reach::DEPTH_MAX)? || !self.open(spot)? {
+            return Ok(None);
+        }
+        let screen = &self.app.screens.screens[spot.screen].name;
+        match (spot.list, row) {
+            (Some(list), Some(row)) => self.find(spot.screen, list, row),
+            _ => Ok(Some(screen.to_string())),
+        }
+    }
+
+    /// Fills a form in and sends it.
+    fn send(
+        &mut self,
+        id: &str,
+        form: &Form,
+        button: bool,
+        parameters: &[Parameter],
+        arguments: &Map<String, Json>,
+    ) -> Result<Option<Shown>, Stop> {
+        let mut press = format!("{id}/form-submit");
+        if button {
+            if !form.asks() && !form.confirm {
+                press = id.to_owned();
+            } else if !self.click(id)? {
+                return Ok(None);
+            }
+        }
+        for (parameter, _) in parameters.iter().zip(&form.fix).filter(|(_, fix)| fix.is_none()) {
+            if let Some(value) = arguments.get(&*parameter.name)
+                && !self.fill(&format!("{id}/{}", parameter.name), parameter, value)?
+            {
+                return Ok(None);
+            }
+        }
+        let action = GuiAction::Click { element: press };
+        let shown = self.viewer.act(&mut self.world, &action)?;
+        self.actions.push(action);
+        Ok(Some(shown))
+    }
+
+    /// Enters a value.
+    pub(super) fn fill(&mut self, id: &str, parameter: &Parameter, value: &Json) -> Result<bool, Stop> {
+        match (parameter.kind.present(), value) {
+            (Type::Record(_), Json::Object(fields)) => {
+                for field in &parameter.inner {
+                    if let Some(value) = fields.get(&*field.name)
+                        && !self.fill(&format!("{id}.{}", field.name), field, value)?
+                    {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
+            (Type::List(_), Json::Array(values)) if super::build::repeats(parameter) => {
+                return self.fill_rows(id, parameter, values);
+            }
+            _ => {}
+        }
+        let tree = self.tree()?;
+        let Some(element) = tree.find(id) else { return Ok(false) };
+        let text = plain(value);
+        if element.value.as_deref() == Some(&*text) {
+            return Ok(true);
+        }
+        let element_id = id.to_owned();
+        let action = match element.role {
+            AriaRole::Checkbox => GuiAction::Click { element: element_id },
+            AriaRole::Combobox => GuiAction::Select { element: element_id, option: text },
+            _ => GuiAction::Type { element: element_id, text },
+        };
+        Ok(self.act(action)?.is_some())
+    }
+
+    /// Enters as many values as there are.
+    fn fill_rows(&mut self, id: &str, parameter: &Parameter, values: &[Json]) -> Result<bool, Stop> {
+        let tree = self.tree()?;
+        let mut rows = (0..).take_while(|row| tree.find(&format!("{id}.{row}.remove-row")).is_some()).count();
+        while rows < values.len() {
+            if !self.click(format!("{id}.add-row"))? {
+                return Ok(false);
+            }
+            rows += 1;
+        }
+        while rows > values.len() {
+            rows -= 1;
+            if !self.click(format!("{id}.{rows}.remove-row"))? {
+                return Ok(false);
+            }
+        }
+        for (row, value) in values.iter().enumerate() {
+            for element in &parameter.inner {
+                if !self.fill(&format!("{id}.{row}"), element, value)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

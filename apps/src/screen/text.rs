@@ -41,6 +41,10 @@ fn write_element(out: &mut String, element: &Element, depth: usize) -> fmt::Resu
             }
         }
         AriaRole::Listitem => return write_row(out, element, depth),
+        AriaRole::Navigation | AriaRole::Tablist => return write_line(out, element, depth),
+        AriaRole::Group | AriaRole::Search | AriaRole::Form if element.name.is_empty() => {
+            return element.children.iter().try_for_each(|child| write_element(out, child, depth));
+        }
         _ if element.command.is_some() => {
             out.push_str(&indent);
             write_control(out, element)?;
@@ -51,6 +55,17 @@ fn write_element(out: &mut String, element: &Element, depth: usize) -> fmt::Resu
         role => writeln!(out, "{indent}{} \"{}\"", role.word(), flat(&element.name))?,
     }
     element.children.iter().try_for_each(|child| write_element(out, child, depth + 1))
+}
+
+/// Links and tabs, all on one line.
+fn write_line(out: &mut String, element: &Element, depth: usize) -> fmt::Result {
+    write!(out, "{}{}:", "  ".repeat(depth), element.role.word())?;
+    for child in &element.children {
+        out.push(' ');
+        write_control(out, child)?;
+    }
+    out.push('\n');
+    Ok(())
 }
 
 /// A row: its plain values and controls on one line, what is nested below.

@@ -85,6 +85,16 @@ impl Builder<'_> {
         }
     }
 
+    /// The name of a row beside what is shown of it: its id is enough where its name is shown anyway.
+    pub(super) fn row_name(&self, row: RowKey, shown: &Shown) -> String {
+        match self.label_column(row.table) {
+            Some(column) if shown.columns.contains(&column) => {
+                self.world.data().id(row).map(ToString::to_string).unwrap_or_default()
+            }
+            _ => self.name_of(row),
+        }
+    }
+
     /// The name of a row, if it has one and can be seen.
     pub(super) fn label_of(&self, row: RowKey) -> Option<Arc<str>> {
         let column = self.label_column(row.table)?;
@@ -186,7 +196,7 @@ impl Builder<'_> {
             locals.push(Value::Row(child));
             let cells = self.shown(child, shown, locals, true)?;
             locals.pop();
-            items.push(Element::new(AriaRole::Listitem, "", self.name_of(child)).with(cells));
+            items.push(Element::new(AriaRole::Listitem, "", self.row_name(child, shown)).with(cells));
         }
         if hidden > 0 {
             items.push(Element::text(AriaRole::Status, format!("{hidden} more are not shown here")));

@@ -190,7 +190,7 @@ impl Builder<'_> {
 }
 
 /// A parameter that is nothing but its name and type.
-pub(super) fn plain_parameter(name: &Arc<str>, kind: &Type) -> Parameter {
+pub(in crate::screen) fn plain_parameter(name: &Arc<str>, kind: &Type) -> Parameter {
     Parameter {
         name: Arc::clone(name),
         kind: kind.clone(),
@@ -210,7 +210,7 @@ pub(super) fn entered(parameter: &Parameter) -> (InputKind, AriaRole) {
 }
 
 /// Whether a list is entered element by element: texts may hold commas, and records have several inputs each.
-pub(super) fn repeats(parameter: &Parameter) -> bool {
+pub(in crate::screen) fn repeats(parameter: &Parameter) -> bool {
     match parameter.kind.present() {
         Type::List(element) => matches!(element.present(), Type::Text | Type::Record(_) | Type::List(_)),
         _ => false,

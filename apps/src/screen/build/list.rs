@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
                 }
                 children.extend(self.arrange(list, items));
                 let paged = self.screen.controls.get(&list.view);
-                let apart = paged.is_some_and(|controls| controls.pager && controls.list.id == list.id);
+                let apart = paged.is_some_and(|controls| controls.pager.is_some() && controls.list.id == list.id);
                 if !apart && matches!(view.rows, Shows::Many(_)) {
                     children.extend(self.pages(list, &page, &id));
                 }
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         let mut of_row = locals.to_vec();
         of_row.push(Value::Row(row));
         children.extend(self.widgets(&list.row, &id, &of_row.into())?);
-        Ok(Element::new(AriaRole::Listitem, id, self.name_of(row)).with(children))
+        Ok(Element::new(AriaRole::Listitem, id, self.row_name(row, &view.shown)).with(children))
     }
 
     /// Rows as their layout wants them.

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use super::tree::{AriaRole, Element, Scrolled, Tree};
 use super::viewer::{Place, Read, Toast};
 use super::{Form, Link, Screen, Screens, Widget, WidgetKind, words};
-use crate::app::{Action, App, Parameter};
+use crate::app::{Action, App};
 use crate::expression::{Checked, Template};
 use crate::run::{Stop, World};
 use crate::value::Value;
 use cells::Window;
+pub(in crate::screen) use input::{plain, plain_parameter, repeats};
 use list::Listed;
+pub(in crate::screen) use list::row_part;
 
 /// What acting on an element does.
 #[derive(Debug, Clone)]
@@ -256,7 +258,8 @@ impl<'a> Builder<'a> {
     ) -> Result<Vec<Element>, Stop> {
         let action: &'a Action = &self.app.actions[form.action];
         let mut children = Vec::new();
-        for (parameter, _) in asked(action, form) {
+        let parameters = action.parameters.iter().zip(&form.fix);
+        for (parameter, _) in parameters.filter(|(_, fix)| fix.is_none()) {
             self.input(id, &parameter.name, parameter, None, &mut children)?;
         }
         let name = if form.confirm { format!("Confirm: {label}") } else { label.to_owned() };
@@ -296,12 +299,6 @@ impl<'a> Builder<'a> {
             Err(crashed) => Err(crashed),
         }
     }
-}
-
-/// Parameters that a form asks for, with their places.
-fn asked<'f>(action: &'f Action, form: &'f Form) -> impl Iterator<Item = (&'f Parameter, usize)> {
-    let all = action.parameters.iter().zip(&form.fix).enumerate();
-    all.filter(|(_, (_, fix))| fix.is_none()).map(|(place, (parameter, _))| (parameter, place))
 }
 
 impl Element {

@@ -1,0 +1,12 @@
+//! Screens, pages, and what actors do there.
+
+mod browser;
+mod calls;
+mod faults;
+mod fixture;
+mod hostile;
+mod layouts;
+mod looks;
+mod pages;
+mod shipped;
+mod surfaces;
