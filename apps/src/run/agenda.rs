@@ -185,11 +185,9 @@ impl World {
             // What it was about has gone meanwhile.
             return Ok(());
         }
-        let app = Arc::clone(self.app());
-        let counts = self.counts.clone();
-        let mut host = Counted(&counts);
+        let mut host = Counted(&self.counts);
         let mut transaction = Transaction::new(self, arguments, &mut host).in_chain(chain);
-        match transaction.run(&app.actions[due.run]) {
+        match transaction.run(&self.app().actions[due.run]) {
             Ok(_) => {
                 let (data, agenda) = transaction.finish();
                 self.commit(Role::SYSTEM, data);

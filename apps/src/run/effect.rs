@@ -23,9 +23,9 @@ const CHAIN_MAX: u32 = 100;
 
 /// A copy of the data while statements run on it.
 pub(crate) struct Transaction<'a> {
-    app: Arc<App>,
+    app: &'a App,
     data: Data,
-    old: Data,
+    old: &'a Data,
     initial: Option<&'a Data>,
     now: i64,
     initial_now: i64,
@@ -40,11 +40,11 @@ pub(crate) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A transaction on a world, with the values of parameters as its first locals.
-    pub(super) fn new(world: &World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(super) fn new(world: &'a World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(world.app()),
+            app: world.app(),
             data: world.data.clone(),
-            old: world.data.clone(),
+            old: &world.data,
             initial: None,
             now: world.now,
             initial_now: world.app().start,
@@ -58,11 +58,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// A transaction before the beginning of an episode.
-    pub(crate) fn before(app: &Arc<App>, data: &Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(crate) fn before(app: &'a App, data: &'a Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(app),
+            app,
             data: data.clone(),
-            old: data.clone(),
+            old: data,
             initial: None,
             now: app.start,
             initial_now: app.start,
@@ -163,14 +163,14 @@ impl<'a> Transaction<'a> {
                 Target::Row(row) => {
                     let row = self.row(row)?;
                     let cells = self.cells(set)?;
-                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))
+                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))
                 }
                 Target::Rows(rows) => {
                     for row in self.rows(rows)? {
                         self.locals.push(Value::Row(row));
                         let cells = self.cells(set)?;
                         self.locals.pop();
-                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                     Ok(())
                 }
@@ -183,7 +183,7 @@ impl<'a> Transaction<'a> {
                 for row in rows {
                     // A cascade may have taken it along already.
                     if self.data.row(row).is_some() {
-                        self.data.delete(row).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.delete(row).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                 }
                 Ok(())
@@ -246,7 +246,7 @@ impl<'a> Transaction<'a> {
 
     /// Adds a row of given cells, with defaults for the other columns.
     pub(crate) fn insert_cells(&mut self, table: TableId, given: Vec<(ColumnId, Value)>) -> Result<RowKey, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         let defaults = &app.defaults[usize::from(table.0)];
         let mut cells = vec![Value::Null; defaults.len()];
         let mut set = vec![false; defaults.len()];
@@ -259,12 +259,12 @@ impl<'a> Transaction<'a> {
                 cells[place] = self.value(default)?;
             }
         }
-        self.data.insert(table, cells).map_err(|refusal| Raised::refused(&app, refusal))
+        self.data.insert(table, cells).map_err(|refusal| Raised::refused(app, refusal))
     }
 
     /// Arguments of an action of the system.
     pub(super) fn passed(&mut self, run: usize, arguments: &[Argument]) -> Result<Vec<Value>, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         arguments
             .iter()
             .zip(&app.actions[run].parameters)
@@ -318,20 +318,20 @@ impl<'a> Transaction<'a> {
 
     /// Calls a function of the host.
     pub(super) fn call_host(&mut self, function: u16, arguments: &[Value]) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        self.host.call(function, arguments).map_err(|error| stop(&app, error))
+        let app = self.app;
+        self.host.call(function, arguments).map_err(|error| stop(app, error))
     }
 
     /// The value of an expression here.
     pub(crate) fn value(&mut self, checked: &Checked) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        checked.evaluate(&mut self.frame()).map_err(|error| stop(&app, error))
+        let app = self.app;
+        checked.evaluate(&mut self.frame()).map_err(|error| stop(app, error))
     }
 
     fn frame(&mut self) -> Frame<'_> {
         Frame {
             rows: &self.data,
-            old: Some(&self.old),
+            old: Some(self.old),
             init: self.initial.map(|initial| initial as _),
             locals: &self.locals,
             now: self.now,
@@ -344,8 +344,8 @@ impl<'a> Transaction<'a> {
 
     fn raise(&mut self, raise: &Raise) -> Stop {
         match raise.text.render(&mut self.frame()) {
-            Ok(text) => Raised::plain(&self.app, raise.error, text).into(),
-            Err(error) => stop(&Arc::clone(&self.app), error),
+            Ok(text) => Raised::plain(self.app, raise.error, text).into(),
+            Err(error) => stop(self.app, error),
         }
     }
 }

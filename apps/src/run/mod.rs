@@ -5,6 +5,7 @@ pub(crate) use agenda::WAIT_SECONDS_MAX;
 mod arguments;
 pub mod draw;
 mod effect;
+mod narrow;
 mod raised;
 mod read;
 mod seed;
@@ -205,15 +206,17 @@ impl World {
     }
 
     fn call_unwatched(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
-        let app = Arc::clone(self.app());
+        // The session's own: what all sessions of an app count on would be fought for by their threads.
+        let beginning = Arc::clone(&self.beginning);
+        let app = &beginning.app;
         let Some((name, callable)) = app.calls.get_key_value(name) else {
-            return Err(Raised::unknown_call(&app, name).into());
+            return Err(Raised::unknown_call(app, name).into());
         };
         match *callable {
             Callable::Action(place) => {
                 let action = &app.actions[place];
                 if !action.who.contains(&role) {
-                    return Err(Raised::denied(&app, name).into());
+                    return Err(Raised::denied(app, name).into());
                 }
                 let values = self.arguments(role, &action.parameters, arguments)?;
                 let broken = self.broken_rules(place, &values)?;
@@ -229,7 +232,7 @@ impl World {
             Callable::View(place) => {
                 let view: &View = &app.views[place];
                 if !view.who.contains(&role) {
-                    return Err(Raised::denied(&app, name).into());
+                    return Err(Raised::denied(app, name).into());
                 }
                 let reply = self.read(role, view, arguments)?;
                 *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
@@ -246,14 +249,12 @@ impl World {
         values: Vec<Value>,
         arguments: &Map<String, Json>,
     ) -> Result<Reply, Stop> {
-        let app = Arc::clone(self.app());
-        let counts = self.counts.clone();
-        let mut host = Counted(&counts);
+        let mut host = Counted(&self.counts);
         let mut transaction = Transaction::new(self, values, &mut host);
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
         if let Some(native) = action.native {
-            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(&app, failure))?;
+            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(self.app(), failure))?;
         }
         if action.writes() {
             self.commit(role, data);

@@ -1,17 +1,17 @@
 //! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::narrow::{Order, Search};
 use super::raised::stop;
 use super::{Counted, Raised, Reply, Stop, World};
 use crate::app::{Embed, Parameter, Role, Shown, Shows, View};
 use crate::compile::errors;
 use crate::expression::{Checked, DEFAULT_BUDGET, Template};
-use crate::kinds::{ColumnId, TableId, Type};
+use crate::kinds::{ColumnId, Type};
 use crate::value::{RowKey, Value};
 
 /// Children of one row that are shown at once.
@@ -132,15 +132,17 @@ impl World {
                 .position(|known| &*known.name == name)
                 .map_or(&Value::Null, |place| &standard[place])
         };
-        let mut rows = self.view_rows(role, view, &locals)?;
+        let found = self.view_rows(role, view, &locals)?;
+        let mut rows = self.data().contents(view.table, &found);
         for (column, value) in view.filter.iter().zip(&standard) {
             if !value.is_null() {
-                rows.retain(|row| self.data().cell(*row, *column) == Some(value));
+                rows.retain(|(_, row)| row.cells[usize::from(column.0)] == *value);
             }
         }
-        if let Value::Text(words) = named("search") {
-            let wanted = tokens(words);
-            rows.retain(|row| self.matches(role, view, *row, words, &wanted));
+        if let Value::Text(text) = named("search") {
+            let seen = |column: &ColumnId| self.sees_column(role, view.table, *column);
+            let search = Search::new(text, view.search.iter().copied().filter(seen).collect());
+            rows.retain(|(_, row)| search.finds(row));
         }
         let sort = match named("sort") {
             Value::Text(word) => {
@@ -149,9 +151,6 @@ impl World {
             }
             _ => view.sort.first().copied(),
         };
-        if let Some((column, descending)) = sort {
-            self.sort(view.table, &mut rows, column, descending);
-        }
         let size = view.page as usize;
         let pages = rows.len().div_ceil(size).max(1);
         let page = match named("page") {
@@ -163,7 +162,11 @@ impl World {
             return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).about("page").into());
         }
         let total = rows.len();
-        let rows = rows.into_iter().skip((page - 1) * size).take(size).collect();
+        if let Some((column, descending)) = sort {
+            let order = Order { column, kind: &schema.table(view.table).describe(column).kind, descending };
+            order.put_first(&mut rows, page.saturating_mul(size));
+        }
+        let rows = rows.into_iter().skip((page - 1) * size).take(size).map(|(row, _)| row).collect();
         Ok(Page { rows, total, page, pages, locals })
     }
 
@@ -181,46 +184,6 @@ impl World {
             }
         }
         Ok(seen)
-    }
-
-    /// Whether every word begins a word of the columns, or all of them are the row's id.
-    fn matches(&self, role: Role, view: &View, row: RowKey, words: &str, wanted: &[String]) -> bool {
-        if self.data().id(row).is_some_and(|id| **id == *words.trim()) {
-            return true;
-        }
-        let known: Vec<String> = view
-            .search
-            .iter()
-            .filter(|column| self.sees_column(role, view.table, **column))
-            .filter_map(|column| match self.data().cell(row, *column) {
-                Some(Value::Text(text)) => Some(tokens(text)),
-                _ => None,
-            })
-            .flatten()
-            .collect();
-        wanted.iter().all(|wanted| known.iter().any(|word| word.starts_with(&**wanted)))
-    }
-
-    fn sort(&self, table: TableId, rows: &mut [RowKey], column: ColumnId, descending: bool) {
-        let kind = &self.app().schema.table(table).describe(column).kind;
-        let key = |row: &RowKey| self.data().cell(*row, column);
-        rows.sort_by(|left, right| {
-            let order = match (key(left), key(right)) {
-                // What has no value comes last either way.
-                (Some(Value::Null), Some(Value::Null)) => Ordering::Equal,
-                (Some(Value::Null), _) => return Ordering::Greater,
-                (_, Some(Value::Null)) => return Ordering::Less,
-                (Some(Value::Text(left)), Some(Value::Text(right))) => match kind.present() {
-                    Type::Enum(words) => {
-                        let place = |text: &str| words.iter().position(|word| **word == *text);
-                        place(left).cmp(&place(right))
-                    }
-                    _ => left.to_lowercase().cmp(&right.to_lowercase()).then_with(|| left.cmp(right)),
-                },
-                (left, right) => left.cmp(&right),
-            };
-            if descending { order.reverse() } else { order }
-        });
     }
 
     /// A row as a view shows it, with the values of the view's own parameters.
@@ -317,12 +280,4 @@ impl World {
         let mut budget = DEFAULT_BUDGET;
         template.render(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
     }
-}
-
-/// Words in small letters.
-fn tokens(text: &str) -> Vec<String> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
 }
