@@ -8,9 +8,11 @@ use serde_json::Value as Json;
 use super::{GOOD, load};
 
 type Words = BTreeSet<String>;
+/// What is replaced in the good app, and by what.
+type Edit = (&'static str, &'static str);
 
 /// A part of the schema, and edits of the good app that put the unknown field `zzz` into such a part.
-const PARTS: &[(&str, &[(&str, &str)])] = &[
+const PARTS: &[(&str, &[Edit])] = &[
     ("table", &[("{id: \"M{4}\",", "{zzz: 1, id: \"M{4}\",")]),
     ("error", &[("tool_busy:   {", "tool_busy:   {zzz: 1, ")]),
     ("view", &[("{from: member, search", "{zzz: 1, from: member, search")]),
@@ -52,8 +54,8 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
     ("dialog", &[("{detail: tool}", "{dialog: {zzz: 1, label: a, body: []}}")]),
 ];
 
-/// Parts that are one of several, each with a good beginning by the field that tells which.
-const CHOICES: &[(&str, &str, &[(&str, &str)])] = &[
+/// Parts that are one of several: where such a part stands in the good app, and the values of the fields that tell which.
+const CHOICES: &[(&str, &str, &[Edit])] = &[
     (
         "effect",
         "- cancel: {key: loan.id}",
