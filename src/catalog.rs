@@ -1,16 +1,23 @@
 //! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use dashmap::DashMap;
 use palestra_protocol::environment::{Environment as Spec, Published, Recovery, Task as PublicTask};
+use palestra_protocol::list::List;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
+use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
 use rand::RngExt;
+use serde_json::{Map, Value};
+use tokio::sync::{OnceCell, Semaphore};
 
-use crate::environment::dataset;
+use crate::environment::app::shipped::{self, Shipped};
+use crate::environment::app::{self, Files};
+use crate::environment::published::{Definition, Submission};
+use crate::environment::surface::Surface;
 use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
 use crate::environment::tool::Toolbox;
 use crate::environment::{EnvironmentKind, Tasks};
@@ -19,15 +26,29 @@ use crate::store::{Store, StoreError};
 
 /// Published definitions that are kept built; beyond that, they are built again when touched.
 const PUBLISHED_KEPT_MAX: usize = 1_024;
+/// Of these, apps, which keep their initial databases too.
+const APPS_KEPT_MAX: usize = 64;
+/// Definitions that are checked at the same time.
+const CHECKED_AT_ONCE_MAX: usize = 2;
 /// Tasks in one page of a listing.
 pub const TASKS_PER_PAGE_MAX: u64 = 1_000;
+
+/// The tools that a session is offered.
+pub struct Offer {
+    /// As OpenAI function tools.
+    pub tools: Shared<List<Value>>,
+    /// The same compiled.
+    pub toolbox: Toolbox,
+}
 
 /// An environment that can be played, with its tools compiled.
 pub struct Entry {
     /// The kind.
     pub kind: Arc<dyn EnvironmentKind>,
-    /// Its tools.
-    pub toolbox: Toolbox,
+    /// What sessions of each surface are offered; never empty.
+    offers: Vec<(Surface, Offer)>,
+    /// Done once the kind is prepared.
+    prepared: OnceCell<()>,
     /// `family/name`, which the rows of its sessions share.
     pub name: Arc<str>,
     /// Digest of its definition, shared likewise.
@@ -37,16 +58,37 @@ pub struct Entry {
 
 impl Entry {
     fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
-        let toolbox = Toolbox::compile(&kind.spec().tools.data).map_err(CatalogError::Broken)?;
+        let offer = |surface: &Surface| {
+            let tools = kind.tools(*surface);
+            Toolbox::compile(&tools.data).map(|toolbox| (*surface, Offer { tools, toolbox }))
+        };
+        let offers = kind.surfaces().iter().map(offer).collect::<Result<_, _>>().map_err(CatalogError::Broken)?;
         let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
         let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
-        Ok(Arc::new(Self { kind, toolbox, name, digest, full_name }))
+        Ok(Arc::new(Self { kind, offers, prepared: OnceCell::new(), name, digest, full_name }))
     }
 
     /// What the API shows.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.kind.spec()
+    }
+
+    /// What sessions with these settings are offered.
+    #[must_use]
+    pub fn offer(&self, config: &Map<String, Value>) -> &Offer {
+        let surface = self.kind.surface(config);
+        let found = self.offers.iter().find(|(offered, _)| *offered == surface);
+        &found.unwrap_or(&self.offers[0]).1
+    }
+
+    /// Makes what all sessions share, once.
+    async fn prepare(&self) -> Result<(), CatalogError> {
+        let prepare = || {
+            let kind = Arc::clone(&self.kind);
+            async move { blocking(move || kind.prepare().map_err(CatalogError::Broken)).await }
+        };
+        self.prepared.get_or_try_init(prepare).await.copied()
     }
 
     /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.
@@ -64,17 +106,41 @@ impl Entry {
 
 /// A built-in environment. Its tools are compiled when it is first played, since most servers play a few of all.
 struct Builtin {
-    kind: Arc<dyn EnvironmentKind>,
-    entry: OnceLock<Arc<Entry>>,
+    source: Source,
+    entry: OnceCell<Arc<Entry>>,
+}
+
+/// Where a built-in environment comes from.
+enum Source {
+    /// It is there.
+    Kind(Arc<dyn EnvironmentKind>),
+    /// It is compiled when it is first asked for.
+    App(Shipped),
 }
 
 impl Builtin {
-    fn entry(&self) -> Result<&Arc<Entry>, CatalogError> {
-        if let Some(entry) = self.entry.get() {
-            return Ok(entry);
+    fn new(source: Source) -> Self {
+        Self { source, entry: OnceCell::new() }
+    }
+
+    async fn entry(&self) -> Result<&Arc<Entry>, CatalogError> {
+        let build = || async {
+            match &self.source {
+                Source::Kind(kind) => Entry::build(Arc::clone(kind)),
+                Source::App(app) => {
+                    let app = *app;
+                    blocking(move || Entry::build(app.kind().map_err(CatalogError::Broken)?)).await
+                }
+            }
+        };
+        self.entry.get_or_try_init(build).await
+    }
+
+    async fn spec(&self) -> Result<Spec, CatalogError> {
+        match &self.source {
+            Source::Kind(kind) => Ok(kind.spec().clone()),
+            Source::App(_) => Ok(self.entry().await?.spec().clone()),
         }
-        let entry = Entry::build(Arc::clone(&self.kind))?;
-        Ok(self.entry.get_or_init(|| entry))
     }
 }
 
@@ -120,16 +186,19 @@ struct Inner {
     builtin: HashMap<String, Builtin>,
     /// By tenant, name and version.
     published: DashMap<(String, String, u32), Arc<Entry>>,
+    /// Room for definitions that are checked.
+    checking: Arc<Semaphore>,
 }
 
 impl Catalog {
-    /// A catalog of built-in kinds, and of what the store holds.
+    /// A catalog of built-in kinds, of the apps that are shipped, and of what the store holds.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>) -> Self {
-        let builtin =
-            |kind: Arc<dyn EnvironmentKind>| (kind.spec().name.clone(), Builtin { kind, entry: OnceLock::new() });
-        let builtin = kinds.into_iter().map(builtin).collect();
-        Self(Arc::new(Inner { store, builtin, published: DashMap::new() }))
+        let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
+        let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
+        let builtin = apps.chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
+        let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
+        Self(Arc::new(Inner { store, builtin, published: DashMap::new(), checking }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.
@@ -137,14 +206,22 @@ impl Catalog {
     /// # Errors
     /// When the tenant has none of this name and version.
     pub async fn resolve(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        entry.prepare().await?;
+        Ok(entry)
+    }
+
+    /// The same, not ready to be played.
+    async fn find(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
         let unknown = || CatalogError::UnknownEnvironment(name.chars().take(200).collect());
         let (plain, version) = match name.split_once('@') {
             None => (name, None),
             Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),
         };
         if let Some(builtin) = self.0.builtin.get(plain) {
-            let fits = version.is_none_or(|version| version == builtin.kind.spec().version);
-            return if fits { builtin.entry().cloned() } else { Err(unknown()) };
+            let entry = builtin.entry().await?;
+            let fits = version.is_none_or(|version| version == entry.spec().version);
+            return if fits { Ok(Arc::clone(entry)) } else { Err(unknown()) };
         }
         if let Some(version) = version
             && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))
@@ -156,24 +233,23 @@ impl Catalog {
             return Err(unknown());
         }
         let row = self.0.store.definition(tenant, plain, version).await?.ok_or_else(unknown)?;
-        self.built(&row)
+        self.built(row).await
     }
 
-    fn built(&self, row: &DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
+    async fn built(&self, row: DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
         let key = (row.tenant.clone(), row.name.clone(), row.version);
         if let Some(entry) = self.0.published.get(&key) {
             return Ok(Arc::clone(&entry));
         }
-        let definition = dataset::Definition {
-            name: &row.name,
-            version: row.version,
-            digest: &row.digest,
-            definition: &row.definition,
-            splits: &row.splits,
-        };
-        let entry = Entry::build(dataset::kind(&definition).map_err(CatalogError::Broken)?)?;
+        let heavy = definition(&row).is_app();
+        let build = move || Entry::build(definition(&row).kind().map_err(CatalogError::Broken)?);
+        let entry = if heavy { blocking(build).await? } else { build()? };
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
+        }
+        let is_app = |entry: &Entry| entry.spec().family == app::FAMILY;
+        if is_app(&entry) && self.0.published.iter().filter(|kept| is_app(kept)).count() >= APPS_KEPT_MAX {
+            self.0.published.retain(|_, kept| !is_app(kept));
         }
         self.0.published.insert(key, Arc::clone(&entry));
         Ok(entry)
@@ -184,9 +260,12 @@ impl Catalog {
     /// # Errors
     /// When the store fails.
     pub async fn list(&self, tenant: &str) -> Result<Vec<Spec>, CatalogError> {
-        let mut specs: Vec<Spec> = self.0.builtin.values().map(|builtin| builtin.kind.spec().clone()).collect();
+        let mut specs: Vec<Spec> = Vec::with_capacity(self.0.builtin.len());
+        for builtin in self.0.builtin.values() {
+            specs.push(builtin.spec().await?);
+        }
         for row in self.0.store.definitions(tenant).await? {
-            specs.push(self.built(&row)?.spec().clone());
+            specs.push(self.built(row).await?.spec().clone());
         }
         specs.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(specs)
@@ -197,7 +276,23 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::resolve`].
     pub async fn get(&self, tenant: &str, name: &str) -> Result<Spec, CatalogError> {
-        Ok(self.resolve(tenant, name).await?.spec().clone())
+        Ok(self.find(tenant, name).await?.spec().clone())
+    }
+
+    /// The files of an app; none for other environments.
+    ///
+    /// # Errors
+    /// When there is no such environment.
+    pub async fn files(&self, tenant: &str, name: &str) -> Result<Option<Files>, CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        let spec = entry.spec();
+        if let Some(builtin) = self.0.builtin.get(&spec.name) {
+            let Source::App(app) = &builtin.source else { return Ok(None) };
+            return Ok(Some(app.files()));
+        }
+        let row = self.0.store.definition(tenant, &spec.name, Some(spec.version)).await?;
+        let row = row.filter(|row| definition(row).is_app());
+        row.map(|row| app::files_of(&row.definition).map_err(CatalogError::Broken)).transpose()
     }
 
     /// A page of a split. Pages with disjoint offsets never share a task, shuffled or not.
@@ -314,34 +409,57 @@ impl Catalog {
         Ok(Arc::new(task))
     }
 
-    /// Publishes a data set as the next version of its name; the same content again is the version that exists.
+    /// Publishes a definition as the next version of its name; the same content again is the version that exists.
     ///
     /// # Errors
     /// With every fault of the definition; nothing is stored then.
     pub async fn publish(
         &self,
         tenant: &str,
-        submission: dataset::Submission,
-        body: Vec<u8>,
+        submission: Submission,
         now: Timestamp,
     ) -> Result<Published, CatalogError> {
-        let parsed = tokio::task::spawn_blocking(move || dataset::parse(&submission, &body))
-            .await
-            .map_err(|error| CatalogError::Broken(error.to_string()))?
-            .map_err(CatalogError::Faults)?;
-        let splits = parsed.splits();
+        let room = Arc::clone(&self.0.checking).acquire_owned().await;
+        let parse = move || {
+            // Held until the work is done, also where nobody waits for it any more.
+            let _room = room;
+            submission.parse().map_err(CatalogError::Faults)
+        };
+        let parsed = blocking(parse).await?;
+        if self.0.builtin.contains_key(&parsed.name) {
+            let detail = format!("{} is an environment that is shipped: choose another name", parsed.name);
+            return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
+        }
         let definition = DefinitionRow {
             tenant: tenant.to_owned(),
             name: parsed.name,
             version: 0,
             digest: parsed.digest,
             definition: parsed.definition,
-            splits,
+            splits: parsed.splits,
             created_at: now,
         };
         let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
-        Ok(Published { environment: self.built(&row)?.spec().clone(), created })
+        Ok(Published { environment: self.built(row).await?.spec().clone(), created })
     }
+}
+
+/// A stored definition as plain data.
+fn definition(row: &DefinitionRow) -> Definition<'_> {
+    Definition {
+        name: &row.name,
+        version: row.version,
+        digest: &row.digest,
+        definition: &row.definition,
+        splits: &row.splits,
+    }
+}
+
+/// Runs work that may take long where it holds nobody up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,
+) -> Result<T, CatalogError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| CatalogError::Broken(error.to_string()))?
 }
 
 /// A task was not found, or could not be looked for.
@@ -387,13 +505,13 @@ mod tests {
     use super::*;
     use crate::environment::registry::{BuiltinSettings, builtin};
 
-    #[test]
-    fn the_tools_of_every_builtin_environment_can_be_compiled() {
+    #[tokio::test]
+    async fn the_tools_of_every_builtin_environment_can_be_compiled() {
         for kind in builtin(&BuiltinSettings { effects_folder: Some("effects".into()) }) {
             let name = kind.spec().name.clone();
-            let builtin = Builtin { kind, entry: OnceLock::new() };
-            let first = builtin.entry().unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(Arc::ptr_eq(first, builtin.entry().expect("it is kept")));
+            let builtin = Builtin::new(Source::Kind(kind));
+            let first = builtin.entry().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(Arc::ptr_eq(first, builtin.entry().await.expect("it is kept")));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use palestra::command::{doctor, environments, keys, openapi, publish, run, serve};
+use palestra::command::{apps, check, doctor, environments, keys, openapi, publish, run, serve};
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]
@@ -24,8 +24,12 @@ enum Command {
     Serve(Box<serve::ServeArguments>),
     /// Plays episodes with a built-in policy and prints the score with its interval.
     Run(run::RunArguments),
-    /// Publishes a data set.
+    /// Publishes a data set or an app.
     Publish(publish::PublishArguments),
+    /// Proves that apps are sound: their data, their tasks and their goals.
+    Check(check::CheckArguments),
+    /// Helps to write apps.
+    Apps(apps::AppsArguments),
     /// Lists environments, or shows one.
     Environments(environments::EnvironmentsArguments),
     /// Makes, lists and revokes API keys.
@@ -57,6 +61,8 @@ async fn perform(command: Command) -> anyhow::Result<()> {
         Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await,
         Command::Run(arguments) => Ok(Box::pin(run::run(&arguments, output)).await?),
         Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
+        Command::Check(arguments) => Ok(check::check(&arguments, output, errors).await?),
+        Command::Apps(arguments) => Ok(apps::apps(&arguments, output)?),
         Command::Environments(arguments) => Ok(Box::pin(environments::environments(&arguments, output)).await?),
         Command::Keys(arguments) => Ok(Box::pin(keys::keys(&arguments, output)).await?),
         Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await,

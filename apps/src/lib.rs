@@ -18,6 +18,7 @@ pub mod json;
 pub mod kinds;
 pub mod limits;
 pub mod native;
+pub mod places;
 mod reading;
 pub mod run;
 pub mod schema;

@@ -1,6 +1,8 @@
 //! Environments and their tasks.
 
-use palestra_protocol::environment::{Environment, Published, Task};
+use std::collections::BTreeMap;
+
+use palestra_protocol::environment::{Definition, Environment, Published, Task};
 use palestra_protocol::list::Page;
 use reqwest::Method;
 use serde::Serialize;
@@ -85,6 +87,15 @@ impl Client {
         self.get(&["environments", family, rest, "tasks"], query).await
     }
 
+    /// The files of an app, by name. They hold the solutions of its tasks, so this needs the scope that publishes.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn definition(&self, name: &str) -> Result<Definition, ClientError> {
+        let (family, rest) = parts(name)?;
+        self.get(&["environments", family, rest, "definition"], &()).await
+    }
+
     /// Publishes JSON Lines as an environment.
     ///
     /// # Errors
@@ -92,6 +103,15 @@ impl Client {
     pub async fn publish(&self, submission: &Submission, lines: Vec<u8>) -> Result<Published, ClientError> {
         let request = self.request(Method::POST, &["environments"]).query(submission).body(lines);
         read(content_type(request, "application/jsonl").send().await?).await
+    }
+
+    /// Publishes an app from the text of its files, by name. The same content again is the version that exists.
+    ///
+    /// # Errors
+    /// When the server finds faults, or cannot be reached.
+    pub async fn publish_app(&self, files: &BTreeMap<String, String>) -> Result<Published, ClientError> {
+        let definition = serde_json::json!({"kind": "app", "files": files});
+        read(self.request(Method::POST, &["environments"]).json(&definition).send().await?).await
     }
 }
 

@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn a_problem_shows_every_fault() {
         let problem = Problem::new(Code::Invalid, "2 faults").with_errors(vec![
-            Fault { field: None, line: Some(3), detail: "no prompt".to_owned() },
-            Fault { field: Some("limits.steps".to_owned()), line: None, detail: "too small".to_owned() },
+            Fault { line: Some(3), detail: "no prompt".to_owned(), ..Fault::default() },
+            Fault { field: Some("limits.steps".to_owned()), detail: "too small".to_owned(), ..Fault::default() },
         ]);
         let body = serde_json::to_vec(&problem).unwrap();
         let error = ClientError::from_answer(422, &body);

@@ -151,6 +151,16 @@ pub struct Task {
     pub metadata: Value,
 }
 
+/// An app's definition, as it was published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Definition {
+    /// What sort of definition it is: `app`.
+    pub kind: String,
+    /// The text of each file, by its name.
+    pub files: BTreeMap<String, String>,
+}
+
 /// What publishing a definition answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -175,6 +175,13 @@ pub struct Opened {
     /// Credential for this session alone: may step and read observations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// Whether it has a screen, so that there is a page of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub screen: bool,
+    /// Path of the page where its screen is shown and acted on. The path is the credential: it acts in this session alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
 /// What creation answers: one session, or a list where `count` was given.
@@ -397,6 +404,9 @@ pub struct StateView {
 pub struct Diff {
     /// JSON Patch (RFC 6902) that leads from the other state to this session's state.
     pub patch: Value,
+    /// Where the state consists of tables: which rows were created, updated and deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Value>,
     /// Hash of the other state.
     pub from: String,
     /// Hash of this session's state.

@@ -59,6 +59,8 @@ pub struct Auth {
     /// Digest of the key that is set from outside, and whom it stands for.
     admin_key: Option<([u8; 32], Arc<Principal>)>,
     tokens: Tokens,
+    /// Of pages, which stand in paths.
+    pages: Tokens,
     /// Key of the ids that names stand for.
     names: [u8; 32],
     cache: Cache,
@@ -73,7 +75,8 @@ impl Auth {
             clock,
             pepper: root.derive("api keys"),
             admin_key: admin_key.map(|key| (digest(key), Arc::new(Principal::admin(DEFAULT_TENANT.into())))),
-            tokens: Tokens::new(&root.derive("session tokens")),
+            tokens: Tokens::new(&root.derive("session tokens"), token::SESSION),
+            pages: Tokens::new(&root.derive("session pages"), token::PAGE),
             names: root.derive("names"),
             cache: Cache::default(),
         }
@@ -197,6 +200,21 @@ impl Auth {
     #[must_use]
     pub fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
         self.tokens.minter(maker, expires_at)
+    }
+
+    /// Makes what the paths of pages of single sessions end with, valid as long as the sessions' tokens are.
+    #[must_use]
+    pub fn page_minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
+        self.pages.minter(maker, expires_at)
+    }
+
+    /// Who may use the page of a session whose path ends so. It is not kept as credentials are, so that it never passes for one.
+    ///
+    /// # Errors
+    /// When it is not valid now, or the store fails.
+    pub async fn authenticate_page(&self, token: &str) -> Result<Arc<Principal>, AuthError> {
+        let principal = self.pages.verify(token, self.clock.now())?;
+        if self.is_still_valid(&principal).await? { Ok(Arc::new(principal)) } else { Err(AuthError::Refused) }
     }
 
     /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.

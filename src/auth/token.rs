@@ -1,4 +1,5 @@
-//! Session tokens: JWTs (HS256) that let their bearer act in one session and nowhere else.
+//! Session tokens: JWTs (HS256) that let their bearer act in one session and nowhere else. Those of pages are of another audience,
+//! so that what stands in a path is of no use in a header.
 
 use std::sync::Arc;
 
@@ -14,7 +15,10 @@ use sha2::Sha256;
 use super::{AuthError, Grant, Principal, secret};
 
 const ISSUER: &str = "palestra";
-const AUDIENCE: &str = "palestra/session";
+/// For whom tokens are that stand in headers.
+pub(super) const SESSION: &str = "palestra/session";
+/// For whom tokens are that stand in the path of a page.
+pub(super) const PAGE: &str = "palestra/page";
 /// A credential longer than this is not looked at.
 const TOKEN_BYTES_MAX: usize = 2_048;
 
@@ -60,6 +64,7 @@ pub(super) struct Tokens {
     signing: Hmac<Sha256>,
     reading: DecodingKey,
     validation: Validation,
+    audience: &'static str,
 }
 
 /// Makes tokens that differ in their session alone: what they share is encoded and hashed once.
@@ -98,21 +103,21 @@ fn seconds(at: Timestamp) -> u64 {
 }
 
 impl Tokens {
-    pub(super) fn new(key: &[u8; 32]) -> Self {
+    pub(super) fn new(key: &[u8; 32], audience: &'static str) -> Self {
         // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
-        validation.set_audience(&[AUDIENCE]);
+        validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // Expiry is judged below, by the server's own clock.
         validation.validate_exp = false;
-        Self { signing: secret::hmac(key), reading: DecodingKey::from_secret(key), validation }
+        Self { signing: secret::hmac(key), reading: DecodingKey::from_secret(key), validation, audience }
     }
 
     /// Makes the tokens of `maker` that are valid until `expires_at`, rounded up to a second.
     pub(super) fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
         let exp = seconds(expires_at);
-        let claims = SharedClaims { iss: ISSUER, aud: AUDIENCE, tenant: &maker.tenant, key: maker.key, exp };
+        let claims = SharedClaims { iss: ISSUER, aud: self.audience, tenant: &maker.tenant, key: maker.key, exp };
         let mut text = match serde_json::to_string(&claims) {
             Ok(text) => text,
             Err(error) => {
@@ -165,7 +170,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_milliseconds(1_000_000);
 
     fn tokens() -> Tokens {
-        Tokens::new(&[7; 32])
+        Tokens::new(&[7; 32], SESSION)
     }
 
     fn minter(tokens: &Tokens) -> Minter {
@@ -234,7 +239,7 @@ mod tests {
     #[test]
     fn forged_tokens_are_refused() {
         let (session, token) = valid();
-        let claims = json!({"iss": ISSUER, "aud": AUDIENCE, "sub": session, "tenant": "default", "exp": 9_999_999});
+        let claims = json!({"iss": ISSUER, "aud": SESSION, "sub": session, "tenant": "default", "exp": 9_999_999});
         let parts: Vec<&str> = token.split('.').collect();
         let none = part(&json!({"alg": "none", "typ": "JWT"}));
         let hs512 = part(&json!({"alg": "HS512", "typ": "JWT"}));
@@ -244,7 +249,8 @@ mod tests {
             format!("{hs512}.{}.{}", parts[1], parts[2]),
             format!("{}.{}.{}", parts[0], part(&claims), parts[2]),
             format!("{}.{}.", parts[0], parts[1]),
-            minter(&Tokens::new(&[8; 32])).mint(session),
+            minter(&Tokens::new(&[8; 32], SESSION)).mint(session),
+            minter(&Tokens::new(&[7; 32], PAGE)).mint(session),
             format!("{token}A"),
             "a".repeat(TOKEN_BYTES_MAX + 1),
             String::new(),
@@ -258,10 +264,10 @@ mod tests {
     fn a_token_of_the_right_key_but_for_another_use_is_refused() {
         let session = SessionId::new();
         for claims in [
-            json!({"iss": "other", "aud": AUDIENCE, "sub": session, "tenant": "default", "exp": 9_999_999}),
+            json!({"iss": "other", "aud": SESSION, "sub": session, "tenant": "default", "exp": 9_999_999}),
             json!({"iss": ISSUER, "aud": "other", "sub": session, "tenant": "default", "exp": 9_999_999}),
-            json!({"iss": ISSUER, "aud": AUDIENCE, "sub": session, "tenant": "default"}),
-            json!({"iss": ISSUER, "aud": AUDIENCE, "sub": session, "tenant": "default", "exp": 9_999_999, "scope": "admin"}),
+            json!({"iss": ISSUER, "aud": SESSION, "sub": session, "tenant": "default"}),
+            json!({"iss": ISSUER, "aud": SESSION, "sub": session, "tenant": "default", "exp": 9_999_999, "scope": "admin"}),
         ] {
             let header = Header::new(Algorithm::HS256);
             let token = jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(&[7; 32])).unwrap();

@@ -1,9 +1,12 @@
 //! The commands of the program, one file each, and what they share.
 
+pub mod apps;
+pub mod check;
 pub mod doctor;
 pub mod environments;
 mod episode;
 pub mod failure;
+mod folder;
 pub mod keys;
 pub mod openapi;
 mod ownership;

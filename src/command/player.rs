@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use palestra_client::Client;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment, Task as PublicTask};
 
 use super::failure::Failure;
+use crate::environment::app::{FAMILY, shipped};
 use crate::environment::policy::{Builtin, Policy};
+use crate::environment::published::{APP, Definition};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::task::TaskId;
 use crate::environment::{EnvironmentKind, Tasks};
@@ -14,7 +17,8 @@ use crate::environment::{EnvironmentKind, Tasks};
 /// A policy that can play one environment.
 ///
 /// Oracle and random policies look at what no server tells: they recreate each task from its id by the environment that is
-/// built into this program. So they play built-in environments alone, and only in the version that this program has.
+/// built into this program, or made from the definition that the server has. So they play built-in environments, and only in the
+/// version that this program has, and apps whose definition the credential may read.
 pub(super) enum Player {
     /// Says nothing in every turn; plays everything.
     Null,
@@ -33,15 +37,19 @@ impl Player {
     /// The policy for `environment`.
     ///
     /// # Errors
-    /// When this program does not have the environment, or has another version of it.
-    pub(super) fn new(policy: Builtin, environment: &Environment, seed: u64) -> Result<Self, Failure> {
+    /// When this program does not have the environment, or has another version of it, or may not read its definition.
+    pub(super) async fn new(
+        policy: Builtin,
+        client: &Client,
+        environment: &Environment,
+        seed: u64,
+    ) -> Result<Self, Failure> {
         if policy == Builtin::Null {
             return Ok(Self::Null);
         }
         let name = &environment.name;
-        let kind = builtin(&BuiltinSettings::default())
-            .into_iter()
-            .find(|kind| kind.spec().name == *name)
+        let kind = find(client, environment)
+            .await?
             .ok_or_else(|| Failure::Other(format!("{policy} plays built-in environments alone, and {name} is none")))?;
         if kind.spec().digest != environment.digest {
             return Err(Failure::Other(format!(
@@ -67,6 +75,22 @@ impl Player {
             .begin(kind, &Arc::new(whole), seed.wrapping_add(number))
             .ok_or_else(|| format!("no solution of task {} is known", task.id))
     }
+}
+
+/// The same environment in this program.
+async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<dyn EnvironmentKind>>, Failure> {
+    let Environment { name, version, digest, .. } = environment;
+    if let Some(app) = shipped::all().into_iter().find(|app| app.name() == *name) {
+        return app.kind().map(Some).map_err(Failure::Other);
+    }
+    if environment.family == FAMILY {
+        let files = client.definition(&format!("{name}@{version}")).await?.files;
+        let definition = serde_json::json!({"kind": APP, "files": files});
+        let splits = &environment.splits;
+        let definition = Definition { name, version: *version, digest, definition: &definition, splits };
+        return definition.kind().map(Some).map_err(Failure::Other);
+    }
+    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == *name))
 }
 
 /// Says nothing, in every turn.

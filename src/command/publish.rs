@@ -1,4 +1,4 @@
-//! `palestra publish FILE`: makes a data set playable.
+//! `palestra publish FILE|DIR`: makes a data set or an app playable.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use palestra_protocol::problem::Problem;
 use tokio::io::AsyncReadExt;
 
 use super::failure::Failure;
+use super::folder;
 use super::target::{Keep, TargetArguments};
+use crate::environment::app::Files;
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -18,9 +20,9 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// What to publish.
 #[derive(Debug, Args)]
 pub struct PublishArguments {
-    /// JSON Lines file, one task a line; `-` reads standard input.
+    /// A JSON Lines file, one task a line (`-` reads standard input), or the folder or `.yaml` file of an app.
     pub file: PathBuf,
-    /// Name of the environment, as dataset/name; where left out, the file's first line names it.
+    /// Name of a data set, as dataset/name; where left out, the file's first line names it. An app names itself.
     #[arg(long)]
     pub name: Option<String>,
     /// Verifier of every row that names none: its name, or its options as a JSON object.
@@ -48,15 +50,12 @@ pub async fn publish(
     output: &mut impl Write,
     errors: &mut impl Write,
 ) -> Result<(), Failure> {
-    let lines = read(&arguments.file).await?;
-    let submission = Submission {
-        name: arguments.name.clone(),
-        verifier: arguments.verifier.clone(),
-        system: arguments.system.clone(),
-        description: arguments.description.clone(),
-    };
+    let upload = Upload::read(arguments).await?;
     let target = arguments.target.open(Keep::DefaultFolder).await?;
-    let answer = target.client.publish(&submission, lines).await;
+    let answer = match upload {
+        Upload::Dataset(submission, lines) => target.client.publish(&submission, lines).await,
+        Upload::App(files) => target.client.publish_app(&files).await,
+    };
     target.close().await;
     match answer {
         Ok(published) if arguments.json => Ok(writeln!(output, "{}", summary_json(&published))?),
@@ -66,6 +65,32 @@ pub async fn publish(
             Err(Failure::Other(problem.detail))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// What is sent.
+enum Upload {
+    Dataset(Submission, Vec<u8>),
+    App(Files),
+}
+
+impl Upload {
+    async fn read(arguments: &PublishArguments) -> Result<Self, Failure> {
+        let PublishArguments { file, name, verifier, system, description, .. } = arguments;
+        if !folder::is_definition(file) {
+            let submission = Submission {
+                name: name.clone(),
+                verifier: verifier.clone(),
+                system: system.clone(),
+                description: description.clone(),
+            };
+            return Ok(Self::Dataset(submission, read(file).await?));
+        }
+        if [name, verifier, system, description].into_iter().any(Option::is_some) {
+            let words = "an app names and describes itself: leave out --name, --verifier, --system and --description";
+            return Err(Failure::Other(words.to_owned()));
+        }
+        Ok(Self::App(folder::read(file)?))
     }
 }
 
@@ -88,9 +113,11 @@ async fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn write_faults(file: &Path, problem: &Problem, errors: &mut impl Write) -> std::io::Result<()> {
     for fault in &problem.errors {
+        let file =
+            fault.file.as_ref().filter(|_| file.is_dir()).map_or_else(|| file.to_owned(), |name| file.join(name));
         write!(errors, "{}", file.display())?;
-        if let Some(line) = fault.line {
-            write!(errors, ":{line}")?;
+        for number in [fault.line, fault.column].into_iter().flatten() {
+            write!(errors, ":{number}")?;
         }
         match &fault.field {
             Some(field) => writeln!(errors, ": {field}: {}", fault.detail)?,

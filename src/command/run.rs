@@ -92,7 +92,7 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
 /// Plays under a run that is renewed meanwhile, and ends it however the playing ends.
 async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String, Tally, f64), Failure> {
     let environment = client.environment(&arguments.environment).await?;
-    let player = Player::new(arguments.policy, &environment, arguments.seed)?;
+    let player = Player::new(arguments.policy, client, &environment, arguments.seed).await?;
     let run = ownership::begin(client).await?;
     let progress = Arc::new(Progress::begin(arguments.episodes, arguments.json));
     let played = tokio::select! {

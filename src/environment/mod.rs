@@ -1,15 +1,18 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod app;
 pub mod bench;
 #[cfg(test)]
 mod conformance;
 pub mod dataset;
 pub mod policy;
+pub mod published;
 pub mod puzzle;
 pub mod randomness;
 pub mod registry;
 pub mod spec;
+pub mod surface;
 pub mod task;
 pub mod tool;
 
@@ -22,13 +25,16 @@ use async_trait::async_trait;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::id::EpisodeId;
+use palestra_protocol::list::List;
 use palestra_protocol::observation::Observation;
+use palestra_protocol::shared::Shared;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
 use crate::verifier::Verifier;
 use randomness::Randomness;
 use state::State;
+use surface::Surface;
 use task::{Task, TaskError};
 
 /// A kind of environment: its description, its tasks, and how to open a place to act in.
@@ -39,11 +45,45 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     /// Where its tasks come from.
     fn tasks(&self) -> Tasks<'_>;
 
+    /// Makes what all sessions share, before the first of them is opened. It may take long, and is called on the blocking pool;
+    /// whoever plays without the call waits when it is needed.
+    ///
+    /// # Errors
+    /// When the definition turns out to be broken.
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// On what its sessions can act.
+    fn surfaces(&self) -> &[Surface] {
+        &[Surface::Tools]
+    }
+
+    /// On what sessions with these settings act; which of them are wrong is for [`EnvironmentKind::open`] to say.
+    fn surface(&self, _config: &Map<String, Value>) -> Surface {
+        Surface::Tools
+    }
+
+    /// The tools of a surface; those of the spec are for [`Surface::Tools`].
+    fn tools(&self, _surface: Surface) -> Shared<List<Value>> {
+        self.spec().tools.clone()
+    }
+
+    /// Where states consist of tables: which rows are created, updated and deleted between two of them.
+    fn changed_rows(&self, _before: &State, _after: &State) -> Option<Value> {
+        None
+    }
+
     /// Opens a place at the beginning of `task`.
     ///
     /// # Errors
     /// When `config` does not fit; the fault belongs to the caller.
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError>;
+
+    /// Whether opening with these settings may take more than a millisecond, and so runs on the blocking pool.
+    fn heavy_to_open(&self, _config: &Map<String, Value>) -> bool {
+        self.heavy()
+    }
 
     /// The rule that judges its episodes.
     fn verifier(&self) -> &dyn Verifier;
@@ -151,6 +191,28 @@ pub trait Environment: Send + Sync {
 
     /// An independent copy of this place.
     fn fork(&self) -> Box<dyn Environment>;
+
+    /// What is seen now as an HTML page whose forms are sent to `path`; `None` where there is no screen.
+    fn page(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// The calls that a form of the page stands for, in order.
+    ///
+    /// # Errors
+    /// In words, when the page has no such form.
+    fn calls_of_form(&self, _fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
+        Err("there is no page".to_owned())
+    }
+}
+
+/// A call that a form of a page stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageCall {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
 }
 
 /// An asynchronous place that owns things outside this process.
@@ -219,6 +281,8 @@ pub struct Reaction {
     pub shaping: Option<f64>,
     /// The task ended by its own rules.
     pub terminated: bool,
+    /// What failed under the environment, such as a broken definition: the episode is then no sample.
+    pub failure: Option<InfraError>,
 }
 
 impl Reaction {
@@ -226,6 +290,12 @@ impl Reaction {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { observation: Observation::text(text), ..Self::default() }
+    }
+
+    /// The environment itself failed.
+    #[must_use]
+    pub fn failed(detail: impl Into<String>) -> Self {
+        Self { failure: Some(InfraError(detail.into())), ..Self::default() }
     }
 
     /// Text to look at; the episode ends.

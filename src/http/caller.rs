@@ -30,6 +30,11 @@ pub(super) async fn admit_bearer(app: &App, bearer: &str) -> Result<Arc<Principa
     counted(authenticate_bearer(app, bearer).await)
 }
 
+/// Who may use the page of a session whose path ends so; refusals are counted.
+pub(super) async fn admit_page(app: &App, token: &str) -> Result<Arc<Principal>, Failure> {
+    counted(app.auth().authenticate_page(token).await)
+}
+
 fn counted(admitted: Result<Arc<Principal>, AuthError>) -> Result<Arc<Principal>, Failure> {
     if matches!(admitted, Err(AuthError::Missing | AuthError::Refused)) {
         metrics::counter!(CREDENTIALS_REFUSED).increment(1);

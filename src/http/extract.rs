@@ -94,7 +94,7 @@ fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let fault = match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
         Err(error) => fault(&error),
-        Ok(_) => Fault { field: None, line: None, detail: plain(&error.to_string()).into_owned() },
+        Ok(_) => Fault { detail: plain(&error.to_string()).into_owned(), ..Fault::default() },
     };
     invalid(fault)
 }
@@ -112,8 +112,8 @@ fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let path = error.path().to_string();
     Fault {
         field: Some(path).filter(|path| path != "."),
-        line: None,
         detail: plain(&error.inner().to_string()).into_owned(),
+        ..Fault::default()
     }
 }
 

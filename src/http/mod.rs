@@ -1,6 +1,7 @@
 //! The HTTP surface: the only folder that knows axum, status codes and JSON envelopes. One file per noun.
 
 mod answer;
+mod archive;
 mod batch;
 mod body;
 mod caller;
@@ -22,7 +23,9 @@ mod page;
 mod perform;
 mod points;
 mod problem;
+mod publishing;
 mod runs;
+mod screen;
 mod sessions;
 mod stream;
 mod strict;
@@ -97,6 +100,8 @@ struct Routes<T> {
     patient: T,
     /// With large bodies.
     uploads: T,
+    /// Pages of sessions, whose paths are their credentials.
+    pages: T,
     /// Other people's protocols, which may wait for a verdict or stay open too.
     mounts: T,
 }
@@ -112,6 +117,7 @@ fn routes<T: Table>() -> Routes<T> {
         prompt: T::new()
             .routes(routes!(environments::get_environment))
             .routes(routes!(environments::list_tasks))
+            .routes(routes!(publishing::get_definition))
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
             .routes(routes!(sessions::get_session, sessions::close_session))
             .routes(routes!(sessions::reset_session))
@@ -140,7 +146,8 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(episodes::rescore_episode))
             .routes(routes!(events::follow_session))
             .routes(routes!(stream::open_stream)),
-        uploads: T::new().routes(routes!(environments::list_environments, environments::publish_environment)),
+        uploads: T::new().routes(routes!(environments::list_environments, publishing::publish_environment)),
+        pages: T::new().routes(routes!(screen::show_page, screen::act_on_page)),
         mounts: T::new().nest(openenv::PATH, openenv::routes()),
     }
 }
@@ -148,7 +155,7 @@ fn routes<T: Table>() -> Routes<T> {
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { acts, public, prompt, patient, uploads, mounts } = routes::<Router<App>>();
+    let Routes { acts, public, prompt, patient, uploads, pages, mounts } = routes::<Router<App>>();
     // The same once more, for those who can send no headers: the key stands in the path.
     let keyed = Router::new().nest(openenv::KEYED_PATH, openenv::routes());
 
@@ -162,6 +169,9 @@ pub fn router(app: App) -> Router {
     let patient = patient.route_layer(guard(bounds, None));
     let uploads =
         uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
+    let by_page =
+        middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.request_timeout_ms)), screen::guard_by_page);
+    let pages = pages.route_layer(by_page);
     let seats = Extension(openenv::Seats::new(app.clone()));
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
     let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
@@ -173,6 +183,7 @@ pub fn router(app: App) -> Router {
         .merge(prompt)
         .merge(patient)
         .merge(uploads)
+        .merge(pages)
         .merge(mounts)
         .merge(keyed)
         .fallback(async || StatusCode::NOT_FOUND)
@@ -187,9 +198,9 @@ pub fn router(app: App) -> Router {
 /// Every operation, as OpenAPI.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let Routes { acts, public, prompt, patient, uploads, mounts } = routes::<OpenApiRouter<App>>();
+    let Routes { acts, public, prompt, patient, uploads, pages, mounts } = routes::<OpenApiRouter<App>>();
     let mut api = OpenApi::default();
-    for group in [acts, public, prompt, patient, uploads, mounts] {
+    for group in [acts, public, prompt, patient, uploads, pages, mounts] {
         api.merge(group.into_openapi());
     }
     docs::finish(api)

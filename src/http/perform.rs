@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::problem::Failure;
+use super::screen;
 use crate::app::App;
 use crate::auth::{Minter, Principal};
 use crate::environment::tool::to_mcp;
@@ -171,6 +172,10 @@ fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) 
             minter = app.auth().minter(principal, opened.expires_at);
         }
         opened.token = minter.as_ref().map(|minter| minter.mint(opened.id));
+        if opened.screen {
+            let minter = app.auth().page_minter(principal, opened.expires_at);
+            opened.page = minter.map(|minter| screen::path(opened.id, &minter.mint(opened.id)));
+        }
         tools.convert_opened(opened);
     }
     if principal.is_acting_side() { hide(answer) } else { Ok(answer) }

@@ -34,7 +34,7 @@ impl Failure {
 
     /// One field does not fit.
     pub(crate) fn invalid(field: &str, detail: impl Into<String>) -> Self {
-        faults(vec![Fault { field: Some(field.to_owned()), line: None, detail: detail.into() }])
+        faults(vec![Fault { field: Some(field.to_owned()), detail: detail.into(), ..Fault::default() }])
     }
 
     pub(crate) fn code(&self) -> Code {

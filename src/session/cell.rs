@@ -285,8 +285,17 @@ impl Live {
 
     /// What is seen where the session stands.
     pub(super) fn scene(&self) -> Result<Scene, SessionError> {
+        let surface = self.entry.kind.surface(&self.row.config);
         let (observation, messages) = match self.last_step()? {
-            None => (self.first.as_deref().cloned().unwrap_or_default(), self.task.public.messages.clone()),
+            None => {
+                let first = self.first.as_deref().cloned().unwrap_or_default();
+                let mut messages = self.task.public.messages.clone();
+                // On a screen, what is seen first repeats the instruction and goes on with the screen.
+                if let Some(last) = messages.last_mut().filter(|_| surface.has_screen()) {
+                    last.content.clone_from(&first.text);
+                }
+                (first, messages)
+            }
             Some(past) => {
                 let Stepped { observation, messages, .. } = past.answer.into_stepped();
                 (observation, messages)
@@ -294,8 +303,10 @@ impl Live {
         };
         let messages =
             if messages.is_empty() { vec![Message::new("user", observation.text.clone())] } else { messages };
+        let mut task = self.task.public.clone();
+        task.tools = self.entry.offer(&self.row.config).tools.clone();
         Ok(Scene {
-            task: self.task.public.clone().into(),
+            task: task.into(),
             observation: super::observe::cut(observation, &self.row.observe, None).into(),
             messages: messages.into(),
         })
@@ -339,6 +350,8 @@ impl Live {
             exact: self.row.parent.map(|_| true),
             expires_at: self.row.expires_at,
             token: None,
+            screen: self.entry.kind.surface(&self.row.config).has_screen(),
+            page: None,
         }
     }
 }

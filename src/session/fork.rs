@@ -105,6 +105,7 @@ impl Sessions {
         Ok(Point {
             entry: Arc::clone(&live.entry),
             task: Arc::clone(&live.task),
+            config: Arc::clone(&live.row.config),
             place,
             context: live.context.clone(),
             seq: live.seq,

@@ -79,7 +79,11 @@ impl Claim {
         let Some(key) = key else { return Ok(None) };
         if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
             let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
-            return Err(SessionError::Invalid(vec![Fault { field: Some("key".to_owned()), line: None, detail }]));
+            return Err(SessionError::Invalid(vec![Fault {
+                field: Some("key".to_owned()),
+                detail,
+                ..Fault::default()
+            }]));
         }
         let body = serde_json::to_value(request).map_err(|error| SessionError::Internal(error.to_string()))?;
         Ok(Some(Self { tenant: tenant.to_owned(), operation, key, request: Digest::of_json(&body).to_string() }))

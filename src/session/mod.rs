@@ -20,6 +20,7 @@ mod rebuild;
 mod recorder;
 mod repeat;
 mod said;
+mod screen;
 mod step;
 mod turn;
 
@@ -47,6 +48,7 @@ pub use error::SessionError;
 pub use read::Against;
 use recorder::Recorder;
 pub use said::Said;
+pub use screen::Screen;
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;

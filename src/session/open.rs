@@ -23,8 +23,10 @@ use crate::environment::{Context, Opening, Place};
 use crate::store::Durability;
 use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, SessionRow};
 
-/// Size of a session's `metadata` and `config` as JSON.
+/// Size of a session's `metadata` as JSON.
 pub(super) const METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Size of a session's `config` as JSON, which may hold the state that it begins with.
+pub(super) const CONFIG_BYTES_MAX: usize = 8 << 20;
 
 /// A place at the beginning of an episode.
 pub(super) struct Beginning {
@@ -295,7 +297,11 @@ impl Sessions {
                 turn::guard("environment", || entry.kind.open(opening))
             }
         };
-        let opened = if entry.kind.heavy() { self.heavy(make).await.map_err(SessionError::Internal)? } else { make() };
+        let opened = if entry.kind.heavy_to_open(config) {
+            self.heavy(make).await.map_err(SessionError::Internal)?
+        } else {
+            make()
+        };
         let mut place = opened.map_err(|error| SessionError::Internal(error.0))?.map_err(|error| {
             let field = error.field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
             fault(&field, &error.detail)
@@ -400,14 +406,14 @@ fn opened_together(fresh: &mut [Live], now: Timestamp) -> Result<Vec<Opened>, Se
 
 /// A request that does not fit, with one fault.
 pub(super) fn fault(field: &str, detail: &str) -> SessionError {
-    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), line: None, detail: detail.to_owned() }])
+    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() }])
 }
 
 /// Checks what the schema alone cannot say; all faults at once.
 fn check(request: &CreateSession) -> Result<(), SessionError> {
     let mut faults = Vec::new();
     let mut wrong = |field: &str, detail: String| {
-        faults.push(Fault { field: Some(field.to_owned()), line: None, detail });
+        faults.push(Fault { field: Some(field.to_owned()), detail, ..Fault::default() });
     };
     if let Some(count) = request.count {
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
@@ -432,12 +438,12 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
             wrong(field, "a limit is 1 to 2^53 - 1".to_owned());
         }
     }
-    for (field, size) in [
-        ("metadata", request.metadata.to_string().len()),
-        ("config", serde_json::to_string(&request.config).map_or(usize::MAX, |text| text.len())),
+    for (field, size, most) in [
+        ("metadata", request.metadata.to_string().len(), METADATA_BYTES_MAX),
+        ("config", serde_json::to_string(&request.config).map_or(usize::MAX, |text| text.len()), CONFIG_BYTES_MAX),
     ] {
-        if size > METADATA_BYTES_MAX {
-            wrong(field, format!("{field} is larger than {METADATA_BYTES_MAX} bytes"));
+        if size > most {
+            wrong(field, format!("{field} is larger than {most} bytes"));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(SessionError::Invalid(faults)) }

@@ -6,6 +6,7 @@ use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::session::{Diff, RecordMode, Session, SessionState, Snapshot, StateView, Verify};
 use palestra_protocol::verdict::{Status, Usage, Verdict};
+use serde_json::{Map, Value};
 
 use super::cell::Slot;
 use super::judge::{Docket, Evidence, verdict_record};
@@ -90,6 +91,15 @@ impl Sessions {
         Ok(StateView { episode, seq, state: part.to_value(), hash: state.digest().to_string() })
     }
 
+    /// The settings that a session was opened with.
+    ///
+    /// # Errors
+    /// When there is no such session.
+    pub async fn config(&self, tenant: &Tenant, id: SessionId) -> Result<Arc<Map<String, Value>>, SessionError> {
+        let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
+        Ok(row.config)
+    }
+
     async fn state_of(&self, tenant: &Tenant, id: SessionId) -> Result<(State, EpisodeId, u64), SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
@@ -113,7 +123,8 @@ impl Sessions {
         let (before, after) = (from.to_value(), to.to_value());
         let patch = serde_json::to_value(json_patch::diff(&before, &after))
             .map_err(|error| SessionError::Internal(error.to_string()))?;
-        Ok(Diff { patch, from: from.digest().to_string(), to: to.digest().to_string() })
+        let rows = self.turn(tenant, id).await?.live()?.entry.kind.changed_rows(&from, &to);
+        Ok(Diff { patch, rows, from: from.digest().to_string(), to: to.digest().to_string() })
     }
 
     async fn state_at(&self, tenant: &Tenant, id: SessionId, snapshot: SnapshotId) -> Result<State, SessionError> {

@@ -11,6 +11,7 @@ use palestra_protocol::id::SessionId;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState};
 use palestra_protocol::step::{Info, Stepped, StopReason};
+use serde_json::{Map, Value};
 use tracing::error;
 
 use super::cell::{Kept, Last, Live, Past};
@@ -36,6 +37,8 @@ pub(super) const NODE_LOST_MS: i64 = 15_000;
 pub(super) struct Point {
     pub entry: Arc<Entry>,
     pub task: Arc<Task>,
+    /// Settings of the environment.
+    pub config: Arc<Map<String, Value>>,
     /// `None` where the environment failed, now or then.
     pub place: Option<Place>,
     pub context: Context,
@@ -48,10 +51,17 @@ pub(super) struct Point {
 }
 
 impl Point {
-    fn at_beginning(entry: Arc<Entry>, task: Arc<Task>, beginning: Beginning, salts: Vec<(u64, u64)>) -> Self {
+    fn at_beginning(
+        entry: Arc<Entry>,
+        task: Arc<Task>,
+        config: Arc<Map<String, Value>>,
+        beginning: Beginning,
+        salts: Vec<(u64, u64)>,
+    ) -> Self {
         let mut point = Self {
             entry,
             task,
+            config,
             place: Some(beginning.place),
             context: beginning.context,
             seq: 0,
@@ -80,7 +90,8 @@ impl Point {
             self.place = None;
         } else if let (Some(action), Some(place)) = (&past.action, &mut self.place) {
             let calls_left = calls_max.unwrap_or(u64::MAX).saturating_sub(self.calls);
-            let turned = turn::take(place, &self.entry.toolbox, action, calls_left, &mut self.context).await;
+            let turned =
+                turn::take(place, &self.entry.offer(&self.config).toolbox, action, calls_left, &mut self.context).await;
             let same = turned.as_ref().is_ok_and(|turned| turned.observation == past.answer.observation);
             self.calls += turned.as_ref().map_or(0, |turned| turned.calls);
             if !same {
@@ -180,7 +191,7 @@ impl Sessions {
             .filter_map(|(part, upto)| part.origin.filter(|origin| reached(origin.seq, upto)).zip(part.salt))
             .map(|(origin, salt)| (origin.seq, salt))
             .collect();
-        let mut point = Point::at_beginning(entry, task, beginning, salts);
+        let mut point = Point::at_beginning(entry, task, Arc::clone(&root.config), beginning, salts);
         for (part, upto) in chain.iter().rev() {
             while upto.is_none_or(|upto| point.seq < upto) {
                 let to = upto.unwrap_or(i64::MAX.unsigned_abs());
@@ -223,7 +234,8 @@ impl Sessions {
         let (config, id) = (&live.row.config, live.episode.id);
         let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
         let salts = live.salts.clone();
-        let point = Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), beginning, salts);
+        let point =
+            Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
         // None was forgotten, so the first is step 1.
         let kept: imbl::Vector<Kept> = live.past.take(live.past.len().min(usize::try_from(upto).unwrap_or(usize::MAX)));
         let past = kept.iter().map(Kept::past).collect::<Result<_, _>>()?;

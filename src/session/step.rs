@@ -209,13 +209,22 @@ impl Sessions {
         calls_left: u64,
     ) -> Result<Turned, InfraError> {
         if !(live.entry.kind.heavy() && matches!(place, Place::Pure(_))) {
-            let turned = turn::take(&mut place, &live.entry.toolbox, action, calls_left, &mut live.context).await?;
+            let turned = turn::take(
+                &mut place,
+                &live.entry.offer(&live.row.config).toolbox,
+                action,
+                calls_left,
+                &mut live.context,
+            )
+            .await?;
             live.place = Some(place);
             return Ok(turned);
         }
         let (entry, action, mut context) = (Arc::clone(&live.entry), Arc::clone(action), live.context.clone());
+        let config = Arc::clone(&live.row.config);
         let work = move || {
-            let turned = turn::take(&mut place, &entry.toolbox, &action, calls_left, &mut context).now_or_never();
+            let turned =
+                turn::take(&mut place, &entry.offer(&config).toolbox, &action, calls_left, &mut context).now_or_never();
             (turned, place, context)
         };
         let (turned, place, context) = self.heavy(work).await.map_err(InfraError)?;

@@ -105,6 +105,7 @@ async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Resu
         Place::Pure(environment) => guard("environment", || environment.act(input, context)),
         Place::Live(environment) => environment.act(input, context).await,
     }
+    .and_then(|reaction| reaction.failure.clone().map_or(Ok(reaction), Err))
 }
 
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
@@ -145,7 +146,7 @@ pub(super) async fn fork(place: &mut Place, episode: EpisodeId) -> Result<Option
 
 /// What came of the only input of a turn.
 fn single(reaction: Reaction) -> Turned {
-    let Reaction { observation, reward, shaping, terminated } = reaction;
+    let Reaction { observation, reward, shaping, terminated, .. } = reaction;
     let messages = vec![Message::new("user", observation.text.clone())];
     Turned { observation, messages, reward, shaping, terminated, ..Turned::default() }
 }
@@ -156,7 +157,7 @@ fn merge(results: Vec<(Option<&str>, Reaction)>) -> Turned {
     let alone = results.len() == 1;
     let mut data = Vec::new();
     for (id, reaction) in results {
-        let Reaction { observation, reward, shaping, terminated } = reaction;
+        let Reaction { observation, reward, shaping, terminated, .. } = reaction;
         let role = if id.is_some() { "tool" } else { "user" };
         let message = Message::new(role, observation.text.clone());
         turned.messages.push(Message { tool_call_id: id.map(str::to_owned), ..message });

@@ -1,5 +1,6 @@
 //! The API over real sockets, one module per part of it.
 
+mod apps;
 mod bad_input;
 mod batch;
 mod connections;

@@ -320,6 +320,9 @@ impl DrawDefinition {
             "choice" => {
                 let kind = maybe(fields.optional("as"), KindDefinition::read);
                 let values = inner.list(At::source);
+                if values.as_ref().is_some_and(Vec::is_empty) {
+                    inner.fault("a choice has at least one value");
+                }
                 values.zip(kind).map(|(values, kind)| Draw::Choice { values, kind })
             }
             "int" => whole(&inner, &mut fields),

@@ -12,11 +12,11 @@ use super::effect::Transaction;
 use super::{Counted, Raised, Stop, World};
 use crate::app::{Event, Role, Schedule};
 use crate::compile::errors;
-use crate::expression::DEFAULT_BUDGET;
+use crate::expression::{DEFAULT_BUDGET, EvalError};
 use crate::value::Value;
 
 /// Things that happen during one move of the clock.
-const HAPPENINGS_PER_MOVE_MAX: usize = 1_000;
+const HAPPENINGS_PER_MOVE_MAX: usize = 20_000;
 /// The furthest that one wait goes, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: i64 = 366 * 86_400;
 
@@ -36,6 +36,8 @@ pub(super) struct Due {
     pub(super) arguments: Arc<[Value]>,
     /// The event, with how often it has been due before.
     pub(super) event: Option<(EventId, u64)>,
+    /// How many things at the same time have led to it, one by one.
+    pub(super) chain: u32,
 }
 
 /// An event of the app or of the task, by its place.
@@ -90,13 +92,17 @@ impl World {
     /// Lets time pass, and what is due happen.
     ///
     /// # Errors
-    /// [`Stop::Raised`] for a length that makes no sense; [`Stop::Crashed`] when the definition is at fault.
+    /// [`Stop::Raised`] for a length that makes no sense or in which too much would happen, and then nothing has;
+    /// [`Stop::Crashed`] when the definition is at fault.
     pub fn wait(&mut self, seconds: i64) -> Result<(), Stop> {
         if !(1..=WAIT_SECONDS_MAX).contains(&seconds) {
             let text = "A wait takes a second at least and a year at most.";
             return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).into());
         }
-        self.advance(seconds)
+        let mut after = self.clone();
+        after.advance(seconds)?;
+        *self = after;
+        Ok(())
     }
 
     /// When something is due next.
@@ -123,21 +129,27 @@ impl World {
                     }
                 }
             };
-            let due = Due { run: event.run, arguments: Arc::default(), event: Some((id, 0)) };
+            let due = Due { run: event.run, arguments: Arc::default(), event: Some((id, 0)), chain: 0 };
             let name = Arc::clone(&event.name);
             self.agenda.add(time, name, due);
         }
         Ok(())
     }
 
-    /// Moves the clock, and lets what it passes happen, each thing as a transaction of its own.
+    /// Moves the clock, and lets what it passes happen, each thing as a transaction of its own. After an error the world is
+    /// of no use.
     pub(super) fn advance(&mut self, seconds: i64) -> Result<(), Stop> {
         let until = self.now.saturating_add(seconds.max(0));
-        for _ in 0..HAPPENINGS_PER_MOVE_MAX {
-            let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() else { break };
+        let mut happened = 0;
+        while let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() {
             if time > until {
                 break;
             }
+            if happened == HAPPENINGS_PER_MOVE_MAX {
+                let text = "Too much would happen in that time.";
+                return Err(Raised::plain(self.app(), errors::FULL, text).into());
+            }
+            happened += 1;
             self.agenda.due.remove(&(time, key, sequence));
             self.now = time.max(self.now);
             self.happen(due)?;
@@ -147,6 +159,7 @@ impl World {
     }
 
     fn happen(&mut self, due: Due) -> Result<(), Stop> {
+        let chain = due.chain;
         let mut arguments = due.arguments.to_vec();
         if let Some((id, times)) = due.event {
             let event = self.event(id);
@@ -164,12 +177,16 @@ impl World {
             match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
                 Ok(worked_out) => arguments = worked_out,
                 // Nothing to pick from is a world in which the event does not happen.
-                Err(Stop::Raised(_) | Stop::Crashed(crate::expression::EvalError::Index(_))) => return Ok(()),
+                Err(stop) if is_missing(&stop) => return Ok(()),
                 Err(crashed) => return Err(crashed),
             }
         }
+        if !arguments.iter().all(|value| self.is_there(value)) {
+            // What it was about has gone meanwhile.
+            return Ok(());
+        }
         let mut host = Counted(&self.counts);
-        let mut transaction = Transaction::new(self, arguments, &mut host);
+        let mut transaction = Transaction::new(self, arguments, &mut host).in_chain(chain);
         match transaction.run(&self.app().actions[due.run]) {
             Ok(_) => {
                 let (data, agenda) = transaction.finish();
@@ -178,8 +195,16 @@ impl World {
                 Ok(())
             }
             // A guard of the system's own action says that it does not happen.
-            Err(Stop::Raised(_)) => Ok(()),
+            Err(stop) if is_missing(&stop) => Ok(()),
             Err(crashed) => Err(crashed),
+        }
+    }
+
+    fn is_there(&self, value: &Value) -> bool {
+        match value {
+            Value::Row(row) => self.data.row(*row).is_some(),
+            Value::List(values) | Value::Record(values) => values.iter().all(|value| self.is_there(value)),
+            _ => true,
         }
     }
 
@@ -200,4 +225,9 @@ impl World {
     fn draws(&self, id: EventId, times: u64) -> Draws {
         Draws::of(&[&self.beginning.seed.to_be_bytes(), b"event", self.event(id).name.as_bytes(), &times.to_be_bytes()])
     }
+}
+
+/// Whether something does not happen because what it asks for is not there, or not one: an agent may have taken it away.
+const fn is_missing(stop: &Stop) -> bool {
+    matches!(stop, Stop::Raised(_) | Stop::Crashed(EvalError::Index(_) | EvalError::NotOne))
 }

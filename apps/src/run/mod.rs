@@ -29,9 +29,10 @@ use crate::value::{RowKey, Value};
 
 pub use agenda::Agenda;
 use effect::Transaction;
+use raised::stop;
 pub use raised::{Raised, Stop};
 pub use read::Page;
-pub use seed::initial;
+pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, initial};
 
 /// The beginning of an episode, shared by all that are forked from it.
 #[derive(Debug)]
@@ -187,7 +188,9 @@ impl World {
     /// Whether anything may happen without the agent, now or later.
     #[must_use]
     pub fn is_living(app: &App) -> bool {
-        !app.events.is_empty() || app.actions.iter().any(|action| effect::schedules(&action.effects))
+        !app.events.is_empty()
+            || app.templates.iter().any(|template| !template.events.is_empty())
+            || app.actions.iter().any(|action| effect::schedules(&action.effects))
     }
 
     /// Calls an action or a view by its name.
@@ -209,7 +212,7 @@ impl World {
         let Some((name, callable)) = app.calls.get_key_value(name) else {
             return Err(Raised::unknown_call(app, name).into());
         };
-        let reply = match *callable {
+        match *callable {
             Callable::Action(place) => {
                 let action = &app.actions[place];
                 if !action.who.contains(&role) {
@@ -217,23 +220,25 @@ impl World {
                 }
                 let values = self.arguments(role, &action.parameters, arguments)?;
                 let broken = self.broken_rules(place, &values)?;
-                let reply = self.act(role, action, values, arguments)?;
-                self.broken.extend(broken);
-                reply
+                // What follows while the clock moves is part of the call: it happens along with it or not at all.
+                let mut after = self.clone();
+                let reply = after.act(role, action, values, arguments)?;
+                after.broken.extend(broken);
+                *after.counts.entry(Arc::clone(name)).or_insert(0) += 1;
+                after.advance(action.cost)?;
+                *self = after;
+                Ok(reply)
             }
             Callable::View(place) => {
                 let view: &View = &app.views[place];
                 if !view.who.contains(&role) {
                     return Err(Raised::denied(app, name).into());
                 }
-                self.read(role, view, arguments)?
+                let reply = self.read(role, view, arguments)?;
+                *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
+                Ok(reply)
             }
-        };
-        *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
-        if let Callable::Action(place) = *callable {
-            self.advance(app.actions[place].cost)?;
         }
-        Ok(reply)
     }
 
     /// Runs an action as one transaction.
@@ -288,7 +293,8 @@ impl World {
             for (_, check) in rule.graded.iter().filter(|(applies, _)| *applies == action) {
                 let mut host = Counted(&self.counts);
                 let mut budget = DEFAULT_BUDGET;
-                if !check.holds(&mut self.frame(values, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+                let held = check.holds(&mut self.frame(values, &mut host, &mut budget));
+                if !held.map_err(|error| stop(app, error))? {
                     broken.push(Arc::clone(&rule.id));
                 }
             }

@@ -1,5 +1,6 @@
 //! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -59,13 +60,13 @@ impl View {
                     parameters.push(search);
                 }
                 if !self.sort.is_empty() {
-                    let words: Vec<Arc<str>> = self
+                    let words: BTreeSet<Arc<str>> = self
                         .sort
                         .iter()
                         .map(|(column, _)| Arc::clone(&table.describe(*column).name))
                         .flat_map(|name| [format!("-{name}").into(), name])
                         .collect();
-                    parameters.push(plain("sort", Type::Enum(words.into()).or_null()));
+                    parameters.push(plain("sort", Type::Enum(words.into_iter().collect()).or_null()));
                 }
                 let mut page = plain("page", Type::Int.or_null());
                 page.bounds.least = Some(1);
@@ -202,16 +203,16 @@ impl World {
         row: RowKey,
         locals: &mut Vec<Value>,
     ) -> Result<Map<String, Json>, Stop> {
-        let mut json = self.columns(role, row, &shown.columns);
+        let mut json = self.columns(role, row, &shown.columns)?;
         for (name, derived) in &shown.derive {
-            let value = self.value(derived, locals)?;
+            let value = self.unhidden(role, self.value(derived, locals)?)?;
             json.insert(name.to_string(), self.codec().to_json(&value, derived.kind(), self.data()));
         }
         for (name, embed) in &shown.embed {
             let embedded = match embed {
                 Embed::Referred { column, shown } => match self.data().cell(row, *column) {
                     Some(Value::Row(other)) if self.sees(role, *other)? => {
-                        Json::Object(self.columns(role, *other, shown))
+                        Json::Object(self.columns(role, *other, shown)?)
                     }
                     _ => Json::Null,
                 },
@@ -234,7 +235,7 @@ impl World {
     }
 
     /// Columns of a row that a role can see, with the row's id.
-    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Map<String, Json> {
+    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Result<Map<String, Json>, Stop> {
         let table = self.app().schema.table(row.table);
         let mut json = Map::new();
         if let (false, Some(id)) = (table.single, self.data().id(row)) {
@@ -243,10 +244,27 @@ impl World {
         for column in columns.iter().filter(|column| self.sees_column(role, row.table, **column)) {
             let described = table.describe(*column);
             if let Some(value) = self.data().cell(row, *column) {
-                json.insert(described.name.to_string(), self.codec().to_json(value, &described.kind, self.data()));
+                let value = self.unhidden(role, value.clone())?;
+                json.insert(described.name.to_string(), self.codec().to_json(&value, &described.kind, self.data()));
             }
         }
-        json
+        Ok(json)
+    }
+
+    /// A value, or null in place of a row that a role cannot see: not even its id is shown.
+    fn unhidden(&self, role: Role, value: Value) -> Result<Value, Stop> {
+        match value {
+            Value::Row(row) if !self.sees(role, row)? => Ok(Value::Null),
+            Value::List(values) if values.iter().any(|value| matches!(value, Value::Row(_))) => {
+                let mut seen = Vec::with_capacity(values.len());
+                for value in values.iter() {
+                    let value = self.unhidden(role, value.clone())?;
+                    seen.extend((!value.is_null()).then_some(value));
+                }
+                Ok(Value::List(seen.into()))
+            }
+            value => Ok(value),
+        }
     }
 
     /// The value of an expression between calls.

@@ -46,7 +46,7 @@ impl Variants {
         let place = variant % self.0.len();
         let number = u32::try_from(place).unwrap_or(0);
         let made = self.0[place].get_or_init(|| {
-            let data = initial(app, number)?;
+            let data = initial(app, number).map_err(|fault| fault.to_string())?;
             // All episodes share what is hashed here, and hash again what they edit.
             let _digest = data.document().digest();
             Ok(data)
@@ -178,16 +178,20 @@ pub fn draw(
     belongs: &dyn Fn(&Json) -> bool,
 ) -> Result<Arc<Instance>, String> {
     let mut attempts = 0;
-    let mut reason = "every draw belongs to another split".to_owned();
+    let mut reason = (0, "every draw belongs to another split".to_owned());
     for number in 0..DRAWS_MAX {
-        match attempt(app, template, split, seed, number, belongs) {
+        let mut stage = 0;
+        match attempt(app, template, split, seed, number, belongs, &mut stage) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
             Err(Unfit::Broken(message)) => {
                 return Err(format!("tasks.{}: {message}", app.templates[template].name));
             }
             Err(Unfit::Again(message)) => {
-                reason = message;
+                // The draw that came furthest tells most.
+                if attempts == 0 || stage > reason.0 {
+                    reason = (stage, message);
+                }
                 attempts += 1;
                 if attempts >= ATTEMPTS_MAX {
                     break;
@@ -195,7 +199,7 @@ pub fn draw(
             }
         }
     }
-    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {reason}", app.templates[template].name))
+    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {}", app.templates[template].name, reason.1))
 }
 
 fn attempt(
@@ -205,6 +209,7 @@ fn attempt(
     seed: u64,
     number: u32,
     belongs: &dyn Fn(&Json) -> bool,
+    stage: &mut u32,
 ) -> Result<Instance, Unfit> {
     let template = &app.templates[place];
     let (seed_bytes, attempt_bytes) = (seed.to_be_bytes(), number.to_be_bytes());
@@ -219,6 +224,7 @@ fn attempt(
         let value = Drawing { app, data: base, values: &values, draws: &mut draws }.value(param)?;
         values.push(value);
     }
+    *stage += 1;
     if !belongs(&Json::Object(parameters(app, template, &values, base))) {
         return Err(Unfit::OtherSplit);
     }
@@ -234,6 +240,7 @@ fn attempt(
             return Err(Unfit::Again(format!("`{text}` does not hold")));
         }
     }
+    *stage += 1;
     let mut draws = words("text");
     let wording = rand::RngExt::random_range(draws.random(), 0..template.text.len());
     let mut budget = DEFAULT_BUDGET;
@@ -250,20 +257,23 @@ fn attempt(
         held: Vec::new(),
         solution: Vec::new(),
     };
-    accept(instance)
+    accept(instance, stage)
 }
 
 /// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know.
-fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
+fn accept(mut instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
     let shared = Arc::new(instance);
     let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
     referred(&shared, start.world())?;
+    *stage += 1;
     let checks = start.judge().map_err(Unfit::Broken)?;
     if checks.iter().all(|check| check.passed) {
         return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
     }
+    *stage += 1;
     let held = checks.iter().map(|check| check.passed).collect();
     let solved = solve::play(start, &shared.template().solution).map_err(Unfit::Again)?;
+    *stage += 1;
     let failed: Vec<String> = solved
         .episode
         .judge()
@@ -275,6 +285,7 @@ fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
     if !failed.is_empty() {
         return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
     }
+    *stage += 1;
     if let Some(argument) = untraced(&shared, &solved.calls) {
         return Err(Unfit::Again(format!("the solution uses what it cannot know: {argument}")));
     }
@@ -320,7 +331,9 @@ impl Drawing<'_> {
         };
         let wanted = |value: &Value| not.as_ref() != Some(value);
         match &param.draw {
-            Draw::Choice(values) => self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect()),
+            Draw::Choice(values) => {
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
+            }
             Draw::Range(low, high, step) => self.range(*low, *high, *step, &wanted),
             Draw::Days(from, to) => match (self.evaluate(from, self.values)?, self.evaluate(to, self.values)?) {
                 (Value::Int(from), Value::Int(to)) if from <= to => self.range(from, to, 1, &wanted),
@@ -328,7 +341,7 @@ impl Drawing<'_> {
             },
             Draw::Pick(list) => {
                 let values = self.list(list)?;
-                self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect())
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
             }
             Draw::First { of, by, descending, gap } => {
                 let gap = match gap {
@@ -341,7 +354,7 @@ impl Drawing<'_> {
                     locals.push(value.clone());
                     ranked.push((number(&self.evaluate(by, &locals)?)?, value.clone()));
                 }
-                ranked.sort_by_key(|(key, _)| if *descending { -*key } else { *key });
+                ranked.sort_by(|(left, _), (right, _)| if *descending { right.cmp(left) } else { left.cmp(right) });
                 match ranked.as_slice() {
                     [] => Err(Unfit::Again(format!("{} has nothing to draw from", param.name))),
                     [(_, only)] => Ok(only.clone()),
@@ -358,8 +371,8 @@ impl Drawing<'_> {
         }
     }
 
-    fn one_of(&mut self, values: Vec<Value>) -> Result<Value, Unfit> {
-        self.draws.pick(&values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
+    fn one_of(&mut self, values: &[Value]) -> Result<Value, Unfit> {
+        self.draws.pick(values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
     }
 
     fn range(&mut self, low: i64, high: i64, step: i64, wanted: &dyn Fn(&Value) -> bool) -> Result<Value, Unfit> {

@@ -9,6 +9,7 @@ pub mod goal;
 mod judge;
 pub mod mutate;
 pub mod solve;
+mod sound;
 mod trace;
 
 use std::sync::Arc;

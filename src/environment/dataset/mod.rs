@@ -3,7 +3,6 @@
 mod parse;
 mod row;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use palestra_protocol::action::Action;
@@ -14,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::published::Definition;
 use super::spec::{SpecBuilder, split_length};
 use super::state::{Digest, State};
 use super::task::{Task, TaskError, TaskId};
@@ -41,21 +41,6 @@ struct Common {
     /// What guessing among the choices reaches on average.
     #[serde(default)]
     chance: f64,
-}
-
-/// A published definition, as it is stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Definition<'a> {
-    /// `dataset/name`.
-    pub name: &'a str,
-    /// Chosen by the store when it was published.
-    pub version: u32,
-    /// [`Parsed::digest`].
-    pub digest: &'a str,
-    /// [`Parsed::definition`].
-    pub definition: &'a Value,
-    /// Rows per split.
-    pub splits: &'a BTreeMap<String, u64>,
 }
 
 /// The kind that a published data set makes.

@@ -390,17 +390,22 @@ impl Faults {
     }
 
     fn at(&mut self, line: u64, field: Option<&str>, detail: impl Into<String>) {
-        self.push(Fault { field: field.map(str::to_owned), line: Some(line), detail: detail.into() });
+        self.push(Fault {
+            field: field.map(str::to_owned),
+            line: Some(line),
+            detail: detail.into(),
+            ..Fault::default()
+        });
     }
 
     fn file(&mut self, detail: impl Into<String>) {
-        self.push(Fault { field: None, line: None, detail: detail.into() });
+        self.push(Fault { detail: detail.into(), ..Fault::default() });
     }
 
     fn finish(mut self) -> Vec<Fault> {
         if self.left_out > 0 {
             let detail = format!("{} more faults were found", self.left_out);
-            self.list.push(Fault { field: None, line: None, detail });
+            self.list.push(Fault { detail, ..Fault::default() });
         }
         self.list
     }

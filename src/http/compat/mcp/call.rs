@@ -22,7 +22,8 @@ pub(super) async fn call_tool(seat: &Seat<'_>, given: JsonObject) -> Result<Resu
         Err(error) => return Ok(Err(error)),
     };
     let environment = played::environment(seat.app, &seat.principal.tenant, seat.session).await?;
-    let fits = environment.toolbox.check(&tool, &arguments).is_ok();
+    let config = played::config(seat.app, &seat.principal.tenant, &environment, seat.session.id).await?;
+    let fits = environment.offer(&config).toolbox.check(&tool, &arguments).is_ok();
     let step = Step { seq: None, action: Action::Tool { tool, arguments }, episode: None, observe: None, meta: None };
     let command = Command::Step { session: seat.session.id, step: Box::new(step) };
     let result = match perform(seat.app, seat.principal, command, ToolForm::default()).await {

@@ -102,7 +102,7 @@ impl Player {
     pub(super) async fn step(&self, playing: &Playing, turn: Turn, seq: Option<u64>) -> Result<Shown, Refusal> {
         let Turn { action, called, meta } = turn;
         let misfit = match &called {
-            Some(called) => self.misfit(called).await?,
+            Some(called) => self.misfit(called, playing.session).await?,
             None => None,
         };
         let step = Step { seq, action, episode: Some(playing.episode), observe: None, meta };
@@ -204,8 +204,8 @@ impl Player {
         let entry = self.entry().await?;
         let Some(id) = session else { return Ok(entry.spec().tools.data.clone()) };
         let session = self.session(id).await?;
-        let task = played::task(&self.app, &self.principal.tenant, &session).await.map_err(Refusal::Failed)?;
-        Ok(task.public.tools.data.clone())
+        let tools = played::tools(&self.app, &self.principal.tenant, &session).await.map_err(Refusal::Failed)?;
+        Ok(tools.data.clone())
     }
 
     /// The tools as an observation, which is no turn.
@@ -221,11 +221,14 @@ impl Player {
     }
 
     /// Whether a call is one that the environment will answer with an error.
-    async fn misfit(&self, called: &Called) -> Result<Option<Misfit>, Refusal> {
+    async fn misfit(&self, called: &Called, session: SessionId) -> Result<Option<Misfit>, Refusal> {
         let entry = self.entry().await?;
-        let known = entry.spec().tools.data.iter().any(|tool| tool["function"]["name"] == called.tool.as_str());
+        let config =
+            played::config(&self.app, &self.principal.tenant, &entry, session).await.map_err(Refusal::Failed)?;
+        let offer = entry.offer(&config);
+        let known = offer.tools.data.iter().any(|tool| tool["function"]["name"] == called.tool.as_str());
         let kind = if known { "invalid_args" } else { "tool_not_found" };
-        Ok(entry.toolbox.check(&called.tool, &called.arguments).err().map(|words| Misfit { kind, words }))
+        Ok(offer.toolbox.check(&called.tool, &called.arguments).err().map(|words| Misfit { kind, words }))
     }
 }
 

@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn faults_lie_below_what_they_were_found_in_and_echo_only_what_is_short() {
-        let fault = Fault { field: Some("limits.steps".to_owned()), line: None, detail: "is none".to_owned() };
+        let fault = Fault { field: Some("limits.steps".to_owned()), detail: "is none".to_owned(), ..Fault::default() };
         let failure = Failure::from(Problem::new(Code::Invalid, "x").with_errors(vec![fault]));
         let data = Refusal::below(failure, &["data"]).frame_data();
         assert_eq!(data["errors"][0]["loc"], json!(["data", "limits", "steps"]));

@@ -1,0 +1,57 @@
+//! `palestra apps`: what helps those who write apps.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use comfy_table::{Table, presets};
+use palestra_apps::words;
+use serde_json::json;
+
+use super::failure::Failure;
+
+/// What is wanted.
+#[derive(Debug, Args)]
+pub struct AppsArguments {
+    #[command(subcommand)]
+    command: AppsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AppsCommand {
+    /// Lists the generators of believable text.
+    Words {
+        /// Writes JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Failure> {
+    match arguments.command {
+        AppsCommand::Words { json: true } => {
+            for generator in words::all() {
+                let parameters = generator.parameters.iter();
+                let parameters: Vec<_> =
+                    parameters.map(|name| json!({"name": name, "choices": generator.choices(name)})).collect();
+                let line = json!({"name": generator.name, "parameters": parameters, "about": generator.about, "size": generator.size});
+                writeln!(output, "{line}")?;
+            }
+            Ok(())
+        }
+        AppsCommand::Words { json: false } => Ok(writeln!(output, "{}", table())?),
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["generator", "different texts", "yields"]);
+    for generator in words::all() {
+        let call = format!("{}({})", generator.name, generator.parameters.join(", "));
+        table.add_row([call, format!("at least {}", generator.size), generator.about.to_owned()]);
+    }
+    table
+}

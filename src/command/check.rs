@@ -1,0 +1,114 @@
+//! `palestra check app/* DIR`: proves that the data of apps is sound, their tasks solvable, and their goals not to be had for
+//! nothing.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use comfy_table::{Table, presets};
+use palestra_apps::app::App;
+use palestra_apps::check::{Effort, Report, check as prove};
+use serde_json::json;
+
+use super::failure::Failure;
+use super::folder;
+use crate::environment::app::shipped;
+
+/// Stands for every name behind it.
+const ALL: &str = "*";
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Shipped apps by name (`app/mail`, `app/*` for all), or folders and files of definitions.
+    #[arg(required = true)]
+    pub apps: Vec<String>,
+    /// Tasks of each template.
+    #[arg(long, default_value_t = Effort::FULL.seeds)]
+    pub seeds: u64,
+    /// Random calls under which invariants must hold.
+    #[arg(long, default_value_t = Effort::FULL.calls)]
+    pub calls: u64,
+    /// Writes one line of JSON per app instead of tables.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Checks apps and prints what was found of each.
+///
+/// # Errors
+/// When an app has faults or fails the check; all of them are written to `errors`.
+pub async fn check(
+    arguments: &CheckArguments,
+    output: &mut impl Write,
+    errors: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for (name, loaded) in arguments.apps.iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
+        let faults = match loaded {
+            Ok(app) => {
+                let effort = Effort { seeds: arguments.seeds, calls: arguments.calls };
+                let report = tokio::task::spawn_blocking(move || prove(&app, effort)).await;
+                let report = report.map_err(|error| Failure::Other(error.to_string()))?;
+                if arguments.json {
+                    writeln!(output, "{}", json!({"app": name, "report": report}))?;
+                } else {
+                    writeln!(output, "{}", table(&name, &report))?;
+                }
+                report.failures
+            }
+            Err(faults) => faults,
+        };
+        for fault in &faults {
+            writeln!(errors, "{name}: {fault}")?;
+        }
+        if !faults.is_empty() {
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Other(format!("the check failed for {}", failed.join(", ")))) }
+}
+
+/// An app by its name, or the faults of its definition.
+type Loaded = (String, Result<Arc<App>, Vec<String>>);
+
+/// The apps that an argument stands for.
+fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
+    let path = Path::new(asked);
+    if folder::is_definition(path) {
+        return Ok(vec![(asked.to_owned(), load(&folder::read(path)?))]);
+    }
+    let fits = |name: &str| asked.strip_suffix(ALL).map_or(name == asked, |beginning| name.starts_with(beginning));
+    let found: Vec<Loaded> =
+        shipped::all().iter().filter(|app| fits(&app.name())).map(|app| (app.name(), load(&app.files()))).collect();
+    if found.is_empty() {
+        return Err(Failure::Other(format!("{asked} is neither a shipped app nor a folder with a definition")));
+    }
+    Ok(found)
+}
+
+fn load(files: &crate::environment::app::Files) -> Result<Arc<App>, Vec<String>> {
+    App::load(files).map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+fn table(name: &str, report: &Report) -> Table {
+    let mut table = Table::new();
+    let head = [name, "tasks", "calls", "mutants", "null", "random", "refuse", "replays solved"];
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(head);
+    for (template, figures) in &report.templates {
+        table.add_row([
+            template.clone(),
+            figures.tasks.to_string(),
+            figures.calls.to_string(),
+            format!("{} ({} pass)", figures.mutants, figures.survivors),
+            format!("{:.3}", figures.null),
+            format!("{:.3}", figures.random),
+            format!("{:.3}", figures.refuse),
+            format!("{} of {}", figures.replays.1, figures.replays.0),
+        ]);
+    }
+    let (made, succeeded) = report.random_calls;
+    table.add_row([format!("random calls: {made}, {succeeded} succeeded")]);
+    table
+}

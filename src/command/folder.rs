@@ -1,0 +1,52 @@
+//! Definitions of apps on this machine: a folder of YAML files, or one of them alone.
+
+use std::fs;
+use std::path::Path;
+
+use super::failure::Failure;
+use crate::environment::app::{FILE_BYTES_MAX, FILES_MAX, Files};
+
+/// How the files of a definition end.
+const EXTENSION: &str = "yaml";
+
+/// Whether a path is that of a definition, and not of a data set.
+pub(super) fn is_definition(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_some_and(|extension| extension == EXTENSION)
+}
+
+/// The files of a definition.
+///
+/// # Errors
+/// When something cannot be read, or is more than a definition may be.
+pub(super) fn read(path: &Path) -> Result<Files, Failure> {
+    let mut files = Files::new();
+    if !path.is_dir() {
+        add(&mut files, path)?;
+        return Ok(files);
+    }
+    for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
+        let file = entry?.path();
+        if file.is_file() && file.extension().is_some_and(|extension| extension == EXTENSION) {
+            add(&mut files, &file)?;
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::Other(format!("{} holds no .{EXTENSION} file", path.display())));
+    }
+    Ok(files)
+}
+
+fn add(files: &mut Files, path: &Path) -> Result<(), Failure> {
+    let size = fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
+    if size > FILE_BYTES_MAX as u64 || files.len() >= FILES_MAX {
+        let words = format!("a definition has at most {FILES_MAX} files and {FILE_BYTES_MAX} bytes");
+        return Err(Failure::Other(format!("{}: {words}", path.display())));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    files.insert(name, fs::read_to_string(path).map_err(|error| unreadable(path, &error))?);
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Other(format!("{} cannot be read: {error}", path.display()))
+}

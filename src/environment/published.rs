@@ -1,0 +1,94 @@
+//! What is published: a definition of one of several sorts, on its way in and as it is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use palestra_protocol::problem::Fault;
+use serde_json::Value;
+
+use super::app::{self, AppKind, Files};
+use super::{EnvironmentKind, dataset};
+
+/// What the member `kind` of a stored definition says of an app. A data set has no such member.
+pub const APP: &str = "app";
+
+/// What somebody wants to publish.
+pub enum Submission {
+    /// Questions, in a file of lines.
+    Dataset(dataset::Submission, Vec<u8>),
+    /// An app, in files of its own.
+    App(Files),
+}
+
+/// A definition without faults, ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// `family/name`.
+    pub name: String,
+    /// What the kind is built from, beside the rows.
+    pub definition: Value,
+    /// How many tasks each split has.
+    pub splits: BTreeMap<String, u64>,
+    /// Rows by split, where tasks are stored.
+    pub rows: Vec<(String, Vec<Value>)>,
+    /// `sha256:<hex>` of all of it.
+    pub digest: String,
+}
+
+impl Submission {
+    /// Reads and checks it, which may take long.
+    ///
+    /// # Errors
+    /// With every fault.
+    pub fn parse(self) -> Result<Parsed, Vec<Fault>> {
+        match self {
+            Self::Dataset(submission, body) => {
+                let parsed = dataset::parse(&submission, &body)?;
+                let splits = parsed.splits();
+                let dataset::Parsed { name, definition, rows, digest } = parsed;
+                Ok(Parsed { name, definition, splits, rows, digest })
+            }
+            Self::App(files) => app::parse(&files),
+        }
+    }
+}
+
+/// A published definition, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition<'a> {
+    /// `family/name`.
+    pub name: &'a str,
+    /// Chosen by the store when it was published.
+    pub version: u32,
+    /// [`Parsed::digest`].
+    pub digest: &'a str,
+    /// [`Parsed::definition`].
+    pub definition: &'a Value,
+    /// [`Parsed::splits`].
+    pub splits: &'a BTreeMap<String, u64>,
+}
+
+impl Definition<'_> {
+    /// Whether it is an app, which takes more than a millisecond to build.
+    #[must_use]
+    pub fn is_app(&self) -> bool {
+        self.definition["kind"] == APP
+    }
+
+    /// The kind that it makes.
+    ///
+    /// # Errors
+    /// When it does not have the stored form.
+    pub fn kind(&self) -> Result<Arc<dyn EnvironmentKind>, String> {
+        match self.definition.get("kind") {
+            None => dataset::kind(self),
+            Some(kind) if kind == APP => {
+                let files = app::files_of(self.definition)?;
+                let app = palestra_apps::app::App::load(&files);
+                let app = app.map_err(|faults| faults.first().map(ToString::to_string).unwrap_or_default())?;
+                Ok(Arc::new(AppKind::new(app, self.version, self.digest.to_owned())))
+            }
+            Some(other) => Err(format!("there is no sort of definition {other}")),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Publishing: the forms in which definitions are sent.
+
+use axum::extract::{FromRequest, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use palestra_protocol::environment::{Definition, Published};
+use palestra_protocol::problem::{Code, Problem};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answer::Body;
+use super::caller::Publisher;
+use super::extract::{EnvironmentName, Query, media_type, parse};
+use super::problem::{Failure, internal};
+use super::{archive, body};
+use crate::app::App;
+use crate::environment::app::Files;
+use crate::environment::dataset::Submission as DatasetSubmission;
+use crate::environment::published::{APP, Submission};
+
+/// Longest text that describes a publication, in bytes.
+const TEXT_BYTES_MAX: usize = 65_536;
+/// What a file is called that comes without a name.
+const ONLY_FILE: &str = "app.yaml";
+
+/// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes.
+#[utoipa::path(get, path = "/v1/environments/{family}/{name}/definition", tag = "environments",
+    params(("family" = String, Path, description = "The part before the slash."),
+           ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
+    responses((status = 200, description = "The files as they were published.", body = Definition),
+              (status = 409, description = "It is no app.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn get_definition(
+    State(app): State<App>,
+    Publisher(principal): Publisher,
+    EnvironmentName(name): EnvironmentName,
+) -> Result<Body<Definition>, Failure> {
+    let files = app.catalog().files(&principal.tenant, &name).await?;
+    let files =
+        files.ok_or_else(|| Failure::new(Code::NotSupported, "only apps have a definition that can be read"))?;
+    Ok(Body(Definition { kind: APP.to_owned(), files }))
+}
+
+/// What a data set is published as.
+#[derive(Debug, Default, PartialEq, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Heading {
+    /// `dataset/name`; may stand in the file's own header instead.
+    name: Option<String>,
+    /// Which verifier judges rows that name none: a name, or a JSON object with name and options.
+    verifier: Option<String>,
+    /// System text of rows that have none.
+    system: Option<String>,
+    /// What it is about.
+    description: Option<String>,
+    /// Words to filter by, separated by commas.
+    tags: Option<String>,
+}
+
+impl Heading {
+    fn into_submission(self) -> DatasetSubmission {
+        let tags = self.tags.unwrap_or_default();
+        DatasetSubmission {
+            name: self.name,
+            verifier: self.verifier.map(Value::String),
+            system: self.system,
+            description: self.description,
+            tags: tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+        }
+    }
+}
+
+fn rows(submission: DatasetSubmission, lines: Vec<u8>) -> Result<Submission, Failure> {
+    check(&submission)?;
+    Ok(Submission::Dataset(submission, lines))
+}
+
+/// An app says by itself what the heading would say.
+fn app_of(heading: &Heading, files: Files) -> Result<Submission, Failure> {
+    if *heading == Heading::default() {
+        return Ok(Submission::App(files));
+    }
+    Err(Failure::new(Code::Malformed, "an app names and describes itself: send it without a query"))
+}
+
+/// Refuses what no store can hold, and what is too long to be a heading.
+fn check(submission: &DatasetSubmission) -> Result<(), Failure> {
+    let texts = [("name", &submission.name), ("system", &submission.system), ("description", &submission.description)];
+    let texts = texts.into_iter().filter_map(|(field, text)| text.as_ref().map(|text| (field, text)));
+    for (field, text) in texts.chain(submission.tags.iter().map(|tag| ("tags", tag))) {
+        if text.contains('\0') {
+            return Err(Failure::invalid(field, "contains a NUL"));
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(Failure::invalid(field, format!("is longer than {TEXT_BYTES_MAX} bytes")));
+        }
+    }
+    Ok(())
+}
+
+/// A data set in one JSON document.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublishJson {
+    /// What it is published as: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
+    #[schema(value_type = serde_json::Value)]
+    environment: DatasetSubmission,
+    /// Its rows.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    rows: Vec<Box<RawValue>>,
+}
+
+/// Publish a data set or an app.
+///
+/// A data set is JSON Lines with the heading in the query, or one JSON document. An app is one YAML file, a JSON document with its
+/// files by name, or a tar archive of them. The same content again is the version that exists. Every fault is reported, with its
+/// file and line.
+#[utoipa::path(post, path = "/v1/environments", tag = "environments", params(Heading),
+    request_body(
+        content(
+            (String = "application/jsonl", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n{\"prompt\":\"3+3?\",\"answer\":\"6\"}\n")),
+            (String = "application/x-ndjson", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n")),
+            (String = "text/plain", example = json!("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n")),
+            (PublishDocument = "application/json", example = json!({"environment": {"name": "dataset/sums", "verifier": "number"}, "rows": [{"prompt": "2+2?", "answer": "4"}]})),
+            (String = "application/yaml"),
+            (Vec<u8> = "application/x-tar"),
+            (Vec<u8> = "application/gzip"),
+        ),
+        description = "The rows of a data set, or the files of an app."),
+    responses((status = 201, description = "A new version.", body = Published),
+              (status = 200, description = "The same content was there already.", body = Published)))]
+pub(super) async fn publish_environment(
+    State(app): State<App>,
+    Publisher(principal): Publisher,
+    Query(heading): Query<Heading>,
+    Upload(upload): Upload,
+) -> Result<Response, Failure> {
+    let submission = match upload {
+        Document::Lines(lines) => rows(heading.into_submission(), lines)?,
+        Document::Json(submission, lines) => rows(submission, lines)?,
+        Document::App(files) => app_of(&heading, files)?,
+    };
+    let published = app.catalog().publish(&principal.tenant, submission, app.clock().now()).await?;
+    let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Body(published)).into_response())
+}
+
+/// An app in one JSON document.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublishApp {
+    /// What sort of definition it is.
+    #[serde(rename = "kind")]
+    _kind: Sort,
+    /// The text of each file, by its name: `app.yaml` and others.
+    files: Files,
+}
+
+/// What sort of definition a document holds.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    /// An app.
+    App,
+}
+
+/// A definition in one JSON document: an app where it has the member `kind`.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes the two forms, which are read apart so that faults name their places")]
+pub(super) enum PublishDocument {
+    /// A data set.
+    Dataset(PublishJson),
+    /// An app.
+    App(PublishApp),
+}
+
+/// Tells the forms of a document apart.
+#[derive(Deserialize)]
+struct Kind {
+    kind: Option<IgnoredAny>,
+}
+
+/// A published file in one of the forms that are read.
+pub(super) struct Upload(Document);
+
+enum Document {
+    Lines(Vec<u8>),
+    Json(DatasetSubmission, Vec<u8>),
+    App(Files),
+}
+
+impl FromRequest<App> for Upload {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
+        let media_type = media_type(request.headers());
+        match media_type.as_deref() {
+            Some("application/jsonl" | "application/x-ndjson" | "application/x-jsonlines" | "text/plain") => {
+                Ok(Self(Document::Lines(body::read(request).await?.into())))
+            }
+            Some("application/json") => {
+                let body = body::read(request).await?;
+                if serde_json::from_slice::<Kind>(&body).is_ok_and(|document| document.kind.is_some()) {
+                    return Ok(Self(Document::App(parse::<PublishApp>(&body)?.files)));
+                }
+                let document: PublishJson = parse(&body)?;
+                Ok(Self(Document::Json(document.environment, lines(&document.rows))))
+            }
+            Some("application/yaml" | "application/x-yaml" | "text/yaml") => {
+                let text = String::from_utf8(body::read(request).await?.into());
+                let text = text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text"))?;
+                Ok(Self(Document::App(Files::from([(ONLY_FILE.to_owned(), text)]))))
+            }
+            Some("application/x-tar" | "application/gzip" | "application/x-gzip" | "application/x-gtar") => {
+                let body = body::read(request).await?;
+                let files = tokio::task::spawn_blocking(move || archive::files(&body)).await;
+                Ok(Self(Document::App(files.map_err(|error| internal(&error))??)))
+            }
+            _ => Err(Failure::new(
+                Code::UnsupportedMediaType,
+                "send JSON Lines as `application/jsonl`, one document as `application/json`, or an app as `application/yaml`, \
+                 `application/x-tar` or `application/gzip`",
+            )),
+        }
+    }
+}
+
+/// One row per line. Line breaks cannot stand inside JSON strings, so those in a row are space between its parts.
+fn lines(rows: &[Box<RawValue>]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(rows.iter().map(|row| row.get().len() + 1).sum());
+    for row in rows {
+        lines.extend(row.get().bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+        lines.push(b'\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_document_become_lines() {
+        let document: PublishJson =
+            parse(b"{\"environment\":{\"name\":\"a\"},\"rows\":[{\n\"prompt\":\"x\\ny\"\n},{\"prompt\":\"z\"}]}")
+                .unwrap();
+        let text = String::from_utf8(lines(&document.rows)).unwrap();
+        assert_eq!(text, "{ \"prompt\":\"x\\ny\" }\n{\"prompt\":\"z\"}\n");
+    }
+
+    #[test]
+    fn a_heading_holds_what_can_be_stored() {
+        let submission = |name: &str, tags: &str| {
+            Heading { name: Some(name.to_owned()), tags: Some(tags.to_owned()), ..Heading::default() }.into_submission()
+        };
+        assert_eq!(check(&submission("a\0b", "")).unwrap_err().0.errors[0].field.as_deref(), Some("name"));
+        let submission = submission("dataset/a", " x, ,y ");
+        assert!(check(&submission).is_ok());
+        assert_eq!(submission.tags, ["x", "y"]);
+    }
+}

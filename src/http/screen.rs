@@ -1,0 +1,165 @@
+//! `/v1/sessions/{id}/page/{token}`: the screen of a session for browsers. The path is the credential: it is made when the
+//! session is opened, nobody can guess it, and it acts in this one session as the acting side does. There is nothing that
+//! another site could make a browser do here without knowing the path, and the path is told to no other site.
+
+use std::sync::Arc;
+
+use axum::Form;
+use axum::body::Body;
+use axum::extract::{FromRequest, Query, RawPathParams, Request, State};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use palestra_protocol::id::SessionId;
+use palestra_protocol::problem::Code;
+use palestra_protocol::step::Step;
+
+use super::body;
+use super::caller::{Onlooker, admit_page};
+use super::edge::Gate;
+use super::envelope::Written;
+use super::extract::media_type;
+use super::perform::{ToolForm, perform};
+use super::problem::Failure;
+use crate::app::App;
+use crate::auth::{Grant, Principal};
+use crate::session::{Answer, Command, Screen};
+
+/// No script, nothing from elsewhere, no frame around it, and forms that lead nowhere else.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const HTML: &str = "text/html; charset=utf-8";
+/// What is shown where nothing can be done any more.
+const OVER: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Session over</title></head>\
+                    <body><main><h1>This session is over</h1><p>Nothing can be done here any more.</p></main></body></html>";
+
+/// The path of a session's page.
+pub(super) fn path(session: SessionId, token: &str) -> String {
+    format!("/v1/sessions/{session}/page/{token}")
+}
+
+/// Lets requests through whose path is that of a session's page. A wrong one is as good as none.
+pub(super) async fn guard_by_page(
+    State(gate): State<Gate>,
+    parameters: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    let parameter = |wanted| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let session = parameter("id").and_then(|id| id.parse::<SessionId>().ok());
+    match admit_page(gate.app(), parameter("token").unwrap_or_default()).await {
+        Ok(principal) if session.is_some_and(|id| acts_in(&principal, id)) => {
+            gate.let_in(principal, request, next).await
+        }
+        Ok(_) => Failure::not_found("page").into_response(),
+        Err(failure) if failure.code() == Code::Unauthorized => Failure::not_found("page").into_response(),
+        Err(failure) => failure.into_response(),
+    }
+}
+
+fn acts_in(principal: &Arc<Principal>, session: SessionId) -> bool {
+    principal.grant == Grant::Session(session)
+}
+
+/// Show the screen of a session as a page, or follow one of its links, which is a turn of the session.
+#[utoipa::path(get, path = "/v1/sessions/{id}/page/{token}", tag = "sessions", security(()),
+    params(("id" = SessionId, Path), ("token" = String, Path, description = "The rest of the path that opening the session answered as `page`.")),
+    responses((status = 200, description = "The screen, or that the episode is over.", body = String, content_type = "text/html")))]
+pub(super) async fn show_page(
+    State(app): State<App>,
+    Onlooker { principal, session }: Onlooker,
+    request: Request,
+) -> Result<Response, Failure> {
+    if request.method() == Method::GET && request.uri().query().is_some_and(|query| !query.is_empty()) {
+        let fields = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+        let Query(fields) = fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read"))?;
+        return take_turns(&app, &principal, session, request.uri().path(), &fields).await;
+    }
+    let shown = app.sessions().screen(&principal.tenant, session, request.uri().path()).await.map_err(Failure::from);
+    match shown {
+        Ok(Screen::Live(page)) => Ok(html(StatusCode::OK, page)),
+        Ok(Screen::Over) => Ok(html(StatusCode::OK, OVER)),
+        Err(failure) if is_over(&failure) => Ok(html(StatusCode::GONE, OVER)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Do what a form of the page asks for: a turn of the session.
+#[utoipa::path(post, path = "/v1/sessions/{id}/page/{token}", tag = "sessions", security(()),
+    params(("id" = SessionId, Path), ("token" = String, Path, description = "The rest of the path that opening the session answered as `page`.")),
+    request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "The fields of a form of the page."),
+    responses((status = 303, description = "It was done: the page shows what came of it.",
+               headers(("location" = String, description = "The page.")))))]
+pub(super) async fn act_on_page(
+    State(app): State<App>,
+    Onlooker { principal, session }: Onlooker,
+    request: Request,
+) -> Result<Response, Failure> {
+    let path = request.uri().path().to_owned();
+    let fields = fields(request).await?;
+    take_turns(&app, &principal, session, &path, &fields).await
+}
+
+/// Does what fields ask for, one turn after the other up to the first that is refused, and leads to the page.
+async fn take_turns(
+    app: &App,
+    principal: &Principal,
+    session: SessionId,
+    path: &str,
+    fields: &[(String, String)],
+) -> Result<Response, Failure> {
+    let page = HeaderValue::from_str(path).map_err(|_| Failure::not_found("page"))?;
+    match act(app, principal, session, fields).await {
+        // The page itself says that it is over.
+        Err(failure) if !is_over(&failure) => Err(failure),
+        _ => Ok((StatusCode::SEE_OTHER, [(LOCATION, page), private()]).into_response()),
+    }
+}
+
+async fn act(app: &App, principal: &Principal, session: SessionId, fields: &[(String, String)]) -> Result<(), Failure> {
+    for action in app.sessions().actions_of_form(&principal.tenant, session, fields).await? {
+        let step = Step { seq: None, action, episode: None, observe: None, meta: None };
+        let command = Command::Step { session, step: Box::new(step) };
+        if let Answer::Stepped(said) = perform(app, principal, command, ToolForm::default()).await? {
+            let stepped = said.into_stepped();
+            let refused = stepped.observation.data.get("error").is_some_and(|error| !error.is_null());
+            if refused || stepped.terminated || stepped.truncated {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
+    if media_type(request.headers()).as_deref() != Some("application/x-www-form-urlencoded") {
+        return Err(Failure::new(Code::UnsupportedMediaType, "send a form"));
+    }
+    let headers = request.headers().clone();
+    let mut form = Request::new(Body::from(body::read(request).await?));
+    *form.method_mut() = Method::POST;
+    *form.headers_mut() = headers;
+    let form = Form::<Vec<(String, String)>>::from_request(form, &()).await;
+    form.map(|Form(fields)| fields).map_err(|_| Failure::new(Code::Malformed, "the form cannot be read"))
+}
+
+fn is_over(failure: &Failure) -> bool {
+    matches!(failure.code(), Code::EpisodeOver | Code::SessionOver | Code::SessionLost)
+}
+
+fn html(status: StatusCode, page: impl Into<Body>) -> Response {
+    let headers: [(HeaderName, HeaderValue); 3] = [
+        (CONTENT_TYPE, HeaderValue::from_static(HTML)),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        private(),
+    ];
+    let mut response = (status, headers, page.into()).into_response();
+    response.extensions_mut().insert(Written);
+    response
+}
+
+/// The path must not be told to others.
+const fn private() -> (HeaderName, HeaderValue) {
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+}
