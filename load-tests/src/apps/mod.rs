@@ -1,32 +1,28 @@
 //! What apps cost inside one process: tasks, calls, forks, hashes and verdicts, and the memory of many live episodes.
 
+mod memory;
+mod report;
 mod rows;
 mod subject;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use palestra_apps::task::episode::Episode;
-use serde_json::{Value, json};
 
-use crate::figures::{Holds, Series};
-use crate::process::resident_bytes_of;
+use crate::figures::Series;
 use crate::terminal::{print, tell};
-use rows::{Described, ROWS, Row};
+use memory::memory;
+use report::{as_json, markdown};
+use rows::Row;
 use subject::{Moment, Subject};
 
 /// Episodes that are alive at once while single calls are measured.
 const BATCH: usize = 64;
-/// One in so many episodes is forked instead of begun.
-const FORKED_OF: usize = 10;
-/// Bytes in a kilobyte.
-const KILOBYTE: f64 = 1e3;
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -106,7 +102,11 @@ fn times(subject: &Subject, round: u64, budget: Duration) -> anyhow::Result<Vec<
     let mut values = vec![(Row::Task, drawing.mean_us()), (Row::FirstHash, hashing.mean_us())];
     let begin = |moment: &Moment| Episode::begin(&moment.instance, 1).map(drop);
     values.push((Row::Begin, each(moments, budget, |moment| Ok(begin(moment)?))?));
-    values.push((Row::Fork, each(moments, budget, |moment| Ok(drop(std::hint::black_box(moment.ready.clone()))))?));
+    let fork = |moment: &Moment| {
+        drop(std::hint::black_box(moment.ready.clone()));
+        Ok(())
+    };
+    values.push((Row::Fork, each(moments, budget, fork)?));
     values.push((Row::ForkWrite, each(moments, budget, |moment| wrote(moment).map(drop))?));
     values.push((
         Row::Judge,
@@ -172,45 +172,6 @@ fn each(
     Ok(watch.mean_us())
 }
 
-/// Kilobytes that live episodes take, each; and the episodes, since memory that is free again would hide what comes later.
-fn memory(subject: &Subject, live: usize) -> anyhow::Result<(Vec<(Row, Series)>, Vec<Episode>)> {
-    let moments = &subject.moments;
-    for moment in moments {
-        let _warm = moment.instance.data.document().digest();
-        let _warm = moment.ready.document().digest();
-    }
-    let resident = || Ok::<f64, anyhow::Error>(resident_bytes_of(Pid::this())? as f64 / KILOBYTE);
-    let each = |after: f64, before: f64, count: usize| {
-        [(after - before).max(0.0) / count as f64].into_iter().collect::<Series>()
-    };
-    let forked = live.div_ceil(FORKED_OF);
-    let mut episodes = Vec::with_capacity(live + forked);
-    let before_forks = resident()?;
-    for moment in moments.iter().cycle().take(forked) {
-        episodes.push(wrote(moment)?);
-    }
-    let before = resident()?;
-    for moment in moments.iter().cycle().take(live) {
-        episodes.push(Episode::begin(&moment.instance, 1)?);
-    }
-    let idle = resident()?;
-    for (moment, episode) in moments.iter().cycle().zip(&mut episodes[forked..]) {
-        episode.call(&moment.write.0, &moment.write.1).map_err(anyhow::Error::msg)?;
-    }
-    let edited = resident()?;
-    for episode in &episodes[forked..] {
-        let _hashed = episode.document().digest();
-    }
-    let hashed = resident()?;
-    let values = vec![
-        (Row::ForkMemory, each(before, before_forks, forked)),
-        (Row::IdleMemory, each(idle, before, live)),
-        (Row::EditedMemory, each(edited, before, live)),
-        (Row::HashedMemory, each(hashed, before, live)),
-    ];
-    Ok((values, episodes))
-}
-
 /// CPU of this process while something is done.
 #[derive(Default)]
 struct Watch {
@@ -238,48 +199,4 @@ impl Watch {
 
 fn cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
-}
-
-/// A table of all apps with one line above that says how it came about.
-fn markdown(apps: &[Measured], arguments: &Arguments) -> String {
-    let Arguments { rounds, cpu_ms, tasks, live, .. } = arguments;
-    let names = apps.iter().map(|app| {
-        let Subject { name, rows, state_bytes, .. } = &app.subject;
-        format!("`{name}`: {rows} rows, {} KB of JSON", state_bytes / 1_000)
-    });
-    let names: Vec<String> = names.collect();
-    let mut text = format!(
-        "{rounds} rounds of {cpu_ms} ms of CPU per row on {tasks} tasks of each app, and {live} live episodes: median (least..most of \
-         the rounds).\n\n| row | unit | {} | target | holds |\n| --- | --- |{} --- | --- |\n",
-        names.join(" | "),
-        " --- |".repeat(apps.len())
-    );
-    for row in ROWS {
-        let values: Vec<String> =
-            apps.iter().map(|app| app.values.get(&row.row).map(Series::spread).unwrap_or_default()).collect();
-        let target = row.most.map(|most| format!("<= {most}")).unwrap_or_default();
-        let holds = holds(row, apps).map_or("", Holds::word);
-        let _ = writeln!(text, "| {} | {} | {} | {target} | {holds} |", row.title, row.unit, values.join(" | "));
-    }
-    text
-}
-
-/// Whether the target of a row holds of every app; `None` where it has none.
-fn holds(row: &Described, apps: &[Measured]) -> Option<Holds> {
-    let most = row.most?;
-    Holds::all(apps.iter().map(|app| Holds::at_most(app.values.get(&row.row).and_then(Series::median), most)))
-}
-
-/// Everything, value by value.
-fn as_json(apps: &[Measured], arguments: &Arguments) -> Value {
-    let of = |app: &Measured| {
-        let values: serde_json::Map<String, Value> =
-            ROWS.iter().filter_map(|row| Some((row.id.to_owned(), json!(app.values.get(&row.row)?)))).collect();
-        let Subject { name, rows, state_bytes, .. } = &app.subject;
-        json!({"app": name, "rows": rows, "state_bytes": state_bytes, "values": values})
-    };
-    json!({
-        "rounds": arguments.rounds, "cpu_ms": arguments.cpu_ms, "tasks": arguments.tasks, "live": arguments.live,
-        "apps": apps.iter().map(of).collect::<Vec<_>>(),
-    })
 }
