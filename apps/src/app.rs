@@ -7,6 +7,7 @@ use crate::calendar::Calendar;
 use crate::definition::ErrorKind;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId, Type};
+use crate::places::Places;
 use crate::schema::Schema;
 use crate::screen::Screens;
 use crate::task::Template;
@@ -53,6 +54,8 @@ pub struct App {
     pub events: Vec<Event>,
     /// How initial rows are made.
     pub seed: Seed,
+    /// Where its parts stand in the files.
+    pub places: Places,
     /// The graphical surface.
     pub screens: Screens,
     /// Initial databases that were made.

@@ -13,13 +13,31 @@ use serde_json::Value as Json;
 
 use crate::app::App;
 use crate::run::draw::Draws;
-use crate::run::{Beginning, World, broken_invariants, initial};
+use crate::run::{Beginning, Stop, World, broken_invariants, initial};
 use crate::task::draw::{Instance, draw};
 use crate::task::episode::Episode;
 use crate::task::goal::Check;
 use crate::task::mutate;
 
 pub use random::RandomCalls;
+
+impl Report {
+    /// Notes what is wrong with a part of the app, with its place in the files.
+    fn fail(&mut self, app: &App, path: &str, message: impl Into<String>) {
+        self.failures.push(app.places.fault(path, message).to_string());
+    }
+}
+
+/// The path of an action or, of a view, of nothing nearer than all of them.
+fn action(name: &str) -> String {
+    format!("actions.{name}")
+}
+
+/// The path of an invariant, by its text.
+fn invariant(app: &App, text: &str) -> String {
+    let place = app.invariants.iter().position(|(known, _)| **known == *text);
+    place.map_or_else(|| "invariants".to_owned(), |place| format!("invariants[{place}]"))
+}
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
@@ -42,10 +60,14 @@ pub const FLOOR: f64 = 0.05;
 /// The share of tasks that a solution recorded on another seed must stay below.
 pub const REPLAY_MOST: f64 = 0.05;
 
+/// Random calls for each time that the world is left to itself, and how long that takes at most: a week.
+const CALLS_PER_WAIT: u32 = 20;
+const WAIT_SECONDS: i64 = 7 * 86_400;
+
 /// What was found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// Everything that is wrong; empty for an app that may be published.
+    /// Everything that is wrong, with its place as [`crate::fault::Fault`] shows it; empty for an app that may be published.
     pub failures: Vec<String>,
     /// By template.
     pub templates: BTreeMap<String, Figures>,
@@ -118,15 +140,16 @@ fn databases(app: &Arc<App>, report: &mut Report) {
         let (first, second) = match (initial(app, variant), initial(app, variant)) {
             (Ok(first), Ok(second)) => (first, second),
             (Err(message), _) | (_, Err(message)) => {
-                report.failures.push(message);
+                report.failures.push(message.to_string());
                 return;
             }
         };
         if first.document() != second.document() {
-            report.failures.push(format!("seed: the database {variant} differs from one time to the next"));
+            report.fail(app, "seed", format!("the database {variant} differs from one time to the next"));
         }
         for broken in broken_invariants(app, &first) {
-            report.failures.push(format!("seed: the database {variant} breaks the invariant {broken}"));
+            let path = invariant(app, &broken);
+            report.fail(app, &path, format!("the initial database {variant} breaks this invariant"));
         }
     }
 }
@@ -136,14 +159,24 @@ fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &m
     let Ok(data) = app.variants.get(app, 0) else { return };
     let beginning = Arc::new(Beginning::free(Arc::clone(app), data.clone(), 7));
     let (Ok(mut world), Ok(mut again)) = (World::begin(Arc::clone(&beginning)), World::begin(beginning)) else {
-        report.failures.push("world: an event's time cannot be worked out".to_owned());
+        report.fail(app, "world", "an event's time cannot be worked out");
         return;
     };
     let mut random: ChaCha8Rng = Draws::of(&[b"random calls", app.name.as_bytes()]).random().clone();
     let generator = RandomCalls::new(app);
+    let living = World::is_living(app);
     for _ in 0..calls {
         if !goes_on() {
             return;
+        }
+        if living && rand::RngExt::random_range(&mut random, 0..CALLS_PER_WAIT) == 0 {
+            let seconds = rand::RngExt::random_range(&mut random, 60..=WAIT_SECONDS);
+            if let (Err(stop @ Stop::Crashed(_)), _) | (_, Err(stop @ Stop::Crashed(_))) =
+                (world.wait(seconds), again.wait(seconds))
+            {
+                report.fail(app, "world", stop.to_string());
+                return;
+            }
         }
         let Some(call) = generator.call(&world, &mut random) else { break };
         let before = world.data().clone();
@@ -152,41 +185,43 @@ fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &m
         report.random_calls.0 += 1;
         match &result {
             Err(crash) => {
-                report.failures.push(format!("{} {}: {crash}", call.name, Json::Object(call.arguments)));
+                report.fail(app, &action(&call.name), format!("{}: {crash}", Json::Object(call.arguments)));
                 return;
             }
             Ok(Err(_)) if !world.data().document().same(&before.document()) => {
-                report.failures.push(format!("{}: a call that failed has changed the data", call.name));
+                report.fail(app, &action(&call.name), "a call that failed has changed the data");
                 return;
             }
             Ok(Err(_)) => {}
             Ok(Ok(_)) => report.random_calls.1 += 1,
         }
         if result != repeated {
-            report.failures.push(format!("{}: the same call gave something else the second time", call.name));
+            report.fail(app, &action(&call.name), "the same call gave something else the second time");
             return;
         }
         if let Some(broken) = broken_invariants(app, world.data()).first() {
             let call = format!("{} {}", call.name, Json::Object(call.arguments));
-            report.failures.push(format!("{call} breaks the invariant {broken}"));
+            report.fail(app, &invariant(app, broken), format!("{call} breaks this invariant"));
             return;
         }
     }
     if world.data().document() != again.data().document() {
-        report.failures.push("the same calls led to different data".to_owned());
+        report.fail(app, "actions", "the same calls led to different data");
     }
 }
 
 /// Tasks can be drawn and solved; mutants and policies without knowledge fail.
 fn template(app: &Arc<App>, place: usize, seeds: u64, goes_on: &dyn Fn() -> bool, report: &mut Report) {
     let name = app.templates[place].name.to_string();
+    let path = format!("tasks.{name}");
     let mut figures = Figures::default();
     let mut instances: Vec<Arc<Instance>> = Vec::new();
     for seed in (0..seeds).take_while(|_| goes_on()) {
         match draw(app, place, "check", seed, &|_| true) {
             Ok(instance) => instances.push(instance),
             Err(message) => {
-                report.failures.push(message);
+                let message = message.strip_prefix(&format!("{path}: ")).unwrap_or(&message);
+                report.fail(app, &path, message);
                 break;
             }
         }
@@ -217,12 +252,12 @@ fn template(app: &Arc<App>, place: usize, seeds: u64, goes_on: &dyn Fn() -> bool
     }
     for (policy, reached) in [("null", figures.null), ("refusing", figures.refuse), ("random", figures.random)] {
         if reached > FLOOR {
-            report.failures.push(format!("tasks.{name}: the {policy} policy scores {reached:.3}, above {FLOOR}"));
+            report.fail(app, &path, format!("the {policy} policy scores {reached:.3}, above {FLOOR}"));
         }
     }
     let (replays, solved) = figures.replays;
     if replays > 0 && solved as f64 >= REPLAY_MOST * replays as f64 && solved > 0 {
-        report.failures.push(format!("tasks.{name}: solutions of other seeds solve {solved} of {replays} tasks"));
+        report.fail(app, &path, format!("solutions of other seeds solve {solved} of {replays} tasks"));
     }
     report.templates.insert(name, figures);
 }
@@ -241,8 +276,8 @@ fn survivors(
         match episode.judge() {
             Ok(checks) if !crashed && strict(&checks) => {
                 figures.survivors += 1;
-                let name = &instance.template().name;
-                report.failures.push(format!("tasks.{name}: a wrong solution passes: {}", mutant.what));
+                let path = format!("tasks.{}.goal", instance.template().name);
+                report.fail(&instance.app, &path, format!("a wrong solution passes: {}", mutant.what));
             }
             Ok(_) => {}
             Err(message) => report.failures.push(message),

@@ -32,17 +32,17 @@ pub mod id {
     pub const WORDS: u16 = 100;
 }
 
-/// What actions, views and rules know: `calls`.
+/// What actions, views and rules know: `calls`, with the names of everything that can be called.
 #[must_use]
-pub fn of_actions() -> Vec<Function> {
-    vec![fixed("calls", id::CALLS, &[Type::Text], Type::Int)]
+pub fn of_actions(calls: &Type) -> Vec<Function> {
+    vec![fixed("calls", id::CALLS, std::slice::from_ref(calls), Type::Int)]
 }
 
-/// What goals, milestones and minefields know: `calls`, `has_row` and `arg`.
+/// What milestones and minefields know: `calls`, `has_row`, and `arg` with the names of all parameters.
 #[must_use]
-pub fn of_goals() -> Vec<Function> {
-    let mut functions = of_actions();
-    functions.push(fixed("arg", id::ARGUMENT, &[Type::Text], Type::Text));
+pub fn of_goals(calls: &Type, parameters: &Type) -> Vec<Function> {
+    let mut functions = of_actions(calls);
+    functions.push(fixed("arg", id::ARGUMENT, std::slice::from_ref(parameters), Type::Text));
     functions.push(generic("has_row", id::HAS_ROW, |kinds| match kinds {
         [Type::Record(_), row] if matches!(row.present(), Type::Row(_)) => Ok(Type::Bool),
         _ => Err("has_row takes `call` and a row".to_owned()),

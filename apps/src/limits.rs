@@ -10,6 +10,8 @@ use crate::value::Value;
 
 /// Longest text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 65_536;
+/// Most entries of a list that a call is given, where its parameter says nothing.
+pub const LIST_ENTRIES_MAX: i64 = 1_000;
 /// First and last point in time, in seconds since 1970: within the years 1 to 9999 in every time zone.
 pub const INSTANTS: RangeInclusive<i64> = -62_135_510_400..=253_402_128_000;
 

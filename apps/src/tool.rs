@@ -10,10 +10,8 @@ use crate::expression::{DEFAULT_BUDGET, Frame, NoHost, Template};
 use crate::json::Codec;
 use crate::kinds::Type;
 use crate::run::World;
+use crate::task::answer::ANSWER_CHARACTERS_MAX;
 use crate::task::draw::Instance;
-
-/// Characters of an error code or of an answer's text.
-const ANSWER_CHARACTERS_MAX: usize = 4_000;
 
 /// OpenAI function tools of an app for the agent: views, then actions, `wait` where anything can happen, and `submit`.
 #[must_use]

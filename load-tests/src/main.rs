@@ -1,5 +1,6 @@
 //! What Palestra costs, beside a bare server and beside other servers: `docs/PERFORMANCE.md` says how it is measured.
 
+mod apps;
 mod body;
 mod callers;
 mod compare;
@@ -46,6 +47,8 @@ enum Command {
     Instructions(instructions::Arguments),
     /// Measures what it costs to make and to score puzzles, beside reasoning-gym.
     Generation(generation::Arguments),
+    /// Measures apps inside one process: tasks, calls, forks, hashes, verdicts, and the memory of live episodes.
+    Apps(apps::Arguments),
     /// Does operations in a server inside this process: what `instructions` runs.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Instructions(arguments) => instructions::run(&arguments),
         Command::Generation(arguments) => generation::run(&arguments),
+        Command::Apps(arguments) => apps::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
         Command::Reference => reference::run(),
     };

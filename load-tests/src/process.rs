@@ -87,8 +87,7 @@ impl Server {
     /// # Errors
     /// When the process is gone.
     pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
-        resident_bytes(&status).context("the system does not state the memory of a process")
+        resident_bytes_of(self.pid())
     }
 
     /// Ends it as an operator would, and waits for the end.
@@ -120,6 +119,15 @@ impl Drop for Server {
 /// When the process is gone.
 pub(crate) fn cpu_of(pid: Pid) -> anyhow::Result<Duration> {
     Ok(clock_gettime(clock_getcpuclockid(pid)?)?.into())
+}
+
+/// Bytes of memory that a process holds now.
+///
+/// # Errors
+/// When the process is gone.
+pub(crate) fn resident_bytes_of(pid: Pid) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    resident_bytes(&status).context("the system does not state the memory of a process")
 }
 
 fn resident_bytes(status: &str) -> Option<u64> {

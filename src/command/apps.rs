@@ -7,6 +7,7 @@ use comfy_table::{Table, presets};
 use palestra_apps::words;
 use serde_json::json;
 
+use super::explore::{ExploreArguments, explore};
 use super::failure::Failure;
 
 /// What is wanted.
@@ -24,14 +25,16 @@ enum AppsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Explores the states of an app: dead guards, actions that never succeed, goals without a way, broken invariants.
+    Explore(ExploreArguments),
 }
 
 /// Runs one of the commands.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// When the output cannot be written, or what was to be done fails.
 pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Failure> {
-    match arguments.command {
+    match &arguments.command {
         AppsCommand::Words { json: true } => {
             for generator in words::all() {
                 let parameters = generator.parameters.iter();
@@ -43,6 +46,7 @@ pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Fa
             Ok(())
         }
         AppsCommand::Words { json: false } => Ok(writeln!(output, "{}", table())?),
+        AppsCommand::Explore(arguments) => explore(arguments, output),
     }
 }
 

@@ -71,10 +71,10 @@ pub async fn check(
 }
 
 /// An app by its name, or the faults of its definition.
-type Loaded = (String, Result<Arc<App>, Vec<String>>);
+pub(super) type Loaded = (String, Result<Arc<App>, Vec<String>>);
 
 /// The apps that an argument stands for.
-fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
+pub(super) fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
     let path = Path::new(asked);
     if folder::is_definition(path) {
         return Ok(vec![(asked.to_owned(), load(&folder::read(path)?))]);

@@ -5,6 +5,7 @@ pub mod check;
 pub mod doctor;
 pub mod environments;
 mod episode;
+pub mod explore;
 pub mod failure;
 mod folder;
 pub mod keys;

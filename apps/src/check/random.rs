@@ -15,6 +15,8 @@ use crate::words;
 
 /// Entries of a random list.
 const ENTRIES_MAX: u64 = 3;
+/// Entries of a list that asks for many.
+const ENTRIES_LEAST_MAX: u64 = 1_000;
 
 /// Makes random calls of an app's actions and views.
 pub struct RandomCalls {
@@ -106,7 +108,7 @@ pub(crate) fn value(world: &World, parameter: &Parameter, random: &mut ChaCha8Rn
             json!(row.and_then(|row| world.data().id(row)).map_or("none", |id| id))
         }
         Type::List(_) => {
-            let least = bounds.least.and_then(|least| u64::try_from(least).ok()).unwrap_or(0);
+            let least = bounds.least.and_then(|least| u64::try_from(least).ok()).unwrap_or(0).min(ENTRIES_LEAST_MAX);
             let count = random.random_range(least..=least.max(ENTRIES_MAX));
             let element = parameter.inner.first();
             Json::Array((0..count).filter_map(|_| Some(value(world, element?, random))).collect())

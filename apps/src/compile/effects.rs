@@ -15,6 +15,8 @@ use crate::kinds::{ColumnId, TableId, Type};
 
 /// How deeply macros may call macros.
 const MACRO_DEPTH_MAX: usize = 8;
+/// Statements that the macros of one definition make where they are called.
+pub(super) const EXPANDED_MAX: usize = 10_000;
 
 impl Compiler<'_> {
     /// Statements that see `names` and add to them.
@@ -49,7 +51,7 @@ impl Compiler<'_> {
             EffectKind::Let(bindings) => {
                 for (name, source) in bindings {
                     if let Some(checked) = names.check(source, None, faults) {
-                        names.push(&name.text, checked.kind().clone());
+                        names.introduce(name, checked.kind().clone(), faults);
                         effects.push(Effect::Let(checked));
                     }
                 }
@@ -62,7 +64,7 @@ impl Compiler<'_> {
             }
             EffectKind::Each { variable, of, body } => names.list(of, faults).map(|(of, element)| {
                 let mut inner = names.clone();
-                inner.push(&variable.text, element);
+                inner.introduce(variable, element, faults);
                 Effect::Each { of, body: self.body(body, &inner, depth, faults) }
             }),
             EffectKind::If { condition, then, otherwise } => names.condition(condition, faults).map(|condition| {
@@ -118,7 +120,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(variable) = variable {
-            names.push(&variable.text, Type::Row(table));
+            names.introduce(variable, Type::Row(table), faults);
         }
         Some(Effect::Insert { table, set, bind: variable.is_some() })
     }
@@ -144,7 +146,7 @@ impl Compiler<'_> {
                 let table = self.ground.table(table, faults)?;
                 let rows = names.rows_where(table, &variable.text, condition.as_ref(), faults)?;
                 let mut inner = names.clone();
-                inner.push(&variable.text, Type::Row(table));
+                inner.introduce(variable, Type::Row(table), faults);
                 Some((Target::Rows(rows), table, inner))
             }
         }
@@ -223,6 +225,13 @@ impl Compiler<'_> {
         };
         if depth >= MACRO_DEPTH_MAX {
             faults.push(name.fault("macros call each other too deeply, or without end"));
+            return None;
+        }
+        let left = self.expandable.get().checked_sub(called.effects.len() + 1);
+        self.expandable.set(left.unwrap_or(0));
+        if left.is_none() {
+            let message = format!("the macros of this definition make more than {EXPANDED_MAX} statements");
+            faults.push(name.fault(message));
             return None;
         }
         for (arg, _) in args {

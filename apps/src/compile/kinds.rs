@@ -12,6 +12,7 @@ use crate::definition::{Entries, Name};
 use crate::expression::{Checked, Roots};
 use crate::fault::Faults;
 use crate::kinds::{TableId, Type};
+use crate::limits::LIST_ENTRIES_MAX;
 
 /// The type that is meant; `find` knows the tables.
 pub(crate) fn kind(
@@ -56,7 +57,7 @@ pub(crate) fn parameters(
         .filter_map(|(name, definition)| {
             let mut parameter = parameter(&name.text, &definition.kind, ground, faults)?;
             if let Some(default) = &definition.default {
-                parameter.default = Some(default_value(default, &parameter.kind, ground, faults)?);
+                parameter.default = default_value(default, &parameter.kind, ground, faults);
             }
             Some(parameter)
         })
@@ -65,7 +66,7 @@ pub(crate) fn parameters(
 
 fn parameter(name: &Arc<str>, definition: &KindDefinition, ground: &Ground, faults: &mut Faults) -> Option<Parameter> {
     let kind = kind(definition, &known(ground), faults)?;
-    let bounds = bounds(definition, &kind, faults)?;
+    let bounds = bounds(definition, &kind, faults).unwrap_or_default();
     let inner = match &definition.kind {
         Kind::List(element) => vec![parameter(name, element, ground, faults)?],
         Kind::Record(fields) => fields
@@ -79,7 +80,8 @@ fn parameter(name: &Arc<str>, definition: &KindDefinition, ground: &Ground, faul
 
 /// Bounds of a value: lengths for text and lists, the value itself for what is counted.
 fn bounds(definition: &KindDefinition, kind: &Type, faults: &mut Faults) -> Option<Bounds> {
-    let Some((least, most)) = &definition.bounds else { return Some(Bounds::default()) };
+    let widest = matches!(kind.present(), Type::List(_)).then_some(LIST_ENTRIES_MAX);
+    let Some((least, most)) = &definition.bounds else { return Some(Bounds { least: None, most: widest }) };
     let read = |text: &str| match kind.present() {
         Type::Int => text.parse().ok(),
         Type::Text | Type::List(_) => text.parse().ok().filter(|length: &i64| *length >= 0),
@@ -98,7 +100,11 @@ fn bounds(definition: &KindDefinition, kind: &Type, faults: &mut Faults) -> Opti
         }
     };
     let (least, most) = (end(least), end(most));
-    let bounds = Bounds { least: least?, most: most? };
+    let bounds = Bounds { least: least?, most: most?.or(widest) };
+    if widest.is_some_and(|widest| bounds.most > Some(widest)) {
+        faults.push(definition.name.fault(format!("a list has at most {LIST_ENTRIES_MAX} entries")));
+        return None;
+    }
     if bounds.least.zip(bounds.most).is_some_and(|(least, most)| least > most) {
         faults.push(definition.name.fault("the lower bound is above the upper one"));
         return None;

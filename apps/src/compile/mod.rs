@@ -1,8 +1,11 @@
 //! From a definition to an app: everything is looked up, typed and checked once.
 
+pub(crate) mod called;
 mod effects;
 pub(crate) mod kinds;
 pub(crate) mod names;
+mod reach;
+mod repeated;
 mod seed;
 mod tables;
 mod views;
@@ -19,6 +22,8 @@ use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
 use crate::native;
+use crate::places::Places;
+use crate::syntax::MAX_FAULTS;
 use crate::task::compile::{Calls, templates};
 use crate::task::draw::Variants;
 use names::{Ground, Names};
@@ -60,6 +65,8 @@ pub(crate) struct Compiler<'d> {
     pub(crate) of_goals: Vec<Function>,
     /// Codes that something raises.
     raised: std::cell::RefCell<BTreeSet<Arc<str>>>,
+    /// Statements that macros may still make.
+    expandable: std::cell::Cell<usize>,
 }
 
 impl App {
@@ -79,8 +86,12 @@ impl App {
     pub fn compile(definition: &Definition) -> Result<Arc<Self>, Faults> {
         let mut faults = Faults::new();
         let app = compile(definition, &mut faults);
+        if app.is_none() && faults.is_empty() {
+            faults.push(definition.name.fault("this definition makes no app"));
+        }
         faults.sort();
         faults.dedup();
+        faults.truncate(MAX_FAULTS);
         match app {
             Some(app) if faults.is_empty() => Ok(Arc::new(app)),
             _ => Err(faults),
@@ -100,6 +111,10 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     if start.is_none() {
         faults.push(definition.start.fault(0, "a civil time such as 2031-05-05T09:00 is expected"));
     }
+    repeated::check(definition, faults);
+    if !reach::check(definition, faults) {
+        return None;
+    }
     let schema = tables::schema(definition, calendar.clone(), faults)?;
     let ground = Ground { schema };
     let mut compiler = Compiler {
@@ -107,10 +122,11 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         ground: &ground,
         defaults: tables::defaults(definition, &ground, faults),
         errors: codes(definition, &ground),
-        of_actions: functions::of_actions(),
+        of_actions: functions::of_actions(&called::names(definition)),
         of_draws: functions::of_draws(),
-        of_goals: functions::of_goals(),
+        of_goals: functions::of_goals(&called::names(definition), &called::parameters(definition)),
         raised: std::cell::RefCell::default(),
+        expandable: std::cell::Cell::new(effects::EXPANDED_MAX),
     };
     let calls = compiler.calls(faults);
     let rules = compiler.rules(faults);
@@ -118,7 +134,9 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         definition.actions.iter().map(|(name, action)| compiler.action(name, action, faults)).collect();
     let views = compiler.views(faults);
     let permissions = compiler.permissions(faults);
-    let screens = compiler.screens(&actions, &views, faults);
+    // Calls are known by their places, so all of them have to be there.
+    let complete = views.len() == definition.views.len();
+    let screens = if complete { compiler.screens(&actions, &views, faults) } else { None };
     let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
     let seed = compiler.seed(faults);
     let names = Names::new(&ground, &[], Roots::default());
@@ -129,10 +147,11 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         .collect();
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
     let named = Calls { actions: &actions, views: &views, by_name: &calls };
-    let templates = templates(&compiler, &named, faults);
+    let templates = if complete { templates(&compiler, &named, faults) } else { Vec::new() };
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
+    let schema = tables::with_defaults(ground.schema, &defaults, start?);
     Some(App {
         name: Arc::clone(&definition.name.text),
         version: definition.version,
@@ -155,7 +174,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         seed,
         screens: screens?,
         templates,
-        schema: Arc::new(ground.schema),
+        places: Places::of(definition),
+        schema,
     })
 }
 
@@ -251,7 +271,7 @@ impl Compiler<'_> {
         let mut bindings = Vec::new();
         for (name, source) in &written.bindings {
             if let Some(checked) = names.check(source, None, faults) {
-                names.push(&name.text, checked.kind().clone());
+                names.introduce(name, checked.kind().clone(), faults);
                 bindings.push(checked);
             }
         }

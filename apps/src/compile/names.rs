@@ -6,9 +6,11 @@ use crate::definition::Name;
 use crate::expression::{self, Checked, Function, Roots, Scope, Template, Wrong};
 use crate::fault::{Fault, Faults};
 use crate::kinds::{TableId, Type};
+use crate::limits;
 use crate::schema::Schema;
 use crate::syntax::nearest;
 use crate::syntax::source::Source;
+use crate::value::Value;
 
 /// What all expressions of a definition share.
 #[derive(Debug)]
@@ -40,6 +42,14 @@ impl<'g> Names<'g> {
     pub(crate) fn push(&mut self, name: &Arc<str>, kind: Type) -> usize {
         self.locals.push((Arc::clone(name), kind));
         self.locals.len() - 1
+    }
+
+    /// Adds a local under a name that an author chose, which must not mean something else here already.
+    pub(crate) fn introduce(&mut self, name: &Name, kind: Type, faults: &mut Faults) {
+        if self.locals.iter().any(|(known, _)| *known == name.text) {
+            faults.push(name.fault(format!("`{}` means something here already: choose another name", name.text)));
+        }
+        self.push(&name.text, kind);
     }
 
     pub(crate) fn scope(&self) -> Scope<'_> {
@@ -93,6 +103,7 @@ impl<'g> Names<'g> {
         if self.lenient
             && let Ok(checked) = self.check_behind(source, skip, None)
             && drawn_as(checked.kind(), kind)
+            && checked.constant().is_none_or(|written| limits::check(written, kind).is_ok())
         {
             return Some(checked);
         }
@@ -105,9 +116,13 @@ impl<'g> Names<'g> {
         expression::check(text, &self.scope(), expected)
     }
 
-    /// Checks a condition.
+    /// Checks a condition, which is one only if it may hold and may not.
     pub(crate) fn condition(&self, source: &Source, faults: &mut Faults) -> Option<Checked> {
-        self.check(source, Some(&Type::Bool), faults)
+        let checked = self.check(source, Some(&Type::Bool), faults)?;
+        if let Some(Value::Bool(always)) = checked.constant() {
+            faults.push(source.fault(0, format!("this is always {always}: leave it out, or what depends on it")));
+        }
+        Some(checked)
     }
 
     /// Checks a template.
@@ -147,11 +162,11 @@ impl<'g> Names<'g> {
         condition: Option<&Source>,
         faults: &mut Faults,
     ) -> Option<Checked> {
-        let name = &self.ground.schema.table(table).name;
-        let Some(condition) = condition else { return self.check_text(&format!("find({name})"), None).ok() };
-        let head = format!("find({name}, {variable}, ");
-        let text = format!("{head}{})", condition.text);
-        collect(self.check_text(&text, None), condition, head.chars().count(), faults)
+        let Some(condition) = condition else {
+            let name = &self.ground.schema.table(table).name;
+            return self.check_text(&format!("find({name})"), None).ok();
+        };
+        collect(expression::check_filter(&condition.text, table, variable, &self.scope()), condition, 0, faults)
     }
 
     /// A type as the definition spells it.

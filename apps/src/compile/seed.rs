@@ -104,7 +104,8 @@ impl Compiler<'_> {
                 columns.push(SeedColumn { column, value: SeedValue::Expression(checked), distinct: false });
             }
         }
-        for (name, source) in own.iter().chain(shared) {
+        let common = shared.iter().filter(|(name, _)| !own.iter().any(|(mine, _)| mine.text == name.text));
+        for (name, source) in own.iter().chain(common) {
             let Some(column) = self.ground.column(table, name, faults) else { continue };
             let kind = &described.describe(column).kind;
             let drawn = seed_value(source, kind, &names, faults);

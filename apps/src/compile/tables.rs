@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::kinds::{default_value, kind};
 use super::names::Ground;
 use crate::calendar::Calendar;
+use crate::data::Data;
 use crate::definition::table::{ColumnDefinition, OnDelete as Written, TableDefinition};
 use crate::definition::{Definition, Name};
-use crate::expression::Checked;
+use crate::expression::{Checked, DEFAULT_BUDGET, Frame, NoHost};
 use crate::fault::Faults;
 use crate::ids::IdPattern;
 use crate::kinds::{TableId, Type};
@@ -32,8 +33,10 @@ pub(super) fn schema(definition: &Definition, calendar: Calendar, faults: &mut F
         Ok(schema) => Some(schema),
         Err(wrong) => {
             for fault in wrong {
-                let (name, _) = definition.tables.iter().find(|(name, _)| name.text == fault.table)?;
-                faults.push(name.fault(fault.to_string()));
+                let (name, table) = definition.tables.iter().find(|(name, _)| name.text == fault.table)?;
+                let column = fault.column.as_ref();
+                let column = column.and_then(|column| table.columns.iter().find(|(name, _)| name.text == *column));
+                faults.push(column.map_or(name, |(column, _)| column).fault(fault.message));
             }
             None
         }
@@ -103,6 +106,30 @@ fn column(
         Some(Written::Null) => OnDelete::Null,
     };
     Some(column)
+}
+
+/// The schema with the defaults of columns as values, where an episode begins: for data that is written out.
+pub(super) fn with_defaults(mut schema: Schema, defaults: &[Vec<Option<Checked>>], start: i64) -> Arc<Schema> {
+    let empty = Data::new(Arc::new(schema.clone()), 0);
+    let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
+    let mut frame = Frame {
+        rows: &empty,
+        old: None,
+        init: None,
+        locals: &[],
+        now: start,
+        init_now: start,
+        calendar: &empty.schema().calendar,
+        host: &mut host,
+        budget: &mut budget,
+    };
+    let written =
+        schema.tables.iter_mut().zip(defaults).flat_map(|(table, defaults)| table.columns.iter_mut().zip(defaults));
+    for (column, default) in written {
+        // A default that depends on rows has no value of its own.
+        column.default = default.as_ref().and_then(|default| default.evaluate(&mut frame).ok());
+    }
+    Arc::new(schema)
 }
 
 /// By table and column: the value where an insert gives none. Nullable columns without a default are null.

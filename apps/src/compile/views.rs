@@ -16,6 +16,11 @@ const PAGE: u32 = 20;
 /// Parameters that every list view has.
 const LIST_PARAMETERS: [&str; 3] = ["search", "sort", "page"];
 
+/// Parameters that every view of its sort has.
+const fn standard(one: bool) -> &'static [&'static str] {
+    if one { &["id"] } else { &LIST_PARAMETERS }
+}
+
 impl Compiler<'_> {
     pub(super) fn views(&self, faults: &mut Faults) -> Vec<View> {
         self.definition.views.iter().filter_map(|(name, view)| self.view(name, view, faults)).collect()
@@ -25,10 +30,13 @@ impl Compiler<'_> {
         let table = self.ground.table(&written.from, faults)?;
         let parameters = kinds::parameters(&written.params, self.ground, faults);
         for (param, _) in &written.params {
-            let taken = if written.one { &["id"][..] } else { &LIST_PARAMETERS[..] };
+            let taken = standard(written.one);
             if taken.contains(&&*param.text) || written.filter.iter().any(|column| column.text == param.text) {
                 faults.push(param.fault(format!("the view has a parameter `{}` already", param.text)));
             }
+        }
+        for column in written.filter.iter().filter(|column| standard(written.one).contains(&&*column.text)) {
+            faults.push(column.fault(format!("the view has a parameter `{}` already", column.text)));
         }
         let mut names = Names::new(self.ground, &self.of_actions, Roots::default());
         for parameter in &parameters {
@@ -36,10 +44,18 @@ impl Compiler<'_> {
         }
         let row = &written.variable.as_ref().unwrap_or(&written.from).text;
         let mut inner = names.clone();
-        inner.push(row, Type::Row(table));
+        match &written.variable {
+            Some(variable) => inner.introduce(variable, Type::Row(table), faults),
+            None => {
+                inner.push(row, Type::Row(table));
+            }
+        }
         let rows = if written.one {
-            for (list, what) in [(&written.search, "search"), (&written.filter, "filter")] {
-                if let Some(name) = list.first() {
+            let sort = written.sort.first().map(|sort| &sort.column);
+            for (first, what) in
+                [(written.search.first(), "search"), (written.filter.first(), "filter"), (sort, "sort")]
+            {
+                if let Some(name) = first {
                     faults.push(name.fault(format!("a view of one row has no `{what}`")));
                 }
             }
@@ -59,6 +75,7 @@ impl Compiler<'_> {
                 faults.push(name.fault(format!("words are looked for in text, `{}` is none", name.text)));
             }
         }
+        self.hidden(written, table, faults);
         let sort = written
             .sort
             .iter()
@@ -79,12 +96,51 @@ impl Compiler<'_> {
         })
     }
 
+    /// Reports columns that a reader of the view cannot see, or that no view shows, where they tell rows apart: an answer
+    /// to such a call would show what they hold.
+    fn hidden(&self, written: &ViewDefinition, table: TableId, faults: &mut Faults) {
+        let readers = Self::who(&written.who, &mut Faults::new());
+        let hides = |name: &Name| {
+            self.definition.permissions.iter().any(|permission| {
+                permission.table.text == written.from.text
+                    && permission.hide.iter().any(|hidden| hidden.text == name.text)
+                    && Self::who(&permission.roles, &mut Faults::new()).iter().any(|role| readers.contains(role))
+            })
+        };
+        let told = written.filter.iter().chain(written.sort.iter().map(|sort| &sort.column)).chain(&written.search);
+        for name in told {
+            let described = self.ground.schema.table(table);
+            let secret = described.column(&name.text).is_some_and(|column| described.describe(column).secret);
+            if secret || hides(name) {
+                faults.push(
+                    name.fault(format!("`{}` is hidden from who reads this, so it tells no rows apart", name.text)),
+                );
+            }
+        }
+    }
+
+    /// A column that is shown.
+    fn shown_column(&self, table: TableId, name: &Name, faults: &mut Faults) -> Option<ColumnId> {
+        let column = self.ground.column(table, name, faults)?;
+        if self.ground.schema.table(table).describe(column).secret {
+            faults.push(name.fault(format!("`{}` is secret: no view shows it", name.text)));
+        }
+        Some(column)
+    }
+
     fn shown(&self, table: TableId, written: &Written, names: &Names<'_>, faults: &mut Faults) -> Shown {
         let described = self.ground.schema.table(table);
         let columns = match &written.columns {
             None => described.columns().filter(|(_, column)| !column.secret).map(|(id, _)| id).collect(),
-            Some(columns) => columns.iter().filter_map(|name| self.ground.column(table, name, faults)).collect(),
+            Some(columns) => columns.iter().filter_map(|name| self.shown_column(table, name, faults)).collect(),
         };
+        let columns: Vec<ColumnId> = columns;
+        for (name, _) in &written.derive {
+            let column = described.column(&name.text).is_some_and(|column| columns.contains(&column));
+            if &*name.text == "id" || column || written.embed.iter().any(|(embed, _)| embed.text == name.text) {
+                faults.push(name.fault(format!("`{}` is shown already: choose another name", name.text)));
+            }
+        }
         let derive = written
             .derive
             .iter()
@@ -115,7 +171,7 @@ impl Compiler<'_> {
                     faults.push(name.fault(format!("`{}` refers to no table", name.text)));
                     return None;
                 };
-                let shown = shown.iter().filter_map(|name| self.ground.column(other, name, faults)).collect();
+                let shown = shown.iter().filter_map(|name| self.shown_column(other, name, faults)).collect();
                 Some(Embed::Referred { column, shown })
             }
             EmbedDefinition::Children { from, by, shown } => {

@@ -25,6 +25,9 @@ pub use write::ROWS_DELETED_MAX;
 /// Most rows of a table.
 pub const ROWS_MAX: usize = 1_000_000;
 
+/// How many rows a scan passes in the time that a row is looked up by its number.
+const SCANNED_PER_ROW: usize = 8;
+
 /// Rows of every table of a schema, found by number, by id, and by the values of indexed columns.
 ///
 /// Ids of tables and columns must be those of its schema; others may panic. Rows that don't exist are no mistake.
@@ -92,6 +95,16 @@ impl Data {
     /// The rows of a table with what is in them, in the order of creation: cheaper than to look each of them up.
     pub fn scan(&self, table: TableId) -> impl DoubleEndedIterator<Item = (RowKey, &Row)> {
         self.table(table).rows.iter().map(move |(number, row)| (RowKey { table, number: *number }, &**row))
+    }
+
+    /// Some rows of a table with what is in them; they come and go in the order of creation.
+    #[must_use]
+    pub fn contents(&self, table: TableId, rows: &[RowKey]) -> Vec<(RowKey, &Row)> {
+        if rows.len().saturating_mul(SCANNED_PER_ROW) < self.len(table) {
+            return rows.iter().filter_map(|row| Some((*row, self.row(*row)?))).collect();
+        }
+        let mut rows = rows.iter().peekable();
+        self.scan(table).filter(|(row, _)| rows.next_if_eq(&row).is_some()).collect()
     }
 
     /// The rows with a value in a column, in the order of creation. Without an index on the column it reads the whole table.

@@ -7,6 +7,9 @@ use crate::syntax::nearest;
 use crate::syntax::node::Key;
 use crate::syntax::read::{At, MAX_IDENTIFIER, check_identifier};
 
+/// Least and most as they are written, each of which may be left out.
+pub type WrittenBounds = (Option<Arc<str>>, Option<Arc<str>>);
+
 /// A type as it is written, with bounds.
 #[derive(Debug, Clone)]
 pub struct KindDefinition {
@@ -15,7 +18,7 @@ pub struct KindDefinition {
     /// Whether null is allowed.
     pub opt: bool,
     /// Least and most, as written: of the value, or of the length of text and lists.
-    pub bounds: Option<(Option<Arc<str>>, Option<Arc<str>>)>,
+    pub bounds: Option<WrittenBounds>,
     /// Where it stands.
     pub name: Name,
 }
@@ -143,7 +146,7 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
 type Words<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
 /// What may stand behind a column's type.
-const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "restrict", "cascade", "null"];
+pub(super) const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "restrict", "cascade", "null"];
 
 fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
     let opt = words.next_if_eq(&"opt").is_some();
@@ -228,10 +231,7 @@ fn element(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String>
     Ok(KindDefinition { kind: Kind::Record(fields), opt: false, bounds: None, name: name.clone() })
 }
 
-/// Least and most as they are written.
-type Written = (Option<Arc<str>>, Option<Arc<str>>);
-
-fn bounds(words: &mut Words<'_>) -> Result<Option<Written>, String> {
+fn bounds(words: &mut Words<'_>) -> Result<Option<WrittenBounds>, String> {
     let Some(range) = words.next_if(|word| word.contains("..")) else { return Ok(None) };
     let (low, high) = range.split_once("..").unwrap_or((range, ""));
     let end = |text: &str| (!text.is_empty()).then(|| Arc::from(text));

@@ -199,6 +199,8 @@ pub enum Schedule {
 
 /// Most characters of a description.
 const ABOUT_CHARACTERS_MAX: usize = 2_000;
+/// Entries of one section.
+const ENTRIES_MAX: usize = 1_000;
 /// Seconds between two times that an event may happen: a minute to a year.
 const EVERY_SECONDS: RangeInclusive<i64> = 60..=366 * 86_400;
 
@@ -342,8 +344,12 @@ fn listed<'n, T: Default>(at: Option<At<'n>>, read: impl FnOnce(&At<'n>) -> Opti
     maybe(at, read).map(Option::unwrap_or_default)
 }
 
-/// Named entries.
+/// Named entries of a section.
 fn entries<T>(at: &At<'_>, read: impl Fn(&At<'_>) -> Option<T>) -> Option<Entries<T>> {
+    if at.node().as_map().is_some_and(|entries| entries.len() > ENTRIES_MAX) {
+        at.fault(format!("a section has at most {ENTRIES_MAX} entries"));
+        return None;
+    }
     at.named(&action::RESERVED, |key, at| Some((Name::of_key(key, at), read(at)?)))
 }
 

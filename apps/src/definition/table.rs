@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::kind::{KindDefinition, spelled};
+use super::kind::{FLAGS, KindDefinition, spelled};
 use super::{Entries, Name, maybe};
+use crate::syntax::nearest;
 use crate::syntax::read::At;
 use crate::syntax::source::Source;
 
@@ -103,7 +104,12 @@ impl ColumnDefinition {
                 "restrict" => column.on_delete = Some(OnDelete::Restrict),
                 "cascade" => column.on_delete = Some(OnDelete::Cascade),
                 "null" => column.on_delete = Some(OnDelete::Null),
-                other => return at.expected(&format!("a flag of a column instead of `{other}`")),
+                other => {
+                    let near = nearest(other, FLAGS.iter().copied());
+                    let hint = near.map_or_else(|| FLAGS.join(", "), |near| format!("did you mean `{near}`?"));
+                    at.fault(format!("`{other}` is no flag of a column; {hint}"));
+                    return None;
+                }
             }
         }
         if column.kind.bounds.is_some() {

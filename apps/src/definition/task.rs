@@ -33,8 +33,8 @@ pub struct TaskDefinition {
     pub minefields: Vec<MinefieldDefinition>,
     /// Events of this task alone.
     pub world: Vec<EventDefinition>,
-    /// How it is done.
-    pub solution: Vec<StepDefinition>,
+    /// How it is done; where it is left out, the shortest way that is found.
+    pub solution: Option<Vec<StepDefinition>>,
 }
 
 /// How a parameter is drawn.
@@ -287,7 +287,7 @@ impl TaskDefinition {
         let milestones = listed(fields.optional("milestones"), |at| at.list(MilestoneDefinition::read));
         let minefields = listed(fields.optional("minefields"), |at| at.list(MinefieldDefinition::read));
         let world = listed(fields.optional("world"), |at| at.list(EventDefinition::read));
-        let solution = fields.required("solution").and_then(|at| steps(&at));
+        let solution = maybe(fields.optional("solution"), steps);
         fields.finish();
         Some(Self {
             infeasible: infeasible?.unwrap_or(false),
@@ -320,6 +320,9 @@ impl DrawDefinition {
             "choice" => {
                 let kind = maybe(fields.optional("as"), KindDefinition::read);
                 let values = inner.list(At::source);
+                if values.as_ref().is_some_and(Vec::is_empty) {
+                    inner.fault("a choice has at least one value");
+                }
                 values.zip(kind).map(|(values, kind)| Draw::Choice { values, kind })
             }
             "int" => whole(&inner, &mut fields),

@@ -163,7 +163,22 @@ impl Code {
         match self {
             Self::Variable(found) => *found == variable,
             Self::Host(..) => true,
-            Self::Constant(_) | Self::Local(_) | Self::Single(_) | Self::Now | Self::Today => false,
+            _ => self.parts().into_iter().any(|part| part.depends_on(variable)),
+        }
+    }
+
+    /// Shows this code and everything within it, outermost first.
+    pub(super) fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Self)) {
+        see(self);
+        self.parts().into_iter().for_each(|part| part.visit(see));
+    }
+
+    /// The parts directly within this one.
+    fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Variable(_) | Self::Constant(_) | Self::Local(_) | Self::Single(_) | Self::Now | Self::Today => {
+                Vec::new()
+            }
             Self::Member(inner, ..)
             | Self::Within(_, inner)
             | Self::Not(inner)
@@ -172,27 +187,30 @@ impl Code {
             | Self::Exists(inner)
             | Self::ById(_, inner)
             | Self::Rank(_, inner)
-            | Self::Show(_, inner) => inner.depends_on(variable),
+            | Self::Show(_, inner) => vec![inner],
             Self::Index(pair)
             | Self::Same(pair, _)
             | Self::Order(_, pair)
             | Self::In(pair)
             | Self::Arithmetic(_, _, pair)
             | Self::Join(pair)
-            | Self::Default(pair) => pair.iter().any(|part| part.depends_on(variable)),
-            Self::Choice(parts) => parts.iter().any(|part| part.depends_on(variable)),
-            Self::List(parts) | Self::Record(parts) | Self::All(parts) | Self::Any(parts) | Self::Call(_, parts) => {
-                parts.iter().any(|part| part.depends_on(variable))
-            }
+            | Self::Default(pair) => pair.iter().collect(),
+            Self::Choice(parts) => parts.iter().collect(),
+            Self::List(parts)
+            | Self::Record(parts)
+            | Self::All(parts)
+            | Self::Any(parts)
+            | Self::Call(_, parts)
+            | Self::Host(_, parts) => parts.iter().collect(),
             Self::Template(parts) => {
-                parts.iter().any(|part| matches!(part, Part::Hole(_, code) if code.depends_on(variable)))
+                parts.iter().filter_map(|part| if let Part::Hole(_, code) = part { Some(code) } else { None }).collect()
             }
             Self::Query(query) => {
                 let source = match &query.source {
-                    Source::Table(_) => false,
-                    Source::Lookup(_, _, code) | Source::List(code) => code.depends_on(variable),
+                    Source::Table(_) => None,
+                    Source::Lookup(_, _, code) | Source::List(code) => Some(&**code),
                 };
-                source || [&query.predicate, &query.body].into_iter().flatten().any(|code| code.depends_on(variable))
+                source.into_iter().chain(&query.predicate).chain(&query.body).collect()
             }
         }
     }

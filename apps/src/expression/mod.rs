@@ -79,6 +79,31 @@ impl Checked {
         }
     }
 
+    /// The values that are written in it, as they stand.
+    #[must_use]
+    pub fn constants(&self) -> Vec<Value> {
+        let mut found = Vec::new();
+        self.code.visit(&mut |code| {
+            if let Code::Constant(value) | Code::Is(_, value, _) = code {
+                found.push(value.clone());
+            }
+        });
+        found
+    }
+
+    /// What it asks added functions, as [`Function::id`] with the values that are written as arguments.
+    #[must_use]
+    pub fn asks(&self) -> Vec<(u16, Vec<Value>)> {
+        let mut found = Vec::new();
+        self.code.visit(&mut |code| {
+            if let Code::Host(function, arguments) = code {
+                let written = |code: &Code| if let Code::Constant(value) = code { Some(value.clone()) } else { None };
+                found.push((*function, arguments.iter().filter_map(written).collect()));
+            }
+        });
+        found
+    }
+
     /// Gives the value.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ impl Codec<'_> {
                     let expected = format!("one of the fields {}", names.join(", "));
                     let message = format!("there is no such field; expected {expected}");
                     let wrong = Wrong { pointer: String::new(), kind: WrongKind::Type(expected), message };
-                    return Err(wrong.within(unknown));
+                    return Err(wrong.within(cut(unknown)));
                 }
                 let read = |(name, kind): &(std::sync::Arc<str>, Type)| {
                     let json = members.get(&**name).unwrap_or(&Json::Null);
@@ -188,6 +188,11 @@ fn found(json: &Json) -> String {
         Json::Array(_) => "a list".to_owned(),
         Json::Object(_) => "an object".to_owned(),
     }
+}
+
+/// The beginning of a name that somebody else chose.
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(QUOTED_MAX).map_or(name, |(end, _)| &name[..end])
 }
 
 fn quoted(text: &str) -> String {

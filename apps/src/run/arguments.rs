@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::raised::stop;
 use super::{Raised, Stop, World};
 use crate::app::{Bounds, Parameter, Role};
 use crate::compile::errors;
@@ -39,7 +40,7 @@ impl World {
             return match &parameter.default {
                 Some(default) => {
                     let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
-                    default.evaluate(&mut self.frame(&[], &mut host, &mut budget)).map_err(Stop::Crashed)
+                    default.evaluate(&mut self.frame(&[], &mut host, &mut budget)).map_err(|error| stop(app, error))
                 }
                 None if parameter.required() => Err(invalid(format!("{} is missing.", parameter.name))),
                 None => Ok(Value::Null),

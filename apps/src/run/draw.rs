@@ -53,7 +53,7 @@ impl Draws {
                 _ => None,
             })
             .collect();
-        let total: u64 = pairs.iter().map(|(_, weight)| weight).sum();
+        let total = pairs.iter().try_fold(0_u64, |total, (_, weight)| total.checked_add(*weight)).unwrap_or(0);
         if total == 0 || pairs.len() * 2 != arguments.len() {
             return Err(EvalError::OutOfRange("a weight"));
         }

@@ -9,7 +9,7 @@ use super::raised::stop;
 use super::{Beginning, Raised, Reply, Stop, World};
 use crate::app::{Action, App, Argument, Effect, Raise, Target};
 use crate::data::Data;
-use crate::expression::{Checked, DEFAULT_BUDGET, Frame, Host};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host};
 use crate::json::Codec;
 use crate::kinds::{ColumnId, TableId};
 use crate::value::{RowKey, Value};
@@ -18,12 +18,14 @@ use crate::value::{RowKey, Value};
 const ROUNDS_MAX: u64 = 10_000;
 /// What an action may schedule at once, counting what is scheduled already.
 const SCHEDULED_MAX: usize = 10_000;
+/// Things that happen because of one another at the same time.
+const CHAIN_MAX: u32 = 100;
 
 /// A copy of the data while statements run on it.
 pub(crate) struct Transaction<'a> {
-    app: Arc<App>,
+    app: &'a App,
     data: Data,
-    old: Data,
+    old: &'a Data,
     initial: Option<&'a Data>,
     now: i64,
     initial_now: i64,
@@ -32,15 +34,17 @@ pub(crate) struct Transaction<'a> {
     host: &'a mut dyn Host,
     budget: u64,
     rounds: u64,
+    /// How many things have led to this one at the same time.
+    chain: u32,
 }
 
 impl<'a> Transaction<'a> {
     /// A transaction on a world, with the values of parameters as its first locals.
-    pub(super) fn new(world: &World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(super) fn new(world: &'a World, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(world.app()),
+            app: world.app(),
             data: world.data.clone(),
-            old: world.data.clone(),
+            old: &world.data,
             initial: None,
             now: world.now,
             initial_now: world.app().start,
@@ -49,15 +53,16 @@ impl<'a> Transaction<'a> {
             host,
             budget: DEFAULT_BUDGET,
             rounds: ROUNDS_MAX,
+            chain: 0,
         }
     }
 
     /// A transaction before the beginning of an episode.
-    pub(crate) fn before(app: &Arc<App>, data: &Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
+    pub(crate) fn before(app: &'a App, data: &'a Data, locals: Vec<Value>, host: &'a mut dyn Host) -> Self {
         Self {
-            app: Arc::clone(app),
+            app,
             data: data.clone(),
-            old: data.clone(),
+            old: data,
             initial: None,
             now: app.start,
             initial_now: app.start,
@@ -66,7 +71,25 @@ impl<'a> Transaction<'a> {
             host,
             budget: DEFAULT_BUDGET,
             rounds: ROUNDS_MAX,
+            chain: 0,
         }
+    }
+
+    /// With so many steps for all expressions together.
+    pub(super) const fn with_budget(mut self, steps: u64) -> Self {
+        self.budget = steps;
+        self
+    }
+
+    /// Steps that are left.
+    pub(super) const fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// As something that so many things have led to at the same time.
+    pub(super) const fn in_chain(mut self, chain: u32) -> Self {
+        self.chain = chain;
+        self
     }
 
     /// What was written, and what is scheduled.
@@ -140,14 +163,14 @@ impl<'a> Transaction<'a> {
                 Target::Row(row) => {
                     let row = self.row(row)?;
                     let cells = self.cells(set)?;
-                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))
+                    self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))
                 }
                 Target::Rows(rows) => {
                     for row in self.rows(rows)? {
                         self.locals.push(Value::Row(row));
                         let cells = self.cells(set)?;
                         self.locals.pop();
-                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.update(row, &cells).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                     Ok(())
                 }
@@ -160,7 +183,7 @@ impl<'a> Transaction<'a> {
                 for row in rows {
                     // A cascade may have taken it along already.
                     if self.data.row(row).is_some() {
-                        self.data.delete(row).map_err(|refusal| Raised::refused(&self.app, refusal))?;
+                        self.data.delete(row).map_err(|refusal| Raised::refused(self.app, refusal))?;
                     }
                 }
                 Ok(())
@@ -168,8 +191,7 @@ impl<'a> Transaction<'a> {
             Effect::Each { of, body } => {
                 let Value::List(values) = self.value(of)? else { return Ok(()) };
                 for value in values.iter() {
-                    self.rounds =
-                        self.rounds.checked_sub(1).ok_or(Stop::Crashed(crate::expression::EvalError::Budget))?;
+                    self.rounds = self.rounds.checked_sub(1).ok_or_else(|| self.too_much())?;
                     self.locals.push(value.clone());
                     self.scoped(body)?;
                     self.locals.pop();
@@ -194,11 +216,17 @@ impl<'a> Transaction<'a> {
                 };
                 let arguments = self.passed(*run, arguments)?;
                 if self.agenda.len() >= SCHEDULED_MAX {
-                    let text = "Too much is scheduled already.";
-                    return Err(Raised::plain(&self.app, crate::compile::errors::FULL, text).into());
+                    return Err(self.too_much());
                 }
                 // What is due in the past happens at once, by the next move of the clock.
-                self.agenda.add(time.max(self.now), key, Due { run: *run, arguments: arguments.into(), event: None });
+                let chain = if time > self.now { 0 } else { self.chain + 1 };
+                if chain > CHAIN_MAX {
+                    let action = &self.app.actions[*run].name;
+                    let message = format!("{action} schedules itself at the same time again and again");
+                    return Err(Stop::Crashed(EvalError::Host(message.into())));
+                }
+                let due = Due { run: *run, arguments: arguments.into(), event: None, chain };
+                self.agenda.add(time.max(self.now), key, due);
                 Ok(())
             }
             Effect::Cancel(key) => {
@@ -218,7 +246,7 @@ impl<'a> Transaction<'a> {
 
     /// Adds a row of given cells, with defaults for the other columns.
     pub(crate) fn insert_cells(&mut self, table: TableId, given: Vec<(ColumnId, Value)>) -> Result<RowKey, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         let defaults = &app.defaults[usize::from(table.0)];
         let mut cells = vec![Value::Null; defaults.len()];
         let mut set = vec![false; defaults.len()];
@@ -231,12 +259,12 @@ impl<'a> Transaction<'a> {
                 cells[place] = self.value(default)?;
             }
         }
-        self.data.insert(table, cells).map_err(|refusal| Raised::refused(&app, refusal))
+        self.data.insert(table, cells).map_err(|refusal| Raised::refused(app, refusal))
     }
 
     /// Arguments of an action of the system.
     pub(super) fn passed(&mut self, run: usize, arguments: &[Argument]) -> Result<Vec<Value>, Stop> {
-        let app = Arc::clone(&self.app);
+        let app = self.app;
         arguments
             .iter()
             .zip(&app.actions[run].parameters)
@@ -248,6 +276,10 @@ impl<'a> Transaction<'a> {
             .collect()
     }
 
+    fn too_much(&self) -> Stop {
+        Raised::plain(&self.app, crate::compile::errors::FULL, "That is too much at once.").into()
+    }
+
     fn cells(&mut self, set: &[(ColumnId, Checked)]) -> Result<Vec<(ColumnId, Value)>, Stop> {
         set.iter().map(|(column, checked)| Ok((*column, self.value(checked)?))).collect()
     }
@@ -255,14 +287,14 @@ impl<'a> Transaction<'a> {
     fn row(&mut self, checked: &Checked) -> Result<RowKey, Stop> {
         match self.value(checked)? {
             Value::Row(row) => Ok(row),
-            _ => Err(Stop::Crashed(crate::expression::EvalError::Mismatch)),
+            _ => Err(Stop::Crashed(EvalError::Mismatch)),
         }
     }
 
     /// Rows of a list, fixed before any of them changes.
     fn rows(&mut self, checked: &Checked) -> Result<Vec<RowKey>, Stop> {
         let Value::List(values) = self.value(checked)? else {
-            return Err(Stop::Crashed(crate::expression::EvalError::Mismatch));
+            return Err(Stop::Crashed(EvalError::Mismatch));
         };
         Ok(values.iter().filter_map(|value| if let Value::Row(row) = value { Some(*row) } else { None }).collect())
     }
@@ -270,7 +302,7 @@ impl<'a> Transaction<'a> {
     fn text(&mut self, checked: &Checked) -> Result<Arc<str>, Stop> {
         match self.value(checked)? {
             Value::Text(text) => Ok(text),
-            _ => Err(Stop::Crashed(crate::expression::EvalError::Mismatch)),
+            _ => Err(Stop::Crashed(EvalError::Mismatch)),
         }
     }
 
@@ -286,20 +318,20 @@ impl<'a> Transaction<'a> {
 
     /// Calls a function of the host.
     pub(super) fn call_host(&mut self, function: u16, arguments: &[Value]) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        self.host.call(function, arguments).map_err(|error| stop(&app, error))
+        let app = self.app;
+        self.host.call(function, arguments).map_err(|error| stop(app, error))
     }
 
     /// The value of an expression here.
     pub(crate) fn value(&mut self, checked: &Checked) -> Result<Value, Stop> {
-        let app = Arc::clone(&self.app);
-        checked.evaluate(&mut self.frame()).map_err(|error| stop(&app, error))
+        let app = self.app;
+        checked.evaluate(&mut self.frame()).map_err(|error| stop(app, error))
     }
 
     fn frame(&mut self) -> Frame<'_> {
         Frame {
             rows: &self.data,
-            old: Some(&self.old),
+            old: Some(self.old),
             init: self.initial.map(|initial| initial as _),
             locals: &self.locals,
             now: self.now,
@@ -312,8 +344,8 @@ impl<'a> Transaction<'a> {
 
     fn raise(&mut self, raise: &Raise) -> Stop {
         match raise.text.render(&mut self.frame()) {
-            Ok(text) => Raised::plain(&self.app, raise.error, text).into(),
-            Err(error) => stop(&Arc::clone(&self.app), error),
+            Ok(text) => Raised::plain(self.app, raise.error, text).into(),
+            Err(error) => stop(self.app, error),
         }
     }
 }

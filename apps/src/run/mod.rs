@@ -1,10 +1,12 @@
 //! An app while it runs: its data, its clock, and what happens when somebody calls.
 
 mod agenda;
-pub(crate) use agenda::WAIT_SECONDS_MAX;
+pub(crate) use agenda::{Occurrence, Scheduled, WAIT_SECONDS_MAX};
 mod arguments;
 pub mod draw;
 mod effect;
+mod narrow;
+mod probe;
 mod raised;
 mod read;
 mod seed;
@@ -28,9 +30,10 @@ use crate::value::{RowKey, Value};
 
 pub use agenda::Agenda;
 use effect::Transaction;
+use raised::stop;
 pub use raised::{Raised, Stop};
 pub use read::Page;
-pub use seed::initial;
+pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, initial};
 
 /// The beginning of an episode, shared by all that are forked from it.
 #[derive(Debug)]
@@ -186,7 +189,9 @@ impl World {
     /// Whether anything may happen without the agent, now or later.
     #[must_use]
     pub fn is_living(app: &App) -> bool {
-        !app.events.is_empty() || app.actions.iter().any(|action| effect::schedules(&action.effects))
+        !app.events.is_empty()
+            || app.templates.iter().any(|template| !template.events.is_empty())
+            || app.actions.iter().any(|action| effect::schedules(&action.effects))
     }
 
     /// Calls an action or a view by its name.
@@ -202,35 +207,39 @@ impl World {
     }
 
     fn call_unwatched(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
-        let app = Arc::clone(self.app());
+        // The session's own: what all sessions of an app count on would be fought for by their threads.
+        let beginning = Arc::clone(&self.beginning);
+        let app = &beginning.app;
         let Some((name, callable)) = app.calls.get_key_value(name) else {
-            return Err(Raised::unknown_call(&app, name).into());
+            return Err(Raised::unknown_call(app, name).into());
         };
-        let reply = match *callable {
+        match *callable {
             Callable::Action(place) => {
                 let action = &app.actions[place];
                 if !action.who.contains(&role) {
-                    return Err(Raised::denied(&app, name).into());
+                    return Err(Raised::denied(app, name).into());
                 }
                 let values = self.arguments(role, &action.parameters, arguments)?;
                 let broken = self.broken_rules(place, &values)?;
-                let reply = self.act(role, action, values, arguments)?;
-                self.broken.extend(broken);
-                reply
+                // What follows while the clock moves is part of the call: it happens along with it or not at all.
+                let mut after = self.clone();
+                let reply = after.act(role, action, values, arguments)?;
+                after.broken.extend(broken);
+                *after.counts.entry(Arc::clone(name)).or_insert(0) += 1;
+                after.advance(action.cost)?;
+                *self = after;
+                Ok(reply)
             }
             Callable::View(place) => {
                 let view: &View = &app.views[place];
                 if !view.who.contains(&role) {
-                    return Err(Raised::denied(&app, name).into());
+                    return Err(Raised::denied(app, name).into());
                 }
-                self.read(role, view, arguments)?
+                let reply = self.read(role, view, arguments)?;
+                *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
+                Ok(reply)
             }
-        };
-        *self.counts.entry(Arc::clone(name)).or_insert(0) += 1;
-        if let Callable::Action(place) = *callable {
-            self.advance(app.actions[place].cost)?;
         }
-        Ok(reply)
     }
 
     /// Runs an action as one transaction.
@@ -241,14 +250,12 @@ impl World {
         values: Vec<Value>,
         arguments: &Map<String, Json>,
     ) -> Result<Reply, Stop> {
-        let app = Arc::clone(self.app());
-        let counts = self.counts.clone();
-        let mut host = Counted(&counts);
+        let mut host = Counted(&self.counts);
         let mut transaction = Transaction::new(self, values, &mut host);
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
         if let Some(native) = action.native {
-            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(&app, failure))?;
+            reply.json = (native.run)(arguments).map_err(|failure| Raised::of_native(self.app(), failure))?;
         }
         if action.writes() {
             self.commit(role, data);
@@ -287,7 +294,8 @@ impl World {
             for (_, check) in rule.graded.iter().filter(|(applies, _)| *applies == action) {
                 let mut host = Counted(&self.counts);
                 let mut budget = DEFAULT_BUDGET;
-                if !check.holds(&mut self.frame(values, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+                let held = check.holds(&mut self.frame(values, &mut host, &mut budget));
+                if !held.map_err(|error| stop(app, error))? {
                     broken.push(Arc::clone(&rule.id));
                 }
             }

@@ -1,16 +1,17 @@
 //! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
 
-use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::narrow::{Order, Search};
 use super::raised::stop;
 use super::{Counted, Raised, Reply, Stop, World};
 use crate::app::{Embed, Parameter, Role, Shown, Shows, View};
 use crate::compile::errors;
 use crate::expression::{Checked, DEFAULT_BUDGET, Template};
-use crate::kinds::{ColumnId, TableId, Type};
+use crate::kinds::{ColumnId, Type};
 use crate::value::{RowKey, Value};
 
 /// Children of one row that are shown at once.
@@ -59,13 +60,13 @@ impl View {
                     parameters.push(search);
                 }
                 if !self.sort.is_empty() {
-                    let words: Vec<Arc<str>> = self
+                    let words: BTreeSet<Arc<str>> = self
                         .sort
                         .iter()
                         .map(|(column, _)| Arc::clone(&table.describe(*column).name))
                         .flat_map(|name| [format!("-{name}").into(), name])
                         .collect();
-                    parameters.push(plain("sort", Type::Enum(words.into()).or_null()));
+                    parameters.push(plain("sort", Type::Enum(words.into_iter().collect()).or_null()));
                 }
                 let mut page = plain("page", Type::Int.or_null());
                 page.bounds.least = Some(1);
@@ -131,15 +132,17 @@ impl World {
                 .position(|known| &*known.name == name)
                 .map_or(&Value::Null, |place| &standard[place])
         };
-        let mut rows = self.view_rows(role, view, &locals)?;
+        let found = self.view_rows(role, view, &locals)?;
+        let mut rows = self.data().contents(view.table, &found);
         for (column, value) in view.filter.iter().zip(&standard) {
             if !value.is_null() {
-                rows.retain(|row| self.data().cell(*row, *column) == Some(value));
+                rows.retain(|(_, row)| row.cells[usize::from(column.0)] == *value);
             }
         }
-        if let Value::Text(words) = named("search") {
-            let wanted = tokens(words);
-            rows.retain(|row| self.matches(role, view, *row, words, &wanted));
+        if let Value::Text(text) = named("search") {
+            let seen = |column: &ColumnId| self.sees_column(role, view.table, *column);
+            let search = Search::new(text, view.search.iter().copied().filter(seen).collect());
+            rows.retain(|(_, row)| search.finds(row));
         }
         let sort = match named("sort") {
             Value::Text(word) => {
@@ -148,9 +151,6 @@ impl World {
             }
             _ => view.sort.first().copied(),
         };
-        if let Some((column, descending)) = sort {
-            self.sort(view.table, &mut rows, column, descending);
-        }
         let size = view.page as usize;
         let pages = rows.len().div_ceil(size).max(1);
         let page = match named("page") {
@@ -162,7 +162,11 @@ impl World {
             return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).about("page").into());
         }
         let total = rows.len();
-        let rows = rows.into_iter().skip((page - 1) * size).take(size).collect();
+        if let Some((column, descending)) = sort {
+            let order = Order { column, kind: &schema.table(view.table).describe(column).kind, descending };
+            order.put_first(&mut rows, page.saturating_mul(size));
+        }
+        let rows = rows.into_iter().skip((page - 1) * size).take(size).map(|(row, _)| row).collect();
         Ok(Page { rows, total, page, pages, locals })
     }
 
@@ -182,46 +186,6 @@ impl World {
         Ok(seen)
     }
 
-    /// Whether every word begins a word of the columns, or all of them are the row's id.
-    fn matches(&self, role: Role, view: &View, row: RowKey, words: &str, wanted: &[String]) -> bool {
-        if self.data().id(row).is_some_and(|id| **id == *words.trim()) {
-            return true;
-        }
-        let known: Vec<String> = view
-            .search
-            .iter()
-            .filter(|column| self.sees_column(role, view.table, **column))
-            .filter_map(|column| match self.data().cell(row, *column) {
-                Some(Value::Text(text)) => Some(tokens(text)),
-                _ => None,
-            })
-            .flatten()
-            .collect();
-        wanted.iter().all(|wanted| known.iter().any(|word| word.starts_with(&**wanted)))
-    }
-
-    fn sort(&self, table: TableId, rows: &mut [RowKey], column: ColumnId, descending: bool) {
-        let kind = &self.app().schema.table(table).describe(column).kind;
-        let key = |row: &RowKey| self.data().cell(*row, column);
-        rows.sort_by(|left, right| {
-            let order = match (key(left), key(right)) {
-                // What has no value comes last either way.
-                (Some(Value::Null), Some(Value::Null)) => Ordering::Equal,
-                (Some(Value::Null), _) => return Ordering::Greater,
-                (_, Some(Value::Null)) => return Ordering::Less,
-                (Some(Value::Text(left)), Some(Value::Text(right))) => match kind.present() {
-                    Type::Enum(words) => {
-                        let place = |text: &str| words.iter().position(|word| **word == *text);
-                        place(left).cmp(&place(right))
-                    }
-                    _ => left.to_lowercase().cmp(&right.to_lowercase()).then_with(|| left.cmp(right)),
-                },
-                (left, right) => left.cmp(&right),
-            };
-            if descending { order.reverse() } else { order }
-        });
-    }
-
     /// A row as a view shows it, with the values of the view's own parameters.
     ///
     /// # Errors
@@ -239,16 +203,16 @@ impl World {
         row: RowKey,
         locals: &mut Vec<Value>,
     ) -> Result<Map<String, Json>, Stop> {
-        let mut json = self.columns(role, row, &shown.columns);
+        let mut json = self.columns(role, row, &shown.columns)?;
         for (name, derived) in &shown.derive {
-            let value = self.value(derived, locals)?;
+            let value = self.unhidden(role, self.value(derived, locals)?)?;
             json.insert(name.to_string(), self.codec().to_json(&value, derived.kind(), self.data()));
         }
         for (name, embed) in &shown.embed {
             let embedded = match embed {
                 Embed::Referred { column, shown } => match self.data().cell(row, *column) {
                     Some(Value::Row(other)) if self.sees(role, *other)? => {
-                        Json::Object(self.columns(role, *other, shown))
+                        Json::Object(self.columns(role, *other, shown)?)
                     }
                     _ => Json::Null,
                 },
@@ -271,7 +235,7 @@ impl World {
     }
 
     /// Columns of a row that a role can see, with the row's id.
-    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Map<String, Json> {
+    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Result<Map<String, Json>, Stop> {
         let table = self.app().schema.table(row.table);
         let mut json = Map::new();
         if let (false, Some(id)) = (table.single, self.data().id(row)) {
@@ -280,10 +244,27 @@ impl World {
         for column in columns.iter().filter(|column| self.sees_column(role, row.table, **column)) {
             let described = table.describe(*column);
             if let Some(value) = self.data().cell(row, *column) {
-                json.insert(described.name.to_string(), self.codec().to_json(value, &described.kind, self.data()));
+                let value = self.unhidden(role, value.clone())?;
+                json.insert(described.name.to_string(), self.codec().to_json(&value, &described.kind, self.data()));
             }
         }
-        json
+        Ok(json)
+    }
+
+    /// A value, or null in place of a row that a role cannot see: not even its id is shown.
+    fn unhidden(&self, role: Role, value: Value) -> Result<Value, Stop> {
+        match value {
+            Value::Row(row) if !self.sees(role, row)? => Ok(Value::Null),
+            Value::List(values) if values.iter().any(|value| matches!(value, Value::Row(_))) => {
+                let mut seen = Vec::with_capacity(values.len());
+                for value in values.iter() {
+                    let value = self.unhidden(role, value.clone())?;
+                    seen.extend((!value.is_null()).then_some(value));
+                }
+                Ok(Value::List(seen.into()))
+            }
+            value => Ok(value),
+        }
     }
 
     /// The value of an expression between calls.
@@ -299,12 +280,4 @@ impl World {
         let mut budget = DEFAULT_BUDGET;
         template.render(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
     }
-}
-
-/// Words in small letters.
-fn tokens(text: &str) -> Vec<String> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
 }

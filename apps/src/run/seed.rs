@@ -1,4 +1,6 @@
 //! Initial databases: made once per variant and then shared by all episodes that begin with it.
+//!
+//! What a seed may cost is bounded, whatever its definition says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,128 +11,205 @@ use super::effect::Transaction;
 use crate::app::{App, SeedColumn, SeedCount, SeedValue, TableSeed};
 use crate::data::Data;
 use crate::expression::EvalError;
-use crate::kinds::{ColumnId, TableId, Type};
+use crate::fault::Fault;
+use crate::kinds::{ColumnId, Type};
 use crate::limits;
 use crate::value::Value;
 
 /// Rows that the seed of one table makes.
-const ROWS_MAX: usize = 100_000;
+pub const SEED_ROWS_MAX: usize = 100_000;
+/// Values in all rows of an initial database.
+pub const SEED_CELLS_MAX: usize = 1_000_000;
+/// Bytes of all texts of an initial database.
+pub const SEED_TEXT_BYTES_MAX: usize = 16 << 20;
+/// Steps that the expressions of one database take.
+pub const SEED_STEPS_MAX: u64 = 5_000_000;
 /// How often a value that must be new is drawn.
 const DISTINCT_ATTEMPTS_MAX: usize = 200;
 
 /// The initial database of a variant.
 ///
 /// # Errors
-/// When the definition's seed fails, with the table's name.
-pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, String> {
+/// When the definition's seed fails, with the place of the table or column.
+pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
     let seed = u64::from(variant);
-    let mut data = Data::new(Arc::clone(&app.schema), seed);
+    let data = Data::new(Arc::clone(&app.schema), seed);
+    let mut making = Making { app, data, steps: SEED_STEPS_MAX, cells: SEED_CELLS_MAX, text: SEED_TEXT_BYTES_MAX };
     for table in &app.seed.tables {
-        let name = &app.schema.table(table.table).name;
-        let mut draws = Draws::of(&[app.name.as_bytes(), b"seed", &seed.to_be_bytes(), name.as_bytes()]);
-        data = fill(app, &data, table, &mut draws).map_err(|stop| format!("seed.{name}: {stop}"))?;
+        let described = app.schema.table(table.table);
+        let draws = Draws::of(&[app.name.as_bytes(), b"seed", &seed.to_be_bytes(), described.name.as_bytes()]);
+        making.fill(table, draws).map_err(|failed| {
+            let mut path = format!("seed.{}", described.name);
+            if let Some(column) = failed.column {
+                path = format!("{path}.{}", described.describe(column).name);
+            }
+            app.places.fault(&path, failed.message)
+        })?;
     }
     for (table, described) in app.schema.ids().filter(|(_, table)| table.single) {
-        if data.is_empty(table) {
+        if making.data.is_empty(table) {
             let mut draws = Draws::of(&[]);
-            let mut transaction = Transaction::before(app, &data, Vec::new(), &mut draws);
+            let mut transaction = Transaction::before(app, &making.data, Vec::new(), &mut draws);
             let inserted = transaction.insert_cells(table, Vec::new());
-            inserted.map_err(|stop| format!("seed.{}: {stop}", described.name))?;
-            data = transaction.into_data();
+            inserted.map_err(|stop| app.places.fault(&format!("tables.{}", described.name), stop.to_string()))?;
+            making.data = transaction.into_data();
         }
     }
-    Ok(data)
+    Ok(making.data)
 }
 
-/// Adds the rows of one table.
-fn fill(app: &Arc<App>, data: &Data, seed: &TableSeed, draws: &mut Draws) -> Result<Data, Stop> {
-    let mut transaction = Transaction::before(app, data, Vec::new(), draws);
-    let mut taken: Vec<(ColumnId, BTreeSet<Value>)> = Vec::new();
-    let mut number = 0_i64;
-    let mut row = |transaction: &mut Transaction<'_>, first: Option<Value>, columns: &[SeedColumn]| {
-        if number >= ROWS_MAX as i64 {
-            return Err(Stop::Crashed(EvalError::Budget));
-        }
-        let locals = first.into_iter().chain([Value::Int(number)]).collect();
-        number += 1;
-        insert(app, transaction, seed.table, locals, columns, &mut taken)
-    };
-    match &seed.count {
-        SeedCount::Listed => {
-            seed.rows.iter().try_for_each(|columns| row(&mut transaction, None, columns))?;
-        }
-        SeedCount::Number(count) => {
-            for _ in 0..size(transaction.value(count)?) {
-                seed.rows.iter().try_for_each(|columns| row(&mut transaction, None, columns))?;
+/// Why a table cannot be filled.
+struct Failed {
+    column: Option<ColumnId>,
+    message: String,
+}
+
+impl From<Stop> for Failed {
+    fn from(stop: Stop) -> Self {
+        let message = match stop {
+            Stop::Raised(raised) => raised.text,
+            Stop::Crashed(EvalError::Budget) => {
+                format!("making the rows takes more than {SEED_STEPS_MAX} steps: ask for fewer, or search less")
             }
-        }
-        SeedCount::Each(of) => {
-            let Value::List(values) = transaction.value(of)? else { return Ok(transaction.into_data()) };
-            for value in values.iter() {
-                seed.rows.iter().try_for_each(|columns| row(&mut transaction, Some(value.clone()), columns))?;
+            Stop::Crashed(EvalError::Index(_)) => "there is nothing to pick from".to_owned(),
+            Stop::Crashed(error) => error.to_string(),
+        };
+        Self { column: None, message }
+    }
+}
+
+impl From<String> for Failed {
+    fn from(message: String) -> Self {
+        Self { column: None, message }
+    }
+}
+
+/// A database while it is made, with what may still be spent on it.
+struct Making<'a> {
+    app: &'a Arc<App>,
+    data: Data,
+    steps: u64,
+    cells: usize,
+    text: usize,
+}
+
+/// The rows of one table while they are made.
+struct Filling<'a, 't> {
+    app: &'a App,
+    seed: &'a TableSeed,
+    transaction: Transaction<'t>,
+    taken: Vec<(ColumnId, BTreeSet<Value>)>,
+    number: usize,
+    cells: usize,
+    text: usize,
+}
+
+impl Making<'_> {
+    /// Adds the rows of one table.
+    fn fill(&mut self, seed: &TableSeed, mut draws: Draws) -> Result<(), Failed> {
+        let transaction = Transaction::before(self.app, &self.data, Vec::new(), &mut draws).with_budget(self.steps);
+        let (app, cells, text) = (self.app, self.cells, self.text);
+        let mut filling = Filling { app, seed, transaction, taken: Vec::new(), number: 0, cells, text };
+        match &seed.count {
+            SeedCount::Listed => filling.rows(None)?,
+            SeedCount::Number(count) => {
+                let count = size(&filling.transaction.value(count)?)?;
+                (0..count).try_for_each(|_| filling.rows(None))?;
             }
-        }
-        SeedCount::Per { table, number } => {
-            for parent in data.rows(*table) {
-                transaction.set_locals(vec![Value::Row(parent)]);
-                for _ in 0..size(transaction.value(number)?) {
-                    let first = Some(Value::Row(parent));
-                    seed.rows.iter().try_for_each(|columns| row(&mut transaction, first.clone(), columns))?;
+            SeedCount::Each(of) => {
+                if let Value::List(values) = filling.transaction.value(of)? {
+                    values.iter().try_for_each(|value| filling.rows(Some(value)))?;
+                }
+            }
+            SeedCount::Per { table, number } => {
+                for parent in self.data.rows(*table) {
+                    let parent = Value::Row(parent);
+                    filling.transaction.set_locals(vec![parent.clone()]);
+                    let count = size(&filling.transaction.value(number)?)?;
+                    (0..count).try_for_each(|_| filling.rows(Some(&parent)))?;
                 }
             }
         }
+        (self.cells, self.text, self.steps) = (filling.cells, filling.text, filling.transaction.budget());
+        self.data = filling.transaction.into_data();
+        Ok(())
     }
-    Ok(transaction.into_data())
 }
 
-fn size(value: Value) -> i64 {
-    if let Value::Int(count) = value { count.clamp(0, ROWS_MAX as i64) } else { 0 }
+/// How many rows are asked for.
+fn size(value: &Value) -> Result<usize, Failed> {
+    let count = if let Value::Int(count) = value { usize::try_from(*count).ok() } else { None };
+    count
+        .filter(|count| *count <= SEED_ROWS_MAX)
+        .ok_or_else(|| format!("a table begins with 0 to {SEED_ROWS_MAX} rows").into())
 }
 
-fn insert(
-    app: &Arc<App>,
-    transaction: &mut Transaction<'_>,
-    table: TableId,
-    locals: Vec<Value>,
-    columns: &[SeedColumn],
-    taken: &mut Vec<(ColumnId, BTreeSet<Value>)>,
-) -> Result<(), Stop> {
-    let described = app.schema.table(table);
-    transaction.set_locals(locals);
-    let mut cells = Vec::with_capacity(columns.len());
-    for column in columns {
-        let kind = &described.describe(column.column).kind;
-        let mut attempts = 0;
-        let value = loop {
-            let value = match &column.value {
-                SeedValue::Uniform => transaction.uniform(kind)?,
-                SeedValue::Expression(checked) => transaction.value(checked)?,
-            };
-            if limits::check(&value, kind).is_err() {
-                return Err(Stop::Crashed(EvalError::OutOfRange("a drawn value of a column")));
-            }
-            if !column.distinct || new(taken, column.column, &value) {
-                break value;
-            }
-            attempts += 1;
-            if attempts >= DISTINCT_ATTEMPTS_MAX {
-                return Err(Stop::Crashed(EvalError::OutOfRange("a distinct value")));
-            }
-        };
-        transaction.push_local(value.clone());
-        cells.push((column.column, value));
+impl Filling<'_, '_> {
+    /// Each of the listed rows once, or the one pattern.
+    fn rows(&mut self, first: Option<&Value>) -> Result<(), Failed> {
+        let seed = self.seed;
+        seed.rows.iter().try_for_each(|columns| self.row(first, columns))
     }
-    transaction.insert_cells(table, cells).map(|_| ())
-}
 
-/// Whether a value is new in its column; it is taken from then on.
-fn new(taken: &mut Vec<(ColumnId, BTreeSet<Value>)>, column: ColumnId, value: &Value) -> bool {
-    match taken.iter_mut().find(|(known, _)| *known == column) {
-        Some((_, values)) => values.insert(value.clone()),
-        None => {
-            taken.push((column, BTreeSet::from([value.clone()])));
-            true
+    fn row(&mut self, first: Option<&Value>, columns: &[SeedColumn]) -> Result<(), Failed> {
+        if self.number >= SEED_ROWS_MAX {
+            return Err(format!("a table begins with at most {SEED_ROWS_MAX} rows").into());
         }
+        let width = self.app.schema.table(self.seed.table).columns.len();
+        self.cells = self.cells.checked_sub(width).ok_or_else(|| {
+            format!("the tables begin with more than {SEED_CELLS_MAX} values together: ask for fewer rows")
+        })?;
+        let number = Value::Int(i64::try_from(self.number).unwrap_or(i64::MAX));
+        self.number += 1;
+        self.transaction.set_locals(first.cloned().into_iter().chain([number]).collect());
+        let mut cells = Vec::with_capacity(columns.len());
+        for column in columns {
+            let value =
+                self.cell(column).map_err(|failed| Failed { column: Some(column.column), message: failed.message })?;
+            self.transaction.push_local(value.clone());
+            cells.push((column.column, value));
+        }
+        self.transaction.insert_cells(self.seed.table, cells)?;
+        Ok(())
+    }
+
+    fn cell(&mut self, column: &SeedColumn) -> Result<Value, Failed> {
+        let app = self.app;
+        let kind = &app.schema.table(self.seed.table).describe(column.column).kind;
+        for _ in 0..DISTINCT_ATTEMPTS_MAX {
+            let value = match &column.value {
+                SeedValue::Uniform => self.transaction.uniform(kind)?,
+                SeedValue::Expression(checked) => self.transaction.value(checked)?,
+            };
+            limits::check(&value, kind).map_err(|why| format!("a drawn value does not fit the column: {why}"))?;
+            if !column.distinct || self.is_new(column.column, &value) {
+                self.text = self.text.checked_sub(bytes(&value)).ok_or_else(|| {
+                    format!("the texts at the beginning have more than {SEED_TEXT_BYTES_MAX} bytes together")
+                })?;
+                return Ok(value);
+            }
+        }
+        let message = format!("{DISTINCT_ATTEMPTS_MAX} draws gave no new value: more are asked for than there are");
+        Err(message.into())
+    }
+
+    /// Whether a value is new in its column; it is taken from then on.
+    fn is_new(&mut self, column: ColumnId, value: &Value) -> bool {
+        match self.taken.iter_mut().find(|(known, _)| *known == column) {
+            Some((_, values)) => values.insert(value.clone()),
+            None => {
+                self.taken.push((column, BTreeSet::from([value.clone()])));
+                true
+            }
+        }
+    }
+}
+
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::List(values) | Value::Record(values) => values.iter().map(bytes).sum(),
+        _ => 0,
     }
 }
 

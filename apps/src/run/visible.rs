@@ -1,5 +1,6 @@
 //! What a role can see.
 
+use super::raised::stop;
 use super::{Stop, World};
 use crate::app::Role;
 use crate::expression::{DEFAULT_BUDGET, NoHost};
@@ -19,7 +20,8 @@ impl World {
             let Some(rows) = &permission.rows else { continue };
             let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
             let locals = [Value::Row(row)];
-            if !rows.holds(&mut self.frame(&locals, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+            let seen = rows.holds(&mut self.frame(&locals, &mut host, &mut budget));
+            if !seen.map_err(|error| stop(self.app(), error))? {
                 return Ok(false);
             }
         }

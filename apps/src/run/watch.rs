@@ -54,9 +54,13 @@ pub(super) fn look(
         }
         let mut host = Watched { counted: Counted(&world.counts), rows, arguments };
         let mut budget = DEFAULT_BUDGET;
-        let seen = watch.when.holds(&mut world.frame(&locals, &mut host, &mut budget)).map_err(Stop::Crashed)?;
-        if seen {
-            world.reached.insert(place);
+        match watch.when.holds(&mut world.frame(&locals, &mut host, &mut budget)) {
+            Ok(true) => {
+                world.reached.insert(place);
+            }
+            // What an overflow or a row that has gone leaves open has not been reached.
+            Ok(false) | Err(EvalError::OutOfRange(_) | EvalError::Dangling(_)) => {}
+            Err(error) => return Err(Stop::Crashed(error)),
         }
     }
     Ok(())

@@ -26,6 +26,12 @@ impl Plan<'_, '_> {
             None => Details::Columns(Vec::new()),
         }
     }
+
+    /// The view that shows one row of a table and asks for nothing but its id.
+    pub(super) fn view_of_one(&self, table: TableId) -> Option<usize> {
+        let mut ones = agents(self.views).filter(|(_, view)| matches!(view.rows, Shows::One(_)));
+        ones.find(|(_, view)| view.table == table && view.parameters.is_empty()).map(|(place, _)| place)
+    }
 }
 
 /// Views that the agent may read, with their places.

@@ -15,6 +15,10 @@ use crate::value::Value;
 
 /// Slots that one submission fills.
 const ANSWERS_MAX: usize = 32;
+/// Characters of an error code or of an answer's text.
+pub const ANSWER_CHARACTERS_MAX: usize = 4_000;
+/// Entries of one answer that is a list.
+const ANSWER_ENTRIES_MAX: usize = 1_000;
 
 /// What was submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,8 +51,24 @@ impl Submission {
         if submission.answers.len() > ANSWERS_MAX {
             return Err(format!("at most {ANSWERS_MAX} answers can be given"));
         }
-        if submission.answers.values().any(|value| value.is_object()) {
-            return Err("an answer is a text, a number, true, false or a list".to_owned());
+        let long = |text: &str| text.chars().count() > ANSWER_CHARACTERS_MAX;
+        if [&submission.code, &submission.about].into_iter().flatten().any(|text| long(text)) {
+            return Err(format!("code and about have at most {ANSWER_CHARACTERS_MAX} characters"));
+        }
+        let plain = |value: &Json| match value {
+            Json::String(text) => !long(text),
+            Json::Array(_) | Json::Object(_) => false,
+            _ => true,
+        };
+        let fits = |value: &Json| match value {
+            Json::Array(values) => values.len() <= ANSWER_ENTRIES_MAX && values.iter().all(plain),
+            value => plain(value),
+        };
+        if submission.answers.keys().any(|name| long(name)) || !submission.answers.values().all(fits) {
+            return Err(format!(
+                "an answer is a number, true, false, a text of at most {ANSWER_CHARACTERS_MAX} characters, or a list of \
+                 at most {ANSWER_ENTRIES_MAX} of them"
+            ));
         }
         Ok(submission)
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::goal::{Answer, Change, Field, Free, Goal, What};
-use super::{Draw, Param, Step, Template, Watch};
+use super::{Draw, Param, Step, Template, Watch, sound};
 use crate::amount;
-use crate::app::{Action, Callable, Shows, View};
+use crate::app::{Action, Callable, Parameter, Role, Shows, View};
 use crate::calendar::parse_date;
 use crate::compile::Compiler;
 use crate::compile::kinds::{kind, known};
@@ -40,11 +40,7 @@ fn template(
     written: &TaskDefinition,
     faults: &mut Faults,
 ) -> Option<Template> {
-    if let Some(twin) = &written.twin_of
-        && !compiler.definition.tasks.iter().any(|(known, _)| known.text == twin.text)
-    {
-        faults.push(twin.unknown("task", compiler.definition.tasks.iter().map(|(name, _)| &*name.text)));
-    }
+    sound::check(compiler, name, written, faults);
     let mut names = Names::new(compiler.ground, &compiler.of_draws, Roots::default());
     names.lenient = true;
     let before = faults.len();
@@ -74,11 +70,11 @@ fn template(
     let mut goals = Names::new(compiler.ground, &compiler.of_actions, Roots { old: false, init: true });
     goals.push(&"t".into(), record.clone());
     let goal = goal(compiler, &written.goal, &goals, faults);
-    if written.infeasible && !written.goal.changes.is_empty() {
-        faults.push(written.goal.name.fault("nothing may change in an infeasible task: `changes: []`"));
-    }
     let watches = watches(compiler, written, &record, faults);
-    let solution = Solution { calls }.steps(&written.solution, &mut solution_names(compiler, &record), faults);
+    let solution = written
+        .solution
+        .as_ref()
+        .map(|steps| Solution { calls }.steps(steps, &mut solution_names(compiler, &record), faults));
     if faults.len() > before {
         return None;
     }
@@ -127,11 +123,11 @@ fn param(
             let read = |text: &str| amount::parse(text, digits).ok();
             let step = step.as_ref().map_or(Some(1), |step| read(step));
             match (read(low), read(high), step) {
-                (Some(low), Some(high), Some(step)) if low <= high && step > 0 => {
+                (Some(low), Some(high), Some(step)) if low <= high && step > 0 && is_currency(currency) => {
                     (Draw::Range(low, high, step), Type::Money(Arc::clone(currency)))
                 }
                 _ => {
-                    faults.push(name.fault("expected amounts such as `money: 5.00..90.00`, the lower one first"));
+                    faults.push(name.fault("expected amounts such as `money: 5.00..90.00`, the lower one first, and a `currency` such as EUR"));
                     return None;
                 }
             }
@@ -188,6 +184,11 @@ fn param(
     Some(Param { name: Arc::clone(&name.text), kind, draw, not, refer })
 }
 
+/// Whether text is a code of three capital letters.
+fn is_currency(text: &str) -> bool {
+    text.len() == 3 && text.bytes().all(|letter| letter.is_ascii_uppercase())
+}
+
 /// A gap in the unit of what is compared: minor units for amounts, so that `gap: 50` means 0.50.
 fn gap_of(source: &Source, kind: &Type, names: &Names<'_>, faults: &mut Faults) -> Option<Checked> {
     if let Ok(gap) = names.check_behind(source, 0, Some(&Type::Int)) {
@@ -241,7 +242,7 @@ fn choice(values: &[Source], kind: &Type, faults: &mut Faults) -> Option<Draw> {
             None => faults.push(source.fault(0, format!("`{}` is no {kind}", source.text))),
         }
     }
-    (!chosen.is_empty() && chosen.len() == values.len()).then_some(Draw::Choice(chosen))
+    (chosen.len() == values.len()).then_some(Draw::Choice(chosen))
 }
 
 fn goal(compiler: &Compiler<'_>, written: &GoalDefinition, names: &Names<'_>, faults: &mut Faults) -> Option<Goal> {
@@ -274,7 +275,7 @@ fn one_change(
         None => None,
         Some((variable, list)) => {
             let (list, element) = names.list(list, faults)?;
-            inner.push(&variable.text, element);
+            inner.introduce(variable, element, faults);
             Some(list)
         }
     };
@@ -368,7 +369,7 @@ fn answer(
 fn watches(compiler: &Compiler<'_>, written: &TaskDefinition, record: &Type, faults: &mut Faults) -> Vec<Watch> {
     let mut names = Names::new(compiler.ground, &compiler.of_goals, Roots { old: false, init: true });
     names.push(&"t".into(), record.clone());
-    names.push(&"call".into(), call_kind());
+    names.push(&"call".into(), call_kind(compiler));
     let mut watches: Vec<Watch> = Vec::new();
     for milestone in &written.milestones {
         let mut after = Vec::new();
@@ -391,8 +392,10 @@ fn watches(compiler: &Compiler<'_>, written: &TaskDefinition, record: &Type, fau
 }
 
 /// The type of the record `call`: the name, whether it succeeded, and the error's code where it did not.
-pub(crate) fn call_kind() -> Type {
-    Type::Record([("name".into(), Type::Text), ("ok".into(), Type::Bool), ("code".into(), Type::Text.or_null())].into())
+fn call_kind(compiler: &Compiler<'_>) -> Type {
+    let codes = Type::Enum(compiler.errors.iter().map(|error| Arc::clone(&error.code)).collect());
+    let name = crate::compile::called::names(compiler.definition);
+    Type::Record([("name".into(), name), ("ok".into(), Type::Bool), ("code".into(), codes.or_null())].into())
 }
 
 struct Solution<'a> {
@@ -424,7 +427,7 @@ impl Solution<'_> {
             StepKind::Each { variable, of, body } => {
                 let (of, element) = names.list(of, faults)?;
                 let mut inner = names.clone();
-                inner.push(&variable.text, element);
+                inner.introduce(variable, element, faults);
                 Step::Each(of, self.steps(body, &mut inner, faults))
             }
             StepKind::If { condition, then, otherwise } => {
@@ -440,49 +443,75 @@ impl Solution<'_> {
                     return None;
                 };
                 let (parameters, answered) = self.described(*callable, names);
+                for parameter in parameters.iter().filter(|parameter| parameter.required()) {
+                    if !args.iter().any(|(name, _)| name.text == parameter.name) {
+                        faults.push(call.fault(format!("the argument `{}` is missing", parameter.name)));
+                    }
+                }
+                if !self.who(*callable).contains(&Role::AGENT) {
+                    faults.push(call.fault(format!("the agent may not call `{}`", call.text)));
+                }
                 let (mut values, mut constant) = (Vec::new(), Vec::new());
                 let nothing = Names::new(names.ground, &[], Roots::default());
                 for (name, source) in args {
                     if nothing.check_behind(source, 0, None).is_ok() {
                         constant.push(Arc::clone(&name.text));
                     }
-                    let Some((_, kind)) = parameters.iter().find(|(known, _)| *known == name.text) else {
-                        faults.push(name.unknown("parameter", parameters.iter().map(|(known, _)| &**known)));
+                    let Some(parameter) = parameters.iter().find(|known| known.name == name.text) else {
+                        faults.push(name.unknown("parameter", parameters.iter().map(|known| &*known.name)));
                         continue;
                     };
-                    let checked = names
-                        .check_behind(source, 0, Some(kind))
-                        .or_else(|wrong| names.check_behind(source, 0, None).map_err(|_| wrong));
+                    // In JSON the id of a row and a word of an enum are text.
+                    let checked = names.check_behind(source, 0, Some(&parameter.kind)).or_else(|wrong| {
+                        let plain = names.check_behind(source, 0, None).ok();
+                        plain.filter(|plain| written_alike(plain.kind(), &parameter.kind)).ok_or(wrong)
+                    });
                     match checked {
                         Ok(checked) => values.push((Arc::clone(&name.text), checked)),
                         Err(wrong) => faults.extend(wrong),
                     }
                 }
                 if let Some(variable) = variable {
-                    names.push(&variable.text, answered);
+                    names.introduce(variable, answered, faults);
                 }
                 Step::Do { call: Arc::clone(&call.text), args: values, constant, bind: variable.is_some() }
             }
         })
     }
 
-    /// Parameters of a call with their types, and the type of its answer.
-    fn described(&self, callable: Callable, names: &Names<'_>) -> (Vec<(Arc<str>, Type)>, Type) {
-        let typed = |parameters: Vec<crate::app::Parameter>| {
-            parameters.into_iter().map(|parameter| (parameter.name, parameter.kind)).collect()
-        };
+    fn who(&self, callable: Callable) -> &[Role] {
+        match callable {
+            Callable::Action(place) => &self.calls.actions[place].who,
+            Callable::View(place) => &self.calls.views[place].who,
+        }
+    }
+
+    /// Parameters of a call, and the type of its answer.
+    fn described(&self, callable: Callable, names: &Names<'_>) -> (Vec<Parameter>, Type) {
         match callable {
             Callable::Action(place) => {
                 let action = &self.calls.actions[place];
                 let returns: Vec<(Arc<str>, Type)> =
                     action.returns.iter().map(|(name, checked)| (Arc::clone(name), checked.kind().clone())).collect();
-                (typed(action.parameters.clone()), Type::Record(returns.into()))
+                (action.parameters.clone(), Type::Record(returns.into()))
             }
             Callable::View(place) => {
                 let view = &self.calls.views[place];
-                (typed(view.all_parameters(&names.ground.schema)), view_kind(view))
+                (view.all_parameters(&names.ground.schema), view_kind(view))
             }
         }
+    }
+}
+
+/// Whether values of one type are written in JSON as those of the other may be: ids and words are text.
+fn written_alike(given: &Type, wanted: &Type) -> bool {
+    match (given.present(), wanted.present()) {
+        (Type::Text | Type::Enum(_) | Type::Row(_), Type::Row(_) | Type::Enum(_) | Type::Text) => {
+            given == wanted || *given.present() == Type::Text || *wanted.present() == Type::Text
+        }
+        (Type::List(given), Type::List(wanted)) => written_alike(given, wanted),
+        (Type::Record(_), Type::Record(_)) => true,
+        (given, wanted) => given == wanted,
     }
 }
 

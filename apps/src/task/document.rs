@@ -17,8 +17,9 @@ use crate::value::RowKey;
 
 type Touched = OrdSet<(RowKey, Option<ColumnId>)>;
 
-/// `{"data", "beginning"?, "world"?, "clock", "agenda", "calls", "reached", "broken", "touched"?, "answer"}`. `beginning`
-/// stands where a configuration changed the data that the task begins with, `world` where something happened by itself.
+/// `{"data", "beginning"?, "world"?, "counters", "clock", "agenda", "calls", "reached", "broken", "touched"?, "answer"}`. `beginning`
+/// stands where a configuration changed the data that the task begins with, `world` where something happened by itself. With
+/// `counters`, the numbers of the next rows, rows get the numbers back under which `touched` lists them.
 pub(super) fn write(episode: &Episode) -> State {
     let (world, instance) = (episode.world(), episode.instance());
     let mut document = Object::default();
@@ -34,6 +35,7 @@ pub(super) fn write(episode: &Episode) -> State {
     if configured {
         put("beginning", beginning);
     }
+    put("counters", State::from(json!(world.data().counters())));
     put("clock", State::String(world.app().calendar.show_instant(world.now()).into()));
     put("agenda", world.agenda());
     put("calls", counts(world.counts()));
@@ -78,8 +80,10 @@ impl Instance {
     /// When it is no such state, or an expression of the goal fails.
     pub fn judge(&self, document: &State) -> Result<Vec<Check>, String> {
         let part = |name: &str| document.get(name).ok_or_else(|| format!("the state has no {name}"));
-        let revised = |base: &Data, document: &State| {
-            base.revised(document, None).map_err(|faults| {
+        let counters: Vec<u32> =
+            serde_json::from_value(part("counters")?.to_value()).map_err(|error| error.to_string())?;
+        let revised = |base: &Data, document: &State, counters: Option<&[u32]>| {
+            base.revised(document, counters).map_err(|faults| {
                 let faults: Vec<String> =
                     faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
                 format!("the state is broken: {}", faults.join("; "))
@@ -87,13 +91,13 @@ impl Instance {
         };
         let initial = match document.get("beginning") {
             None => self.data.clone(),
-            Some(beginning) => revised(&self.data, beginning)?,
+            Some(beginning) => revised(&self.data, beginning, None)?,
         };
         let baseline = match document.get("world") {
             None => initial.clone(),
-            Some(world) => revised(&initial, world)?,
+            Some(world) => revised(&initial, world, Some(&counters))?,
         };
-        let data = revised(&baseline, part("data")?)?;
+        let data = revised(&baseline, part("data")?, Some(&counters))?;
         let clock = part("clock")?.as_str().and_then(|clock| self.app.calendar.parse_instant(clock));
         let submission = match part("answer")? {
             State::Null => None,

@@ -10,6 +10,7 @@ use super::trace::untraced;
 use super::{Draw, Param, Template};
 use crate::app::{App, Role};
 use crate::data::Data;
+use crate::explore;
 use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
 use crate::json::Codec;
 use crate::run::draw::Draws;
@@ -18,6 +19,8 @@ use crate::value::Value;
 
 /// How often a task is drawn anew before its template counts as broken.
 pub const ATTEMPTS_MAX: u32 = 50;
+/// How often at most of these a way to its goal is searched for in vain.
+const SEARCHES_MAX: u32 = 5;
 /// How often at all, counting draws that belong to another split.
 const DRAWS_MAX: u32 = 2_000;
 
@@ -45,7 +48,13 @@ impl Variants {
     pub fn get(&self, app: &Arc<App>, variant: usize) -> Result<&Data, String> {
         let place = variant % self.0.len();
         let number = u32::try_from(place).unwrap_or(0);
-        self.0[place].get_or_init(|| initial(app, number)).as_ref().map_err(Clone::clone)
+        let made = self.0[place].get_or_init(|| {
+            let data = initial(app, number).map_err(|fault| fault.to_string())?;
+            // All episodes share what is hashed here, and hash again what they edit.
+            let _digest = data.document().digest();
+            Ok(data)
+        });
+        made.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -126,6 +135,8 @@ fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> 
 enum Unfit {
     /// Another draw may be.
     Again(String),
+    /// It has no solution, and no way to its goal was found: as another draw may be, but dearer to find out.
+    NoWay,
     /// It is a task of another split.
     OtherSplit,
     /// The definition is at fault.
@@ -172,24 +183,51 @@ pub fn draw(
     belongs: &dyn Fn(&Json) -> bool,
 ) -> Result<Arc<Instance>, String> {
     let mut attempts = 0;
-    let mut reason = "every draw belongs to another split".to_owned();
+    let mut reason = (0, "every draw belongs to another split".to_owned());
     for number in 0..DRAWS_MAX {
-        match attempt(app, template, split, seed, number, belongs) {
+        if attempts >= ATTEMPTS_MAX {
+            break;
+        }
+        let mut stage = 0;
+        let drawn = attempt(app, template, split, seed, number, belongs, &mut stage);
+        match drawn.and_then(|instance| accept(instance, &mut stage)) {
             Ok(instance) => return Ok(Arc::new(instance)),
             Err(Unfit::OtherSplit) => {}
             Err(Unfit::Broken(message)) => {
                 return Err(format!("tasks.{}: {message}", app.templates[template].name));
             }
             Err(Unfit::Again(message)) => {
-                reason = message;
-                attempts += 1;
-                if attempts >= ATTEMPTS_MAX {
-                    break;
+                // The draw that came furthest tells most.
+                if attempts == 0 || stage > reason.0 {
+                    reason = (stage, message);
                 }
+                attempts += 1;
+            }
+            Err(Unfit::NoWay) => {
+                reason = (stage, "no way to the goal was found".to_owned());
+                attempts += ATTEMPTS_MAX / SEARCHES_MAX;
             }
         }
     }
-    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {reason}", app.templates[template].name))
+    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {}", app.templates[template].name, reason.1))
+}
+
+/// A task of a seed and a template as it is drawn first, of which nothing is proven but that its goal does not hold already.
+///
+/// # Errors
+/// When no draw gives a task.
+pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
+    let mut reason = String::new();
+    for number in 0..ATTEMPTS_MAX {
+        let proposed = attempt(app, template, split, seed, number, &|_| true, &mut 0)
+            .and_then(|instance| begin(instance.into(), &mut 0));
+        match proposed {
+            Ok((instance, _)) => return Ok(instance),
+            Err(Unfit::Again(message) | Unfit::Broken(message)) => reason = message,
+            Err(Unfit::OtherSplit | Unfit::NoWay) => {}
+        }
+    }
+    Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
 }
 
 fn attempt(
@@ -199,6 +237,7 @@ fn attempt(
     seed: u64,
     number: u32,
     belongs: &dyn Fn(&Json) -> bool,
+    stage: &mut u32,
 ) -> Result<Instance, Unfit> {
     let template = &app.templates[place];
     let (seed_bytes, attempt_bytes) = (seed.to_be_bytes(), number.to_be_bytes());
@@ -213,6 +252,7 @@ fn attempt(
         let value = Drawing { app, data: base, values: &values, draws: &mut draws }.value(param)?;
         values.push(value);
     }
+    *stage += 1;
     if !belongs(&Json::Object(parameters(app, template, &values, base))) {
         return Err(Unfit::OtherSplit);
     }
@@ -228,13 +268,14 @@ fn attempt(
             return Err(Unfit::Again(format!("`{text}` does not hold")));
         }
     }
+    *stage += 1;
     let mut draws = words("text");
     let wording = rand::RngExt::random_range(draws.random(), 0..template.text.len());
     let mut budget = DEFAULT_BUDGET;
     let text = template.text[wording]
         .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    let instance = Instance {
+    Ok(Instance {
         app: Arc::clone(app),
         template: place,
         values,
@@ -243,21 +284,33 @@ fn attempt(
         text,
         held: Vec::new(),
         solution: Vec::new(),
-    };
-    accept(instance)
+    })
 }
 
-/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know.
-fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
-    let shared = Arc::new(instance);
-    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
-    referred(&shared, start.world())?;
+/// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.
+fn begin(instance: Arc<Instance>, stage: &mut u32) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
+    let start = Episode::begin(&instance, 0).map_err(Unfit::from)?;
+    referred(&instance, start.world())?;
+    *stage += 1;
     let checks = start.judge().map_err(Unfit::Broken)?;
     if checks.iter().all(|check| check.passed) {
         return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
     }
-    let held = checks.iter().map(|check| check.passed).collect();
-    let solved = solve::play(start, &shared.template().solution).map_err(Unfit::Again)?;
+    *stage += 1;
+    Ok((instance, checks.iter().map(|check| check.passed).collect()))
+}
+
+/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know. A way that was
+/// searched for need not be told by the text: nobody wrote down how its values are to be found out.
+fn accept(instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
+    let (shared, held) = begin(Arc::new(instance), stage)?;
+    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
+    let solved = match &shared.template().solution {
+        Some(steps) => solve::play(start, steps),
+        None => solve::replay(start, explore::solve(&shared, explore::Options::DRAW).ok_or(Unfit::NoWay)?),
+    };
+    let solved = solved.map_err(Unfit::Again)?;
+    *stage += 1;
     let failed: Vec<String> = solved
         .episode
         .judge()
@@ -269,15 +322,16 @@ fn accept(mut instance: Instance) -> Result<Instance, Unfit> {
     if !failed.is_empty() {
         return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
     }
-    if let Some(argument) = untraced(&shared, &solved.calls) {
-        return Err(Unfit::Again(format!("the solution uses what it cannot know: {argument}")));
+    *stage += 1;
+    if shared.template().solution.is_some()
+        && let Some(argument) = untraced(&shared, &solved.calls)
+    {
+        return Err(Unfit::Again(format!("the solution uses what it cannot know: {}", argument.shown)));
     }
     let calls = solved.calls;
     drop(solved.episode);
-    instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
-    instance.held = held;
-    instance.solution = calls.into_iter().map(|played| played.call).collect();
-    Ok(instance)
+    let instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
+    Ok(Instance { held, solution: calls.into_iter().map(|played| played.call).collect(), ..instance })
 }
 
 /// Demands that each row that is named can be told from all others that the agent sees.
@@ -314,7 +368,9 @@ impl Drawing<'_> {
         };
         let wanted = |value: &Value| not.as_ref() != Some(value);
         match &param.draw {
-            Draw::Choice(values) => self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect()),
+            Draw::Choice(values) => {
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
+            }
             Draw::Range(low, high, step) => self.range(*low, *high, *step, &wanted),
             Draw::Days(from, to) => match (self.evaluate(from, self.values)?, self.evaluate(to, self.values)?) {
                 (Value::Int(from), Value::Int(to)) if from <= to => self.range(from, to, 1, &wanted),
@@ -322,7 +378,7 @@ impl Drawing<'_> {
             },
             Draw::Pick(list) => {
                 let values = self.list(list)?;
-                self.one_of(values.iter().filter(|value| wanted(value)).cloned().collect())
+                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
             }
             Draw::First { of, by, descending, gap } => {
                 let gap = match gap {
@@ -335,7 +391,7 @@ impl Drawing<'_> {
                     locals.push(value.clone());
                     ranked.push((number(&self.evaluate(by, &locals)?)?, value.clone()));
                 }
-                ranked.sort_by_key(|(key, _)| if *descending { -*key } else { *key });
+                ranked.sort_by(|(left, _), (right, _)| if *descending { right.cmp(left) } else { left.cmp(right) });
                 match ranked.as_slice() {
                     [] => Err(Unfit::Again(format!("{} has nothing to draw from", param.name))),
                     [(_, only)] => Ok(only.clone()),
@@ -352,8 +408,8 @@ impl Drawing<'_> {
         }
     }
 
-    fn one_of(&mut self, values: Vec<Value>) -> Result<Value, Unfit> {
-        self.draws.pick(&values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
+    fn one_of(&mut self, values: &[Value]) -> Result<Value, Unfit> {
+        self.draws.pick(values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
     }
 
     fn range(&mut self, low: i64, high: i64, step: i64, wanted: &dyn Fn(&Value) -> bool) -> Result<Value, Unfit> {

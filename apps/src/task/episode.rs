@@ -52,6 +52,11 @@ impl Episode {
         Ok(Self { instance: Arc::clone(instance), world, submission: None })
     }
 
+    /// An episode that has come to a world of its task, with nothing submitted yet.
+    pub(crate) fn at(instance: &Arc<Instance>, world: World) -> Self {
+        Self { instance: Arc::clone(instance), world, submission: None }
+    }
+
     /// The data that a task begins with once overrides are laid over it.
     ///
     /// # Errors

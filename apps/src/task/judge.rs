@@ -81,7 +81,7 @@ impl End<'_> {
             checks.push(self.history(&explained));
         }
         for (text, also) in &self.template.goal.also {
-            let passed = self.holds(also, &[self.task.clone()])?;
+            let passed = self.holds(also, std::slice::from_ref(self.task))?;
             checks.push(check(format!("also {text}"), passed, if passed { "holds" } else { "does not hold" }));
         }
         checks.extend(self.answer()?);
@@ -190,7 +190,7 @@ impl End<'_> {
             let base = vec![self.task.clone()];
             let elements = match &change.each {
                 None => vec![base],
-                Some(list) => match self.value(list, &base)? {
+                Some(list) => match self.at_start(list, &base)? {
                     Value::List(values) => values.iter().map(|value| vec![self.task.clone(), value.clone()]).collect(),
                     _ => return Err(EvalError::Mismatch),
                 },
@@ -198,7 +198,7 @@ impl End<'_> {
             for locals in elements {
                 let (row, count) = match &change.what {
                     What::Created(_, None) => (None, 1),
-                    What::Created(_, Some(count)) => match self.value(count, &locals)? {
+                    What::Created(_, Some(count)) => match self.at_start(count, &locals)? {
                         Value::Int(count) => (None, usize::try_from(count).unwrap_or(0)),
                         _ => return Err(EvalError::Mismatch),
                     },
@@ -273,12 +273,13 @@ impl End<'_> {
             let described = table.describe(*column);
             let (fits, wanted) = match field {
                 Field::Any => (true, String::new()),
-                Field::Equal(expression) => {
-                    let wanted = self.value(expression, &one.locals)?;
-                    (wanted == *value, format!("expected {}", self.show(&wanted, &described.kind)))
-                }
-                Field::Contains(expression) => match (self.value(expression, &one.locals)?, value) {
-                    (Value::Text(part), Value::Text(text)) => {
+                Field::Equal(expression) => match self.value(expression, &one.locals) {
+                    Ok(wanted) => (wanted == *value, format!("expected {}", self.show(&wanted, &described.kind))),
+                    Err(error) => (false, open(error)?),
+                },
+                Field::Contains(expression) => match (self.value(expression, &one.locals), value) {
+                    (Err(error), _) => (false, open(error)?),
+                    (Ok(Value::Text(part)), Value::Text(text)) => {
                         (text.to_lowercase().contains(&part.to_lowercase()), format!("expected it to contain {part:?}"))
                     }
                     _ => (false, "expected text".to_owned()),
@@ -414,7 +415,13 @@ impl End<'_> {
             checks.push(check("answer.about".to_owned(), right, &evidence));
         }
         for (slot, expression) in &wanted.slots {
-            let value = self.value(expression, &[self.task.clone()])?;
+            let value = match self.value(expression, std::slice::from_ref(self.task)) {
+                Ok(value) => value,
+                Err(error) => {
+                    checks.push(check(format!("answer.{slot}"), false, &open(error)?));
+                    continue;
+                }
+            };
             let given = self.submission.and_then(|given| given.answers.get(&**slot));
             let right = given.is_some_and(|given| {
                 agrees(given, &value, expression.kind(), &Codec::new(&self.app.schema), self.data)
@@ -484,7 +491,10 @@ impl End<'_> {
     }
 
     fn holds(&self, checked: &Checked, locals: &[Value]) -> Result<bool, EvalError> {
-        self.value(checked, locals).map(|value| value == Value::Bool(true))
+        match self.value(checked, locals) {
+            Ok(value) => Ok(value == Value::Bool(true)),
+            Err(error) => open(error).map(|_| false),
+        }
     }
 
     fn frame<'a>(
@@ -566,4 +576,15 @@ fn augment(
         }
     }
     false
+}
+
+/// What an expectation says that cannot be worked out, because of what became of the data: it is not met. Other errors are
+/// faults of the definition.
+fn open(error: EvalError) -> Result<String, EvalError> {
+    match error {
+        EvalError::OutOfRange(_) | EvalError::Dangling(_) | EvalError::NotOne | EvalError::Index(_) => {
+            Ok(format!("what is expected cannot be worked out: {error}"))
+        }
+        EvalError::Budget | EvalError::Mismatch | EvalError::Host(_) => Err(error),
+    }
 }

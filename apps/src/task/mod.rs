@@ -9,7 +9,9 @@ pub mod goal;
 mod judge;
 pub mod mutate;
 pub mod solve;
-mod trace;
+mod sound;
+pub(crate) mod trace;
+pub(crate) mod wanted;
 
 use std::sync::Arc;
 
@@ -45,8 +47,8 @@ pub struct Template {
     pub watches: Arc<[Watch]>,
     /// Events of this task alone.
     pub events: Vec<Arc<Event>>,
-    /// How it is done.
-    pub solution: Vec<Step>,
+    /// How it is done; where there is none, a way is searched for.
+    pub solution: Option<Vec<Step>>,
 }
 
 impl Template {

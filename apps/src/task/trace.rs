@@ -7,12 +7,20 @@ use super::solve::Played;
 use crate::app::{Callable, Parameter};
 use crate::kinds::Type;
 
-/// The first argument that stands nowhere before it is used, as `call 3, lend.tool: "T0412"`.
-pub(super) fn untraced(instance: &Instance, calls: &[Played]) -> Option<String> {
-    let mut known = fold(&instance.text);
-    if let Some(role) = &instance.app.role {
-        known.push_str(&fold(&crate::tool::role_text(&instance.app, role, &instance.data)));
-    }
+/// An argument that stands nowhere before it is used.
+#[derive(Debug)]
+pub(crate) struct Untraced {
+    /// The call's place.
+    pub(crate) call: usize,
+    /// The text or the id.
+    pub(crate) text: String,
+    /// For people: `call 3, lend.tool: "T0412"`.
+    pub(crate) shown: String,
+}
+
+/// The first argument that stands nowhere before it is used.
+pub(crate) fn untraced(instance: &Instance, calls: &[Played]) -> Option<Untraced> {
+    let mut known = told(instance);
     for (number, played) in calls.iter().enumerate() {
         let parameters = parameters(instance, &played.call.name);
         for (name, value) in &played.call.arguments {
@@ -23,18 +31,34 @@ pub(super) fn untraced(instance: &Instance, calls: &[Played]) -> Option<String> 
                 continue;
             }
             if let Some(text) = kind.and_then(|kind| missing(value, kind, &known)) {
-                return Some(format!("call {}, {}.{name}: {text:?}", number + 1, played.call.name));
+                let shown = format!("call {}, {}.{name}: {text:?}", number + 1, played.call.name);
+                return Some(Untraced { call: number, text, shown });
             }
         }
         if let Some(Json::String(about)) = played.call.arguments.get("about")
             && &*played.call.name == "submit"
             && !known.contains(&fold(about))
         {
-            return Some(format!("call {}, submit.about: {about:?} (look up what stands in the way)", number + 1));
+            let shown = format!("call {}, submit.about: {about:?} (look up what stands in the way)", number + 1);
+            return Some(Untraced { call: number, text: about.clone(), shown });
         }
         collect(&played.answer, &mut known);
     }
     None
+}
+
+/// What is known before the first call, folded.
+fn told(instance: &Instance) -> String {
+    let mut known = fold(&instance.text);
+    if let Some(role) = &instance.app.role {
+        known.push_str(&fold(&crate::tool::role_text(&instance.app, role, &instance.data)));
+    }
+    known
+}
+
+/// Whether a text stands in what an agent is told at the beginning of a task.
+pub(crate) fn is_told(instance: &Instance, text: &str) -> bool {
+    told(instance).contains(&fold(text))
 }
 
 fn parameters(instance: &Instance, call: &str) -> Vec<Parameter> {

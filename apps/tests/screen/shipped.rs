@@ -85,7 +85,12 @@ fn collect(body: &[Widget], actions: &mut BTreeSet<usize>, views: &mut BTreeSet<
             }
             WidgetKind::List(list) => {
                 views.insert(list.view);
+                collect(&list.row, actions, views);
             }
+            WidgetKind::Tabs(bodies) | WidgetKind::Steps(bodies) => {
+                bodies.iter().for_each(|(_, body)| collect(body, actions, views));
+            }
+            WidgetKind::Dialog { body, .. } => collect(body, actions, views),
             WidgetKind::Detail { shows: Details::View(view), .. } => {
                 views.insert(*view);
             }

@@ -246,10 +246,13 @@ fn detail(
     let shows = match show {
         Some(show) => Details::Columns(show.iter().filter_map(|name| ground.column(table, name, faults)).collect()),
         None if plan.generated => plan.shows(table),
-        None => {
-            let columns = ground.schema.table(table).columns();
-            Details::Columns(columns.filter(|(_, column)| !column.secret).map(|(id, _)| id).collect())
-        }
+        None => plan.view_of_one(table).map_or_else(
+            || {
+                let columns = ground.schema.table(table).columns();
+                Details::Columns(columns.filter(|(_, column)| !column.secret).map(|(id, _)| id).collect())
+            },
+            Details::View,
+        ),
     };
     Some(WidgetKind::Detail { arg: place, shows })
 }
