@@ -55,6 +55,9 @@ pub(super) struct Found {
     pub(super) cut: Cut,
 }
 
+/// Arguments of a call that succeeded, with the world after it.
+type Succeeded = (Map<String, Json>, World);
+
 /// A state that was reached.
 #[derive(Debug)]
 pub(super) struct Reached {
@@ -145,7 +148,7 @@ impl<'a> Search<'a> {
         let named: BTreeSet<&str> = named.iter().filter_map(|row| world.data().id(*row)).map(|id| &**id).collect();
         let fresh = |id: &str| named.contains(id) || seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
         let classes = (!self.alphabet.lean).then(|| Classes::of(parameters, &tried, &fresh));
-        let mut succeeding: BTreeMap<String, Vec<(Map<String, Json>, World)>> = BTreeMap::new();
+        let mut succeeding: BTreeMap<String, Vec<Succeeded>> = BTreeMap::new();
         for (arguments, truths) in tried {
             let fails = truths.iter().any(|truth| *truth != Some(true));
             let new = self.found.coverage.guards(action, &truths);
