@@ -20,9 +20,6 @@ use crate::task::episode::Episode;
 use crate::task::solve::Call;
 use crate::task::wanted::{Wanted, submission};
 
-/// Arguments with the world that a call with them leads to.
-type Successor = (Map<String, Json>, World);
-
 /// Goes through the states of an app.
 pub(super) struct Search<'a> {
     pub(super) app: Arc<App>,
@@ -57,6 +54,9 @@ pub(super) struct Found {
     pub(super) calls: u64,
     pub(super) cut: Cut,
 }
+
+/// Arguments of a call that succeeded, with the world after it.
+type Succeeded = (Map<String, Json>, World);
 
 /// A state that was reached.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
         let named: BTreeSet<&str> = named.iter().filter_map(|row| world.data().id(*row)).map(|id| &**id).collect();
         let fresh = |id: &str| named.contains(id) || seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
         let classes = (!self.alphabet.lean).then(|| Classes::of(parameters, &tried, &fresh));
-        let mut succeeding: BTreeMap<String, Vec<Successor>> = BTreeMap::new();
+        let mut succeeding: BTreeMap<String, Vec<Succeeded>> = BTreeMap::new();
         for (arguments, truths) in tried {
             let fails = truths.iter().any(|truth| *truth != Some(true));
             let new = self.found.coverage.guards(action, &truths);
