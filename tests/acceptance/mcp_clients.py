@@ -8,7 +8,7 @@ import sys
 import tempfile
 import venv
 
-from harness import Server, expect, main
+from harness import Server, binary, expect, main
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 PLAYER = os.path.join(FOLDER, "mcp_player.py")
@@ -16,6 +16,8 @@ GUIDE = os.path.join(FOLDER, "..", "..", "docs", "mcp.md")
 # The newest client cannot be installed beside what the other programs use, which brings the older one.
 NEWEST_REQUIREMENTS = ["mcp==2.3.0"]
 PLAYER_TIMEOUT_S = 600
+# One that reads a lot, and one that writes.
+APPS = ["app/shop", "app/calendar"]
 NO_SUCH_TOOL = ["no_such_tool", {}]
 
 
@@ -24,6 +26,19 @@ def counted_to(target, task):
     return {
         "create": {"environment": "bench/counter", "task": task, "config": {"target": target}},
         "calls": [["add", {"amount": target - 1}], ["add", {"amount": 1}]],
+    }
+
+
+def solved(api, environment):
+    """A task of an app, with the calls by which the built-in oracle solved it."""
+    command = [binary(), "run", environment, "--policy", "builtin:oracle", "--episodes", "1", "--json", "--url", f"http://127.0.0.1:{api.port}"]
+    subprocess.run(command, env={**os.environ, "PALESTRA_API_KEY": api.key}, capture_output=True, check=True, timeout=600)
+    episode = api.get(f"/v1/episodes?environment={environment}&limit=1")["data"][0]
+    trajectory = api.get(f"/v1/episodes/{episode['id']}/trajectory?format=json")
+    actions = [step["action"] for step in trajectory["steps"]]
+    return {
+        "create": {"environment": environment, "task": {"id": trajectory["task"]["id"]}},
+        "calls": [[action["tool"], action["arguments"]] for action in actions],
     }
 
 
@@ -37,6 +52,7 @@ def plays(api):
             "create": {"environment": "puzzle/mastermind", "task": {"split": "train", "seed": 7, "difficulty": 0}},
             "calls": [["guess", {"code": code}] for code in ("1122", "5838", "5388")],
         },
+        *(solved(api, environment) for environment in APPS),
     ]
 
 
@@ -80,7 +96,7 @@ def check_play(api, name, play, opened, seen, revision):
 
 def play_all(server, api, python, mode, revision, rounds):
     """Each play `rounds` times with one kind of client; every other one with a session's token. Answers what was seen."""
-    chosen = [play for _ in range(rounds) for play in plays(api)]
+    chosen = plays(api) * rounds
     opened = [api.post("/v1/sessions", play["create"]) for play in chosen]
     sessions = [
         {
