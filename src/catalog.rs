@@ -84,6 +84,9 @@ impl Entry {
 
     /// Makes what all sessions share, once.
     async fn prepare(&self) -> Result<(), CatalogError> {
+        if !self.kind.prepares() {
+            return Ok(());
+        }
         let prepare = || {
             let kind = Arc::clone(&self.kind);
             async move { blocking(move || kind.prepare().map_err(CatalogError::Broken)).await }

@@ -54,6 +54,11 @@ pub trait EnvironmentKind: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether there is something to prepare.
+    fn prepares(&self) -> bool {
+        false
+    }
+
     /// On what its sessions can act.
     fn surfaces(&self) -> &[Surface] {
         &[Surface::Tools]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::Form;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{FromRequest, Query, RawPathParams, Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -42,10 +43,11 @@ pub(super) fn path(session: SessionId, token: &str) -> String {
 /// Lets requests through whose path is that of a session's page. A wrong one is as good as none.
 pub(super) async fn guard_by_page(
     State(gate): State<Gate>,
-    parameters: RawPathParams,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Response {
+    let Ok(parameters) = parameters else { return Failure::not_found("page").into_response() };
     let parameter = |wanted| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
     let session = parameter("id").and_then(|id| id.parse::<SessionId>().ok());
     match admit_page(gate.app(), parameter("token").unwrap_or_default()).await {

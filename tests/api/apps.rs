@@ -105,7 +105,7 @@ async fn a_verdict_names_the_clause_that_failed_with_before_and_after() {
     let (tool, member, days) = found(&server, &twin).await;
     let refused = call(&server, &twin, "lend", json!({"tool": tool, "member": member, "days": days})).await;
     assert_eq!(refused["observation"]["data"]["error"]["code"], "blocked");
-    let ended = call(&server, &twin, "submit", json!({"status": "refused", "code": "blocked"})).await;
+    let ended = call(&server, &twin, "submit", json!({"status": "refused", "code": "blocked", "about": member})).await;
     assert_eq!(ended["verdict"]["strict"], 1, "{ended}");
     server.stop().await;
 }

@@ -175,6 +175,10 @@ impl EnvironmentKind for AppKind {
         (0..self.app.variants.count()).try_for_each(|variant| self.app.variants.get(&self.app, variant).map(|_| ()))
     }
 
+    fn prepares(&self) -> bool {
+        true
+    }
+
     fn surfaces(&self) -> &[Surface] {
         &Surface::ALL
     }
