@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::app::{App, Bounds, Callable, Parameter, Role};
 use crate::data::Data;
-use crate::expression::{DEFAULT_BUDGET, Frame, NoHost, Template};
+use crate::expression::{DEFAULT_BUDGET, NoHost, Template};
 use crate::json::Codec;
 use crate::kinds::Type;
 use crate::run::World;
@@ -124,18 +124,7 @@ pub fn system_text(instance: &Instance) -> String {
 /// The text that says who the agent is.
 pub(crate) fn role_text(app: &App, role: &Template, data: &Data) -> String {
     let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
-    let mut frame = Frame {
-        rows: data,
-        old: None,
-        init: None,
-        locals: &[],
-        now: app.start,
-        init_now: app.start,
-        calendar: &app.calendar,
-        host: &mut host,
-        budget: &mut budget,
-    };
-    role.render(&mut frame).unwrap_or_else(|_| app.about.to_string())
+    role.render(&mut app.frame(data, &[], &mut host, &mut budget)).unwrap_or_else(|_| app.about.to_string())
 }
 
 /// Whether a name is one of the agent's tools.

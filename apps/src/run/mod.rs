@@ -341,23 +341,35 @@ pub fn transact(
     Ok(transaction.finish())
 }
 
+impl App {
+    /// What expressions see before an episode begins.
+    pub(crate) fn frame<'a>(
+        &'a self,
+        data: &'a Data,
+        locals: &'a [Value],
+        host: &'a mut dyn Host,
+        budget: &'a mut u64,
+    ) -> Frame<'a> {
+        Frame {
+            rows: data,
+            old: None,
+            init: None,
+            locals,
+            now: self.start,
+            init_now: self.start,
+            calendar: &self.calendar,
+            host,
+            budget,
+        }
+    }
+}
+
 /// The texts of invariants that do not hold of some data; one that cannot be worked out does not hold.
 #[must_use]
 pub fn broken_invariants(app: &App, data: &Data) -> Vec<Arc<str>> {
     let holds = |invariant: &Checked| {
         let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
-        let mut frame = Frame {
-            rows: data,
-            old: None,
-            init: None,
-            locals: &[],
-            now: app.start,
-            init_now: app.start,
-            calendar: &app.calendar,
-            host: &mut host,
-            budget: &mut budget,
-        };
-        invariant.holds(&mut frame).unwrap_or(false)
+        invariant.holds(&mut app.frame(data, &[], &mut host, &mut budget)).unwrap_or(false)
     };
     app.invariants.iter().filter(|(_, invariant)| !holds(invariant)).map(|(text, _)| Arc::clone(text)).collect()
 }

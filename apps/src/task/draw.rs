@@ -11,7 +11,7 @@ use super::{Draw, Param, Template};
 use crate::app::{App, Role};
 use crate::data::Data;
 use crate::explore;
-use crate::expression::{DEFAULT_BUDGET, EvalError, Frame};
+use crate::expression::{DEFAULT_BUDGET, EvalError};
 use crate::json::Codec;
 use crate::run::draw::Draws;
 use crate::run::{Agenda, Beginning, Stop, World, initial, transact};
@@ -273,7 +273,7 @@ fn attempt(
     let wording = rand::RngExt::random_range(draws.random(), 0..template.text.len());
     let mut budget = DEFAULT_BUDGET;
     let text = template.text[wording]
-        .render(&mut frame(app, &data, &values, &mut draws, &mut budget))
+        .render(&mut app.frame(&data, &values, &mut draws, &mut budget))
         .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
     Ok(Instance {
         app: Arc::clone(app),
@@ -427,7 +427,7 @@ impl Drawing<'_> {
     fn list(&mut self, list: &crate::expression::Checked) -> Result<Arc<[Value]>, Unfit> {
         let values = self.values;
         let mut budget = DEFAULT_BUDGET;
-        match list.evaluate(&mut frame(self.app, self.data, values, self.draws, &mut budget)) {
+        match list.evaluate(&mut self.app.frame(self.data, values, self.draws, &mut budget)) {
             Ok(Value::List(values)) => Ok(values),
             Ok(_) => Err(Unfit::Broken("a list was expected".to_owned())),
             Err(error) => Err(Stop::Crashed(error).into()),
@@ -436,7 +436,7 @@ impl Drawing<'_> {
 
     fn evaluate(&self, checked: &crate::expression::Checked, locals: &[Value]) -> Result<Value, Unfit> {
         let (mut draws, mut budget) = (self.draws.clone(), DEFAULT_BUDGET);
-        let value = checked.evaluate(&mut frame(self.app, self.data, locals, &mut draws, &mut budget));
+        let value = checked.evaluate(&mut self.app.frame(self.data, locals, &mut draws, &mut budget));
         value.map_err(|error| Stop::Crashed(error).into())
     }
 }
@@ -445,25 +445,5 @@ fn number(value: &Value) -> Result<i64, Unfit> {
     match value {
         Value::Int(number) => Ok(*number),
         _ => Err(Unfit::Broken("a number was expected".to_owned())),
-    }
-}
-
-fn frame<'a>(
-    app: &'a App,
-    data: &'a Data,
-    locals: &'a [Value],
-    draws: &'a mut Draws,
-    budget: &'a mut u64,
-) -> Frame<'a> {
-    Frame {
-        rows: data,
-        old: None,
-        init: None,
-        locals,
-        now: app.start,
-        init_now: app.start,
-        calendar: &app.calendar,
-        host: draws,
-        budget,
     }
 }
