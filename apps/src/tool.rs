@@ -73,7 +73,26 @@ fn schema(app: &App, parameter: &Parameter) -> Json {
     if let Some(members) = schema.as_object_mut() {
         bound(members, parameter.kind.present(), parameter.bounds);
     }
-    if parameter.kind.may_be_null() { json!({"anyOf": [schema, {"type": "null"}]}) } else { schema }
+    if parameter.kind.may_be_null() { nullable(schema) } else { schema }
+}
+
+/// The same schema for a value that may also be null. What can be said without alternatives is, since a fault then names what
+/// is wrong rather than that no alternative fits.
+fn nullable(mut schema: Json) -> Json {
+    let Some(members) = schema.as_object_mut() else { return schema };
+    let listed = match members.get_mut("enum") {
+        Some(Json::Array(words)) => {
+            words.push(Json::Null);
+            true
+        }
+        _ => false,
+    };
+    match members.get_mut("type") {
+        Some(kind) if kind.is_string() => *kind = json!([kind, "null"]),
+        _ if listed => {}
+        _ => return json!({"anyOf": [schema, {"type": "null"}]}),
+    }
+    schema
 }
 
 /// Bounds of numbers, texts and lists; those of amounts, which are text, are left to the engine.

@@ -50,7 +50,7 @@ impl Toolbox {
     pub fn check(&self, tool: &str, arguments: &Map<String, Value>) -> Result<(), String> {
         let Some(validator) = self.tools.get(tool) else {
             let offered = if self.names.is_empty() { "none".to_owned() } else { self.names.join(", ") };
-            return Err(format!("Error: there is no tool named {tool:?}. Tools: {offered}."));
+            return Err(format!("Error: there is no tool named {:?}. Tools: {offered}.", shortened(tool)));
         };
         let arguments = Value::Object(arguments.clone());
         let faults: Vec<String> = validator
@@ -58,9 +58,22 @@ impl Toolbox {
             .take(8)
             .map(|error| {
                 let path = error.instance_path().to_string();
-                if path.is_empty() { error.to_string() } else { format!("{path}: {error}") }
+                let fault = shortened(&error.to_string());
+                if path.is_empty() { fault } else { format!("{}: {fault}", shortened(&path)) }
             })
             .collect();
         if faults.is_empty() { Ok(()) } else { Err(format!("Error: bad arguments for {tool}: {}.", faults.join("; "))) }
     }
+}
+
+/// Text that quotes what a caller sent, cut where it is long: its beginning and its end, which says what was expected.
+fn shortened(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 400;
+    let count = text.chars().count();
+    if count <= CHARACTERS_MAX {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(CHARACTERS_MAX / 2).collect();
+    let tail: String = text.chars().skip(count - CHARACTERS_MAX / 2).collect();
+    format!("{head} … {tail}")
 }

@@ -18,9 +18,14 @@ pub(super) fn null(instance: &Arc<Instance>) -> f64 {
     play(instance, &[])
 }
 
-/// Refuses at once, with the first code that comes to mind.
+/// Refuses at once, without a look: by the code that is right where one is, so that no other guess does better.
 pub(super) fn refuse(instance: &Arc<Instance>) -> f64 {
-    let arguments = Map::from_iter([("status".to_owned(), json!("refused"))]);
+    let answer = instance.template().goal.answer.as_ref().filter(|_| instance.template().infeasible);
+    let status = answer.map_or("refused", |answer| answer.status.word());
+    let mut arguments = Map::from_iter([("status".to_owned(), json!(status))]);
+    if let Some(code) = answer.and_then(|answer| answer.code.as_ref()) {
+        arguments.insert("code".to_owned(), json!(&**code));
+    }
     play(instance, &[Call { name: "submit".into(), arguments }])
 }
 

@@ -11,6 +11,7 @@ use super::draw::Instance;
 use super::episode::Episode;
 use super::goal::Check;
 use super::judge::End;
+use super::solve;
 use crate::data::Data;
 use crate::kinds::ColumnId;
 use crate::value::RowKey;
@@ -74,6 +75,34 @@ fn touched(episode: &Episode) -> State {
 }
 
 impl Instance {
+    /// Whether the task is still one after a configuration changed what it begins with: its goal is false at the beginning, and
+    /// its solution reaches it. True where nothing was changed.
+    ///
+    /// # Errors
+    /// When it is no state that [`Episode::document`] gave.
+    pub fn is_sound(self: &Arc<Self>, document: &State) -> Result<bool, String> {
+        let Some(beginning) = document.get("beginning") else { return Ok(true) };
+        let data = self.data.revised(beginning, None).map_err(|_| "the state's beginning is broken".to_owned())?;
+        let Ok(mut episode) = Episode::begin_with(self, 0, data) else { return Ok(false) };
+        let reached = |episode: &Episode| episode.judge().is_ok_and(|checks| checks.iter().all(|check| check.passed));
+        if reached(&episode) {
+            return Ok(false);
+        }
+        let played = match &self.template().solution {
+            Some(steps) => match solve::play(episode, steps) {
+                Ok(solved) => solved.episode,
+                Err(_) => return Ok(false),
+            },
+            None => {
+                for call in self.solution() {
+                    episode.call(&call.name, &call.arguments)?;
+                }
+                episode
+            }
+        };
+        Ok(reached(&played))
+    }
+
     /// Every check on a state that [`Episode::document`] gave.
     ///
     /// # Errors

@@ -259,6 +259,8 @@ impl Verifier for AppKind {
             passed: check.passed,
             evidence: check.evidence,
         });
-        Ok(Judgement { checks: checks.collect(), trainable: true })
+        // Where a configuration has changed the data so that the task makes no sense any more, a score teaches nothing.
+        let trainable = instance.is_sound(case.state).map_err(VerifierError)?;
+        Ok(Judgement { checks: checks.collect(), trainable })
     }
 }
