@@ -1,6 +1,10 @@
 //! Goals: what is compared, what is not, what it is worth, and that the state alone is enough to judge.
 
+use std::sync::Arc;
+
+use palestra_apps::app::App;
 use palestra_apps::check::{score, strict};
+use palestra_apps::task::draw::{Instance, draw};
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::goal::Check;
 use serde_json::{Value as Json, json};
@@ -211,4 +215,48 @@ fn overrides_are_validated_and_judged_from_the_state() {
         let faults = Episode::overridden(&instance, &bad).expect_err("bad overrides");
         assert_eq!(faults[0].pointer, pointer, "{bad}");
     }
+}
+
+/// A club that lends tools: its second task is to refuse a member who is blocked.
+fn blocked() -> Arc<Instance> {
+    let files = [("app.yaml".to_owned(), include_str!("../apps/toolshed/app.yaml").to_owned())];
+    let app = App::load(&files.into()).expect("a sound app");
+    let place = app.templates.iter().position(|template| &*template.name == "lend_blocked").expect("the template");
+    draw(&app, place, "test", 1, &|_| true).expect("a task")
+}
+
+#[test]
+fn a_refusal_counts_as_a_whole_or_not_at_all() {
+    let instance = blocked();
+    let points = |submission: Json| {
+        let mut episode = Episode::begin(&instance, 0).expect("an episode");
+        score(&judged(&mut episode, &[("submit", submission)]))
+    };
+    let about = instance.solution().last().expect("a submission").arguments["about"].clone();
+    assert!((points(json!({"status": "refused", "code": "blocked", "about": about})) - 1.0).abs() < f64::EPSILON);
+    for guess in [
+        json!({"status": "refused", "code": "blocked"}),
+        json!({"status": "refused", "code": "tool_busy", "about": about}),
+        json!({"status": "ok", "about": about}),
+    ] {
+        assert!(points(guess.clone()).abs() < f64::EPSILON, "{guess}");
+    }
+}
+
+#[test]
+fn a_task_that_a_configuration_took_the_sense_of_is_known() {
+    let instance = blocked();
+    let judged_from = |overrides: &Json| {
+        let data = Episode::overridden(&instance, overrides).expect("good overrides");
+        let episode = Episode::begin_with(&instance, 0, data).expect("an episode");
+        instance.is_sound(&episode.document()).expect("a state")
+    };
+    assert!(judged_from(&json!({})), "nothing was changed");
+    let who = instance.solution().last().expect("a submission").arguments["about"].as_str().expect("an id").to_owned();
+    assert!(!judged_from(&json!({"member": {&who: null}})), "who the task is about is gone");
+    let other = instance.data.document().to_value()["member"]
+        .as_object()
+        .and_then(|members| members.keys().find(|id| **id != who).cloned())
+        .expect("another member");
+    assert!(judged_from(&json!({"member": {other: {"balance": "77.00"}}})), "another member changes nothing");
 }
