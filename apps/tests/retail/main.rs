@@ -14,11 +14,13 @@ mod rules;
 use std::collections::BTreeSet;
 
 use palestra_apps::run::initial;
+use palestra_apps::task::draw::instantiate;
+use palestra_apps::tool::system_text;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use self::json::Json;
-use self::office::{Office, Outcome};
+use self::office::{Office, Outcome, app_with_policy};
 use self::reference::{Reference, list, object, text};
 
 #[test]
@@ -108,6 +110,28 @@ fn every_task_ends_as_in_the_reference() {
             same_result(call, &outcome);
         }
         same_state(&reference, &office, &task["state_patch"]);
+    }
+}
+
+#[test]
+fn the_tasks_and_the_policy_of_the_reference_can_be_laid_over_the_app() {
+    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let app = app_with_policy(&reference.policy);
+    let instance = instantiate(&app, "test", 1, &|_| true).expect("a task");
+    let told = system_text(&instance);
+    for paragraph in reference.policy.split("\n\n") {
+        assert!(told.contains(paragraph.trim()), "the agent is told the whole policy: {paragraph}");
+    }
+    assert_eq!(reference.scenarios.len(), reference.tasks.len());
+    for (scenario, task) in reference.scenarios.iter().zip(&reference.tasks) {
+        assert_eq!(scenario["id"], task["task"]);
+        let wanted = list(&scenario["evaluation_criteria"], "actions");
+        let called = list(task, "calls");
+        assert_eq!(wanted.len(), called.len(), "{}", scenario["id"]);
+        for (wanted, called) in wanted.iter().zip(called) {
+            assert_eq!((&wanted["name"], &wanted["arguments"]), (&called["name"], &called["arguments"]));
+        }
+        assert!(scenario["user_scenario"]["instructions"].is_object(), "a user has words: {scenario}");
     }
 }
 

@@ -118,15 +118,34 @@ fn members<'s>(document: &'s State, table: &str) -> impl Iterator<Item = (&'s Ar
 
 /// The app as it ships.
 pub(crate) fn app() -> Arc<App> {
+    load(&files())
+}
+
+/// The app with a policy of its own: each paragraph is a rule that the agent is told.
+pub(crate) fn app_with_policy(policy: &str) -> Arc<App> {
+    let mut files = files();
+    let paragraphs = policy.split("\n\n").map(str::trim).filter(|text| !text.is_empty()).enumerate();
+    let rules: String = paragraphs
+        .map(|(number, text)| format!("\n  - {{id: policy_{number}, text: {}, enforce: grade}}", Value::from(text)))
+        .collect();
+    let holder = files.values_mut().find(|text| text.contains("\nrules:\n")).expect("the app has rules");
+    *holder = holder.replace("\nrules:\n", &format!("\nrules:{rules}\n"));
+    load(&files)
+}
+
+fn files() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/app/retail");
-    let files: BTreeMap<String, String> = std::fs::read_dir(&folder)
+    std::fs::read_dir(&folder)
         .expect("the app's folder")
         .map(|entry| {
             let path = entry.expect("an entry").path();
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             (name, std::fs::read_to_string(&path).expect("text"))
         })
-        .collect();
-    App::load(&files)
+        .collect()
+}
+
+fn load(files: &BTreeMap<String, String>) -> Arc<App> {
+    App::load(files)
         .unwrap_or_else(|faults| panic!("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
 }

@@ -11,6 +11,10 @@ pub(crate) struct Reference {
     pub(crate) data: Value,
     /// One line per task.
     pub(crate) tasks: Vec<Value>,
+    /// The tasks as users have them: their words, and the calls that are wanted.
+    pub(crate) scenarios: Vec<Value>,
+    /// What an agent is told there.
+    pub(crate) policy: String,
     /// Single calls on the initial data.
     pub(crate) calls: Vec<Value>,
     /// `db.json`.
@@ -40,7 +44,13 @@ impl Reference {
         let lines = |name: &str| -> Vec<Value> {
             read(&folder, name).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
         };
-        Some(Self { tasks: lines("expected.jsonl"), calls: lines("calls.jsonl"), ..Self::of(read(&folder, "db.json")) })
+        Some(Self {
+            tasks: lines("expected.jsonl"),
+            calls: lines("calls.jsonl"),
+            scenarios: serde_json::from_str(&read(&folder, "tasks.json")).expect("the tasks are JSON"),
+            policy: read(&folder, "policy.md"),
+            ..Self::of(read(&folder, "db.json"))
+        })
     }
 
     /// Data alone, from the text of such a file.
@@ -51,7 +61,8 @@ impl Reference {
                 object_mut(order).entry(field).or_insert(Value::Null);
             }
         }
-        Self { data, tasks: Vec::new(), calls: Vec::new(), places: places(&text), text }
+        let (tasks, calls, scenarios) = (Vec::new(), Vec::new(), Vec::new());
+        Self { data, tasks, calls, scenarios, policy: String::new(), places: places(&text), text }
     }
 
     /// Where a member with this name stands in the file.
