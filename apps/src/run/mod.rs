@@ -305,17 +305,8 @@ impl World {
 
     /// What expressions see between calls.
     pub(crate) fn frame<'a>(&'a self, locals: &'a [Value], host: &'a mut dyn Host, budget: &'a mut u64) -> Frame<'a> {
-        Frame {
-            rows: &self.data,
-            old: None,
-            init: Some(&self.beginning.data),
-            locals,
-            now: self.now,
-            init_now: self.beginning.app.start,
-            calendar: &self.beginning.app.calendar,
-            host,
-            budget,
-        }
+        let before = self.beginning.app.frame(&self.data, locals, host, budget);
+        Frame { init: Some(&self.beginning.data), now: self.now, ..before }
     }
 
     /// Values to and from JSON.

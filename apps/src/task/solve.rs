@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Step;
 use super::episode::Episode;
-use super::judge::obstacles;
+use super::judge::ending::obstacles;
 use crate::expression::Checked;
 use crate::json::Codec;
 use crate::value::Value;

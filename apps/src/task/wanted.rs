@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::draw::Instance;
 use super::goal::{Change, Field, Free, What};
-use super::judge::obstacles;
+use super::judge::ending::obstacles;
 use super::solve::Call;
 use crate::app::Role;
 use crate::data::{Change as Written, ChangeKind, changes};
