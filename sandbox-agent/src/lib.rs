@@ -1,0 +1,3 @@
+//! What the server and the program inside a sandbox say to each other. The program itself is `main.rs`.
+
+pub mod wire;

@@ -1,0 +1,74 @@
+//! What starts sandboxes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::SandboxError;
+use crate::image::Image;
+use crate::isolation::Isolation;
+use crate::profile::Profile;
+use crate::sandbox::Sandbox;
+
+/// Starts sandboxes on one kind of infrastructure.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// `local` or `docker`.
+    fn name(&self) -> &'static str;
+
+    /// What would be in force in a sandbox of this profile.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`], with what to do about it.
+    async fn examine(&self, profile: &Profile) -> Result<Isolation, SandboxError>;
+
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
+    async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
+
+    /// Removes what sandboxes of an earlier process left: processes, containers, mounts, control groups and disks, but for the
+    /// disks named in `keep`.
+    ///
+    /// # Errors
+    /// When something could not be removed.
+    async fn sweep(&self, keep: &BTreeSet<String>) -> Result<Swept, SandboxError>;
+}
+
+/// What a sandbox is started with.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Names it among those of this server: letters, digits, `_` and `-`.
+    pub id: String,
+    /// What its file system is made from.
+    pub image: Arc<Image>,
+    /// What it may use.
+    pub profile: Arc<Profile>,
+    /// The name of the disk that holds what differs from the image; a disk of this name that is there already is gone on with. Such
+    /// a disk outlives the sandbox (and the server) until it is removed. Without a name, the disk goes with the sandbox.
+    pub disk: Option<String>,
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Sandboxes: containers, control groups.
+    pub sandboxes: u64,
+    /// Disks.
+    pub disks: u64,
+}
+
+/// What a back end holds of a running sandbox.
+#[async_trait]
+pub trait Holder: Send + Sync {
+    /// Renames the disk, which then outlives the sandbox and the server.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] where disks of this back end cannot outlive their sandbox.
+    async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError>;
+
+    /// Ends all processes and frees everything, a kept disk excepted unless `with_disk`.
+    async fn destroy(&mut self, with_disk: bool);
+}

@@ -1,0 +1,47 @@
+//! Why a sandbox did not do what was asked for.
+
+use crate::wire::FailureCode;
+
+/// Why a sandbox did not do what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// The back end cannot be used on this machine; says what to do.
+    #[error("{0}")]
+    Unavailable(String),
+    /// There is no place for another sandbox now.
+    #[error("no sandbox is free; try again in {retry_after_ms} ms")]
+    Exhausted {
+        /// When one may be free.
+        retry_after_ms: u64,
+    },
+    /// The profile requires what the back end cannot enforce here.
+    #[error("the profile requires {line:?}, which is not enforced here: {by}")]
+    Unenforced {
+        /// Which line of the profile.
+        line: String,
+        /// What there is instead.
+        by: String,
+    },
+    /// The sandbox could not be made.
+    #[error("the sandbox did not start: {0}")]
+    Start(String),
+    /// The sandbox is gone, or its agent spoke nonsense. Infrastructure failed: never a score.
+    #[error("the sandbox is lost: {0}")]
+    Lost(String),
+    /// The agent refused a request; the sandbox can still be used.
+    #[error("{detail}")]
+    Refused {
+        /// Which kind of refusal.
+        code: FailureCode,
+        /// In words.
+        detail: String,
+    },
+}
+
+impl SandboxError {
+    /// Whether the agent refused with this code.
+    #[must_use]
+    pub fn is(&self, expected: FailureCode) -> bool {
+        matches!(self, Self::Refused { code, .. } if *code == expected)
+    }
+}

@@ -1,0 +1,21 @@
+//! Sandboxes: places where untrusted programs run. A [`Backend`] starts them, an agent of ours inside carries out what is asked
+//! for, and everything that comes back is treated as hostile. Nothing here knows environments, HTTP or the store.
+
+pub mod backend;
+pub mod blob;
+pub mod command;
+pub mod error;
+pub mod image;
+pub mod isolation;
+pub mod link;
+pub mod pool;
+pub mod profile;
+pub mod sandbox;
+
+pub use backend::{Backend, Start};
+pub use command::{Command, Output};
+pub use error::SandboxError;
+pub use palestra_sandbox_agent::wire;
+pub use pool::{Sandboxes, Want};
+pub use profile::Profile;
+pub use sandbox::Sandbox;

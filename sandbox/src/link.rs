@@ -1,0 +1,285 @@
+//! The connection to the agent in a sandbox: many streams over one pipe in each direction. Every byte that arrives is hostile:
+//! frames are bounded, unknown ones end the connection, and no answer is waited for without end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use palestra_sandbox_agent::wire::{BODY_BYTES_MAX, Event, HEADER_BYTES, Header, Kind, Request};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::error::SandboxError;
+
+/// Frames of a stream that wait for their reader; then the connection waits.
+const FRAMES_WAITING_MAX: usize = 64;
+/// Streams that are open at the same time.
+const STREAMS_MAX: usize = 1_024;
+/// Longest wait for the agent to take a frame.
+const SEND_MAX: Duration = Duration::from_secs(30);
+
+/// A connection to an agent.
+#[derive(Clone)]
+pub struct Link(Arc<Inner>);
+
+struct Inner {
+    writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
+    streams: Arc<Mutex<Streams>>,
+    reader: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Streams {
+    last: u32,
+    open: HashMap<u32, mpsc::Sender<Piece>>,
+    /// Why the connection ended.
+    lost: Option<String>,
+}
+
+/// Something that arrived on a stream.
+#[derive(Debug)]
+pub enum Piece {
+    /// Standard output, a file, an archive.
+    Output(Vec<u8>),
+    /// Standard error.
+    Error(Vec<u8>),
+    /// What the agent says.
+    Event(Event),
+}
+
+/// One request and what comes of it.
+pub struct Stream {
+    link: Link,
+    id: u32,
+    pieces: mpsc::Receiver<Piece>,
+}
+
+impl Link {
+    /// A connection over a pair of pipes.
+    #[must_use]
+    pub fn new(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Self {
+        let streams = Arc::new(Mutex::new(Streams::default()));
+        let reader = tokio::spawn(receive(reader, Arc::clone(&streams)));
+        Self(Arc::new(Inner { writer: tokio::sync::Mutex::new(Box::new(writer)), streams, reader }))
+    }
+
+    /// Sends a request; `data` follows and is ended unless it is `None`.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`] when the connection ended or the agent takes nothing.
+    pub async fn request(&self, request: &Request, data: Option<&[u8]>) -> Result<Stream, SandboxError> {
+        let body = serde_json::to_vec(request).map_err(|error| SandboxError::Lost(error.to_string()))?;
+        if body.len() > BODY_BYTES_MAX {
+            return Err(SandboxError::Refused {
+                code: crate::wire::FailureCode::TooLarge,
+                detail: format!("a request is at most {BODY_BYTES_MAX} bytes"),
+            });
+        }
+        let (sender, pieces) = mpsc::channel(FRAMES_WAITING_MAX);
+        let id = {
+            let mut streams = self.0.streams.lock();
+            if let Some(lost) = &streams.lost {
+                return Err(SandboxError::Lost(lost.clone()));
+            }
+            if streams.open.len() >= STREAMS_MAX {
+                return Err(SandboxError::Exhausted { retry_after_ms: 1_000 });
+            }
+            streams.last += 1;
+            let id = streams.last;
+            streams.open.insert(id, sender);
+            id
+        };
+        let stream = Stream { link: self.clone(), id, pieces };
+        self.send(id, Kind::Request, &body).await?;
+        if let Some(data) = data {
+            stream.send(data).await?;
+            stream.end().await?;
+        }
+        Ok(stream)
+    }
+
+    /// Why the connection ended; `None` while it stands.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        self.0.streams.lock().lost.clone()
+    }
+
+    /// Ends the connection: every stream fails from now on.
+    pub fn cut(&self, why: &str) {
+        lose(&self.0.streams, why);
+        self.0.reader.abort();
+    }
+
+    /// Sends bytes on a stream.
+    ///
+    /// # Errors
+    /// As [`Link::request`].
+    pub async fn send_data(&self, stream: u32, data: &[u8]) -> Result<(), SandboxError> {
+        for part in data.chunks(BODY_BYTES_MAX) {
+            self.send(stream, Kind::Data, part).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, stream: u32, kind: Kind, body: &[u8]) -> Result<(), SandboxError> {
+        let header = Header { length: body.len(), stream, kind }.encode();
+        let sent = tokio::time::timeout(SEND_MAX, async {
+            let mut writer = self.0.writer.lock().await;
+            let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
+            frame.extend_from_slice(&header);
+            frame.extend_from_slice(body);
+            writer.write_all(&frame).await?;
+            writer.flush().await
+        });
+        let failed = match sent.await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => format!("the agent does not listen: {error}"),
+            Err(_) => "the agent takes no more bytes".to_owned(),
+        };
+        // Half a frame may have been written, so nothing can follow it.
+        self.cut(&failed);
+        Err(SandboxError::Lost(self.lost().unwrap_or(failed)))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Stream {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Sends bytes.
+    ///
+    /// # Errors
+    /// As [`Link::request`].
+    pub async fn send(&self, data: &[u8]) -> Result<(), SandboxError> {
+        self.link.send_data(self.id, data).await
+    }
+
+    /// Says that no more bytes follow.
+    ///
+    /// # Errors
+    /// As [`Link::request`].
+    pub async fn end(&self) -> Result<(), SandboxError> {
+        self.link.send(self.id, Kind::End, &[]).await
+    }
+
+    /// What arrives next.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`] once the connection ended.
+    pub async fn next(&mut self) -> Result<Piece, SandboxError> {
+        let lost = || SandboxError::Lost(self.link.lost().unwrap_or_else(|| "the agent ended a stream".to_owned()));
+        self.pieces.recv().await.ok_or_else(lost)
+    }
+
+    /// Everything up to the event that ends the stream: standard output, standard error, the event.
+    ///
+    /// # Errors
+    /// [`SandboxError::Refused`] when the agent says so; [`SandboxError::Lost`] when it sends more than `bytes_max` or takes
+    /// longer than `wait`.
+    pub async fn finish(mut self, bytes_max: u64, wait: Duration) -> Result<(Vec<u8>, Vec<u8>, Event), SandboxError> {
+        let collect = async {
+            let (mut output, mut error) = (Vec::new(), Vec::new());
+            loop {
+                match self.next().await? {
+                    Piece::Output(bytes) => output.extend_from_slice(&bytes),
+                    Piece::Error(bytes) => error.extend_from_slice(&bytes),
+                    Piece::Event(Event::Failed { code, detail }) => {
+                        return Err(SandboxError::Refused { code, detail: printable(&detail) });
+                    }
+                    Piece::Event(event) => return Ok((output, error, event)),
+                }
+                if (output.len() + error.len()) as u64 > bytes_max {
+                    return Err(SandboxError::Lost("the agent sent more than was asked for".to_owned()));
+                }
+            }
+        };
+        let collected = tokio::time::timeout(wait, collect).await;
+        let collected =
+            collected.unwrap_or_else(|_| Err(SandboxError::Lost("the agent did not answer in time".to_owned())));
+        if let Err(SandboxError::Lost(why)) = &collected {
+            self.link.cut(why);
+        }
+        collected
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.link.0.streams.lock().open.remove(&self.id);
+    }
+}
+
+/// Hands what arrives to its stream, until the connection ends.
+async fn receive(mut reader: impl AsyncRead + Unpin, streams: Arc<Mutex<Streams>>) {
+    let why = loop {
+        match frame(&mut reader).await {
+            Ok((header, body)) => {
+                let piece = match piece(header.kind, body) {
+                    Ok(piece) => piece,
+                    Err(why) => break why,
+                };
+                let sender = {
+                    let streams = streams.lock();
+                    // What comes for a stream that was given up is dropped; one that never was is nonsense.
+                    if header.stream == 0 || header.stream > streams.last {
+                        break format!("a frame for stream {}", header.stream);
+                    }
+                    streams.open.get(&header.stream).cloned()
+                };
+                if let Some(sender) = sender {
+                    let _ = sender.send(piece).await;
+                }
+            }
+            Err(why) => break why,
+        }
+    };
+    lose(&streams, &why);
+}
+
+async fn frame(reader: &mut (impl AsyncRead + Unpin)) -> Result<(Header, Vec<u8>), String> {
+    let mut header = [0; HEADER_BYTES];
+    reader.read_exact(&mut header).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the agent is gone".to_owned(),
+        _ => format!("the agent cannot be heard: {error}"),
+    })?;
+    let header = Header::decode(header)?;
+    let mut body = vec![0; header.length];
+    reader.read_exact(&mut body).await.map_err(|error| format!("a frame was cut: {error}"))?;
+    Ok((header, body))
+}
+
+fn piece(kind: Kind, body: Vec<u8>) -> Result<Piece, String> {
+    match kind {
+        Kind::Output => Ok(Piece::Output(body)),
+        Kind::Error => Ok(Piece::Error(body)),
+        Kind::Event => serde_json::from_slice(&body)
+            .map(Piece::Event)
+            .map_err(|error| format!("an event that cannot be read: {error}")),
+        Kind::Request | Kind::Data | Kind::End => Err(format!("a frame of kind {kind:?} from the agent")),
+    }
+}
+
+fn lose(streams: &Mutex<Streams>, why: &str) {
+    let mut streams = streams.lock();
+    streams.lost.get_or_insert_with(|| printable(why));
+    streams.open.clear();
+}
+
+/// At most 500 characters without control characters, since the words may be the sandbox's own.
+fn printable(text: &str) -> String {
+    text.chars().take(500).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

@@ -1,0 +1,401 @@
+//! A running sandbox, of whichever back end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use palestra_sandbox_agent::wire::{Change, Entry, Event, FailureCode, Request, Setup, Stats, User};
+use tokio::sync::Mutex;
+
+use crate::backend::Holder;
+use crate::command::{Command, Output};
+use crate::error::SandboxError;
+use crate::image::Image;
+use crate::isolation::Isolation;
+use crate::link::{Link, Piece, Stream};
+use crate::profile::Profile;
+
+/// Longest wait for an answer that is no command's.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// How much longer than its command the agent may take.
+const GRACE: Duration = Duration::from_secs(10);
+/// What an archive may take up beside its files' contents, per entry.
+const ENTRY_BYTES: u64 = 4_096;
+
+/// Most that a pack, delta or unpack may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of files.
+    pub bytes_max: u64,
+    /// Entries.
+    pub entries_max: u64,
+}
+
+impl Bounds {
+    fn archive_bytes_max(self) -> u64 {
+        self.bytes_max.saturating_add(self.entries_max.saturating_mul(ENTRY_BYTES)).saturating_add(64 * 1024)
+    }
+}
+
+/// A running sandbox.
+pub struct Sandbox {
+    link: Link,
+    holder: Mutex<Option<Box<dyn Holder>>>,
+    isolation: Isolation,
+    image: Arc<Image>,
+    profile: Arc<Profile>,
+    env: Vec<(String, String)>,
+}
+
+impl Sandbox {
+    /// Sets up the agent at the other end of `link`. `isolation` is what the back end put in force; what the agent adds
+    /// (`seccomp`, `uid`, `capabilities`, `no_new_privileges`) is filled in here.
+    ///
+    /// # Errors
+    /// When the agent does not answer, or the profile requires what is not in force. The caller then destroys `holder`, which is
+    /// handed back.
+    pub async fn set_up(
+        link: Link,
+        holder: Box<dyn Holder>,
+        mut isolation: Isolation,
+        image: Arc<Image>,
+        profile: Arc<Profile>,
+        seccomp: Vec<u64>,
+    ) -> Result<Self, (SandboxError, Box<dyn Holder>)> {
+        let setup = Request::Setup(Setup {
+            seccomp,
+            rlimits: profile.rlimits(),
+            output_bytes_max: profile.output_bytes.value,
+            folders: profile.folders.value.clone(),
+            user: profile.user.value,
+        });
+        let ready = async {
+            let stream = link.request(&setup, None).await?;
+            let (_, _, event) = stream.finish(0, Duration::from_millis(profile.start_ms.value)).await?;
+            match event {
+                Event::Ready { protocol, other_uid, seccomp } if protocol == crate::wire::PROTOCOL => {
+                    Ok((other_uid, seccomp))
+                }
+                other => Err(SandboxError::Start(format!("the agent answered {other:?}"))),
+            }
+        };
+        match ready.await {
+            Ok((other_uid, filtered)) => {
+                if filtered {
+                    isolation.enforced("seccomp", "allow list, loaded by the agent");
+                } else {
+                    isolation.lacking("seccomp", "the kernel refused the filter");
+                }
+                if other_uid {
+                    isolation.enforced("uid", "commands run under another user id than the agent");
+                } else {
+                    isolation.lacking("uid", "no range of user ids: seccomp alone keeps commands from the agent");
+                }
+                isolation.enforced("capabilities", "none");
+                isolation.enforced("no_new_privileges", "prctl");
+            }
+            Err(error) => return Err((error, holder)),
+        }
+        if let Err(error) = profile.check(&isolation) {
+            return Err((error, holder));
+        }
+        let mut env = image.env.clone();
+        for (name, value) in &profile.env.value {
+            env.retain(|(other, _)| other != name);
+            env.push((name.clone(), value.clone()));
+        }
+        Ok(Self { link, holder: Mutex::new(Some(holder)), isolation, image, profile, env })
+    }
+
+    /// What is in force.
+    #[must_use]
+    pub fn isolation(&self) -> &Isolation {
+        &self.isolation
+    }
+
+    /// What its file system was made from.
+    #[must_use]
+    pub fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    /// What it may use.
+    #[must_use]
+    pub fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
+    /// Why it is lost; `None` while it stands.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        self.link.lost()
+    }
+
+    /// Runs a command to its end. Commands of one sandbox may run at the same time.
+    ///
+    /// # Errors
+    /// [`FailureCode::NotStarted`] when there is no such program; [`SandboxError::Lost`].
+    pub async fn exec(&self, command: &Command) -> Result<Output, SandboxError> {
+        let exec = command.exec(&self.profile, &self.image.folder, &self.env);
+        let wait = Duration::from_millis(exec.wall_ms.unwrap_or(self.profile.command_ms.value)) + GRACE;
+        let bytes_max = exec.output_bytes_max.unwrap_or(self.profile.output_bytes.value).saturating_mul(4);
+        let stream = self.link.request(&Request::Exec(exec), Some(&command.input)).await?;
+        match stream.finish(bytes_max.saturating_add(1 << 20), wait).await? {
+            (stdout, stderr, Event::Exited(exited)) => Ok(Output { exited, stdout, stderr }),
+            (.., other) => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// Runs a command on a terminal of its own.
+    ///
+    /// # Errors
+    /// As [`Sandbox::exec`].
+    pub async fn open_pty(&self, command: &Command, rows: u16, columns: u16) -> Result<Pty, SandboxError> {
+        let mut exec = command.exec(&self.profile, &self.image.folder, &self.env);
+        // A shell lives as long as its session.
+        exec.wall_ms = command.wall.map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
+        let stream = self.link.request(&Request::Pty { exec, rows, columns }, None).await?;
+        let keys = Keys { link: self.link.clone(), stream: stream.id() };
+        Ok(Pty { keys, screen: Screen(stream) })
+    }
+
+    /// Writes a regular file, made anew with its folders. A link at `path` or on the way is refused.
+    ///
+    /// # Errors
+    /// [`FailureCode::WrongKind`], [`FailureCode::Exhausted`] and [`SandboxError::Lost`].
+    pub async fn write(&self, path: &str, mode: u32, user: User, bytes: &[u8]) -> Result<(), SandboxError> {
+        let request = Request::Write { path: path.to_owned(), mode, user };
+        self.done(&request, Some(bytes)).await
+    }
+
+    /// Reads a regular file of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// [`FailureCode::NotFound`], [`FailureCode::WrongKind`] (a link, pipe, folder or device), [`FailureCode::TooLarge`].
+    pub async fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SandboxError> {
+        let request = Request::Read { path: path.to_owned(), bytes_max };
+        let stream = self.link.request(&request, None).await?;
+        let (bytes, _, event) = stream.finish(bytes_max, ANSWER_MAX).await?;
+        if matches!(event, Event::Done) { Ok(bytes) } else { Err(self.nonsense(&event)) }
+    }
+
+    /// What stands at a path, links not followed.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn stat(&self, path: &str) -> Result<Option<Entry>, SandboxError> {
+        let stream = self.link.request(&Request::Stat { path: path.to_owned() }, None).await?;
+        match stream.finish(0, ANSWER_MAX).await? {
+            (.., Event::Found { entry }) => Ok(entry),
+            (.., other) => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// Packs files and folders as a tar archive, with what was left out (sockets, pipes, devices).
+    ///
+    /// # Errors
+    /// [`FailureCode::TooLarge`], [`SandboxError::Lost`].
+    pub async fn pack(&self, paths: &[String], bounds: Bounds) -> Result<(Vec<u8>, Vec<String>), SandboxError> {
+        let Bounds { bytes_max, entries_max } = bounds;
+        self.packed(&Request::Pack { paths: paths.to_vec(), bytes_max, entries_max }, bounds).await
+    }
+
+    /// Unpacks a tar archive below `folder`, which is made where it is not there. No entry leaves the folder.
+    ///
+    /// # Errors
+    /// [`FailureCode::Invalid`], [`FailureCode::TooLarge`], [`FailureCode::Exhausted`], [`SandboxError::Lost`].
+    pub async fn unpack(
+        &self,
+        folder: &str,
+        user: Option<User>,
+        archive: &[u8],
+        bounds: Bounds,
+    ) -> Result<(), SandboxError> {
+        let Bounds { bytes_max, entries_max } = bounds;
+        let request = Request::Unpack { folder: folder.to_owned(), user, bytes_max, entries_max };
+        self.done(&request, Some(archive)).await
+    }
+
+    /// What differs from the image, by path.
+    ///
+    /// # Errors
+    /// [`FailureCode::TooLarge`] beyond `entries_max`; [`SandboxError::Lost`].
+    pub async fn changes(&self, entries_max: u64) -> Result<Vec<Change>, SandboxError> {
+        let stream = self.link.request(&Request::Changes { entries_max }, None).await?;
+        let bytes_max = entries_max.saturating_mul(ENTRY_BYTES).saturating_add(1024);
+        let (json, _, event) = stream.finish(bytes_max, ANSWER_MAX).await?;
+        if !matches!(event, Event::Done) {
+            return Err(self.nonsense(&event));
+        }
+        serde_json::from_slice(&json).map_err(|error| self.broken(&format!("changes that cannot be read: {error}")))
+    }
+
+    /// What differs from the image, as a tar archive that [`Sandbox::apply`] takes, with what was left out.
+    ///
+    /// # Errors
+    /// [`FailureCode::TooLarge`], [`SandboxError::Lost`].
+    pub async fn delta(&self, bounds: Bounds, except: &[String]) -> Result<(Vec<u8>, Vec<String>), SandboxError> {
+        let Bounds { bytes_max, entries_max } = bounds;
+        self.packed(&Request::Delta { bytes_max, entries_max, except: except.to_vec() }, bounds).await
+    }
+
+    /// Applies the change of another sandbox of the same image.
+    ///
+    /// # Errors
+    /// [`FailureCode::Invalid`], [`FailureCode::Exhausted`], [`SandboxError::Lost`].
+    pub async fn apply(&self, delta: &[u8]) -> Result<(), SandboxError> {
+        self.done(&Request::Apply, Some(delta)).await
+    }
+
+    /// Stops every process, so that none runs before [`Sandbox::thaw`].
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn freeze(&self) -> Result<(), SandboxError> {
+        self.done(&Request::Freeze, None).await
+    }
+
+    /// Lets stopped processes go on.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn thaw(&self) -> Result<(), SandboxError> {
+        self.done(&Request::Thaw, None).await
+    }
+
+    /// Kills every process and waits until all are gone.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn kill(&self) -> Result<(), SandboxError> {
+        self.done(&Request::Kill, None).await
+    }
+
+    /// What is in use.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn stats(&self) -> Result<Stats, SandboxError> {
+        let stream = self.link.request(&Request::Stats, None).await?;
+        match stream.finish(0, ANSWER_MAX).await? {
+            (.., Event::Stats(stats)) => Ok(stats),
+            (.., other) => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// Renames its disk, which from now on outlives the sandbox and the server.
+    ///
+    /// # Errors
+    /// Where disks of this back end cannot do that.
+    pub async fn keep_disk(&self, disk: &str) -> Result<(), SandboxError> {
+        match &mut *self.holder.lock().await {
+            Some(holder) => holder.keep_disk(disk).await,
+            None => Err(SandboxError::Lost("it was destroyed".to_owned())),
+        }
+    }
+
+    /// Ends all processes and frees everything; a kept disk too if `with_disk`. Every later request fails.
+    pub async fn destroy(&self, with_disk: bool) {
+        self.link.cut("it was destroyed");
+        if let Some(mut holder) = self.holder.lock().await.take() {
+            holder.destroy(with_disk).await;
+        }
+    }
+
+    async fn done(&self, request: &Request, data: Option<&[u8]>) -> Result<(), SandboxError> {
+        let stream = self.link.request(request, data).await?;
+        match stream.finish(0, ANSWER_MAX).await? {
+            (.., Event::Done) => Ok(()),
+            (.., other) => Err(self.nonsense(&other)),
+        }
+    }
+
+    async fn packed(&self, request: &Request, bounds: Bounds) -> Result<(Vec<u8>, Vec<String>), SandboxError> {
+        let stream = self.link.request(request, None).await?;
+        match stream.finish(bounds.archive_bytes_max(), ANSWER_MAX).await? {
+            (bytes, _, Event::Packed { left_out, .. }) => Ok((bytes, left_out)),
+            (.., other) => Err(self.nonsense(&other)),
+        }
+    }
+
+    fn nonsense(&self, event: &Event) -> SandboxError {
+        self.broken(&format!("the agent answered {event:?}"))
+    }
+
+    fn broken(&self, why: &str) -> SandboxError {
+        self.link.cut(why);
+        SandboxError::Lost(self.link.lost().unwrap_or_else(|| why.to_owned()))
+    }
+}
+
+/// A terminal on which a command runs.
+pub struct Pty {
+    /// What types on it.
+    pub keys: Keys,
+    /// What it prints.
+    pub screen: Screen,
+}
+
+/// Types on a terminal.
+#[derive(Clone)]
+pub struct Keys {
+    link: Link,
+    stream: u32,
+}
+
+/// What a terminal prints.
+pub struct Screen(Stream);
+
+/// What a terminal gives.
+#[derive(Debug)]
+pub enum PtyPiece {
+    /// What was printed.
+    Output(Vec<u8>),
+    /// The command ended.
+    Exited(crate::wire::Exited),
+}
+
+impl Keys {
+    /// Types bytes.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError> {
+        self.link.send_data(self.stream, keys).await
+    }
+
+    /// Changes the size of the screen.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError> {
+        let request = Request::Resize { target: self.stream, rows, columns };
+        self.link.request(&request, None).await?.finish(0, ANSWER_MAX).await.map(|_| ())
+    }
+
+    /// Sends a signal to the process group of the command.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn signal(&self, signal: i32) -> Result<(), SandboxError> {
+        let request = Request::Signal { target: self.stream, signal };
+        self.link.request(&request, None).await?.finish(0, ANSWER_MAX).await.map(|_| ())
+    }
+}
+
+impl Screen {
+    /// What comes next; waits for it. Must be polled all the time: what is not taken holds up the whole sandbox.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`], and [`FailureCode::NotStarted`].
+    pub async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
+        match self.0.next().await? {
+            Piece::Output(bytes) | Piece::Error(bytes) => Ok(PtyPiece::Output(bytes)),
+            Piece::Event(Event::Exited(exited)) => Ok(PtyPiece::Exited(exited)),
+            Piece::Event(Event::Failed { code, detail }) => Err(SandboxError::Refused { code, detail }),
+            Piece::Event(other) => Err(SandboxError::Refused {
+                code: FailureCode::Failed,
+                detail: format!("the agent answered {other:?}"),
+            }),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a family of work is: rows of tasks, places to act in, and judges that look at evidence which was stored by digest.
+
+use async_trait::async_trait;
+use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::{SandboxError, Sandboxes};
+use serde_json::{Map, Value};
+
+/// What rooms and judges work with.
+#[derive(Clone)]
+pub struct Desk {
+    /// Where sandboxes come from.
+    pub sandboxes: Sandboxes,
+    /// Where evidence is kept.
+    pub blobs: Blobs,
+}
+
+/// A family of work. A task is a row: JSON that holds all of it, the judge's part included. Only [`Work::describe`] decides what
+/// the acting side gets to read.
+#[async_trait]
+pub trait Work: Send + Sync + 'static {
+    /// The tools of every session, as OpenAI function tools.
+    fn tools(&self) -> Vec<Value>;
+
+    /// What may be told of a task.
+    ///
+    /// # Errors
+    /// In words, when the row is not of the stored form.
+    fn describe(&self, row: &Value) -> Result<Brief, String>;
+
+    /// Opens a room at the beginning of a task, or, where `opening.resumed`, on what outlived the server.
+    ///
+    /// # Errors
+    /// When no sandbox can be had, or nothing of the room outlived the server.
+    async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError>;
+
+    /// Judges the evidence that [`Room::evidence`] gave, in sandboxes of its own. The same case always gives the same judgement,
+    /// also after the room and the server are long gone.
+    ///
+    /// # Errors
+    /// What kept it from a score.
+    async fn judge(&self, row: &Value, seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError>;
+
+    /// Which rule judges.
+    fn verifier(&self) -> &'static str;
+
+    /// What a change of would change verdicts of this row: the judge's part of it.
+    fn judged_by(&self, row: &Value) -> Value;
+
+    /// Calls that solve the task: for gates and tests, never reachable over the API.
+    fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
+
+    /// A call that is well formed but chosen without looking; `choice` is any number.
+    fn random_call(&self, choice: u64) -> Call;
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+}
+
+/// What may be told of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// Text for the system message.
+    pub system: String,
+    /// What is asked for.
+    pub instruction: String,
+    /// In [0, 1].
+    pub difficulty: Option<f64>,
+    /// Which template or area it is of.
+    pub template: String,
+    /// Anything else that may be known.
+    pub metadata: Map<String, Value>,
+}
+
+/// What a room is opened with.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// Names the room for good: the episode. Disks are named by it.
+    pub name: String,
+    /// The session's seed: secrets such as flags follow from it.
+    pub seed: u64,
+    /// Settings of the session, as the caller gave them: `backend`, ...
+    pub config: Map<String, Value>,
+    /// Whether the room was opened by an earlier server and only its disk is left.
+    pub resumed: bool,
+}
+
+/// A place to act in.
+#[async_trait]
+pub trait Room: Send + Sync {
+    /// What is seen at the beginning.
+    async fn observe(&mut self) -> Result<Seen, SandboxError>;
+
+    /// Carries out plain text or a tool call whose arguments fit the tool's schema. What goes wrong through the caller's fault is
+    /// something seen, not an error.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn act(&mut self, input: Input<'_>) -> Result<Seen, SandboxError>;
+
+    /// What a judge needs, as JSON in which archives stand by digest. The acting side stands still while it is taken, and goes on
+    /// afterwards.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn evidence(&mut self) -> Result<Value, SandboxError>;
+
+    /// An independent copy called `name` that goes on from here; `None` where this cannot be. Processes are not copied.
+    ///
+    /// # Errors
+    /// When the sandbox is lost or no other can be had.
+    async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError>;
+
+    /// What is in force, and what can be told of the room apart from evidence.
+    fn facts(&self) -> Value;
+
+    /// Frees everything, the disk too.
+    async fn close(&mut self);
+}
+
+/// One thing to react to.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// Plain text.
+    Text(&'a str),
+    /// A call of a tool.
+    Call {
+        /// The tool's name.
+        tool: &'a str,
+        /// Its arguments.
+        arguments: &'a Map<String, Value>,
+    },
+}
+
+/// What is seen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// Enough to act on.
+    pub text: String,
+    /// Typed blocks, such as `{"type":"screen",..}`.
+    pub content: Vec<Value>,
+    /// The same as data.
+    pub data: Value,
+    /// The task ended by its own rules.
+    pub terminated: bool,
+}
+
+impl Seen {
+    /// Text to look at.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// From where a judge looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// Privileged state that the acting side cannot write.
+    State,
+    /// Declared artefacts in a clean sandbox.
+    Fresh,
+    /// The whole change of the file system in a clean sandbox.
+    FreshDelta,
+    /// A place that code of the acting side could have written to.
+    InPlace,
+}
+
+/// What a judge found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// Every check by name; at least one.
+    pub checks: Vec<Check>,
+    /// Whether a trainer may learn from the episode.
+    pub trainable: bool,
+    /// From where it looked.
+    pub from: From,
+}
+
+/// One thing that was checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What was checked.
+    pub name: String,
+    /// Its share of the score.
+    pub weight: f64,
+    /// In [0, 1].
+    pub score: f64,
+    /// What was found; shown to runners, never to the acting side.
+    pub evidence: String,
+}
+
+/// What kept a judge from a score.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// The judge itself failed: a crash, a missing or impossible result.
+    #[error("{0}")]
+    Verifier(String),
+    /// The sandbox under the judge failed.
+    #[error("{0}")]
+    Infra(String),
+    /// Judging took too long.
+    #[error("{0}")]
+    Timeout(String),
+}
