@@ -1,5 +1,7 @@
 //! What a family of work is: rows of tasks, places to act in, and judges that look at evidence which was stored by digest.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::{SandboxError, Sandboxes};
@@ -20,6 +22,12 @@ pub struct Desk {
 pub trait Work: Send + Sync + 'static {
     /// The tools of every session, as OpenAI function tools.
     fn tools(&self) -> Vec<Value>;
+
+    /// Reads what somebody wants to publish: rows, each with its split.
+    ///
+    /// # Errors
+    /// Every fault that was found.
+    fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>>;
 
     /// What may be told of a task.
     ///
@@ -51,6 +59,33 @@ pub trait Work: Send + Sync + 'static {
 
     /// A call that is well formed but chosen without looking; `choice` is any number.
     fn random_call(&self, choice: u64) -> Call;
+}
+
+/// What somebody wants to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Upload {
+    /// Files by path with their permission bits, as unpacked from an archive: relative, without `..`, regular files alone.
+    Files(BTreeMap<String, UploadedFile>),
+    /// JSON Lines or YAML.
+    Text(String),
+}
+
+/// A file of an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadedFile {
+    /// Permission bits.
+    pub mode: u32,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Something wrong in an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where: a path of a file, a line, a field (`tasks/x/task.toml: environment.cpus`).
+    pub place: String,
+    /// What is wrong, and what would be right.
+    pub detail: String,
 }
 
 /// A tool call.
