@@ -1,7 +1,6 @@
 //! Where work is done on this server: the back ends of sandboxes that can be used here, images, profiles, and the evidence that is
 //! kept by digest.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use palestra_sandbox::Sandboxes;
@@ -13,5 +12,5 @@ use palestra_workbench::work::Desk;
 #[must_use]
 pub fn without_sandboxes(data: &Path) -> Desk {
     let images = Images::new(data.join("images"));
-    Desk { sandboxes: Sandboxes::new(Vec::new(), images, BTreeMap::new()), blobs: Blobs::new(data.join("blobs")) }
+    Desk { sandboxes: Sandboxes::none(images), blobs: Blobs::new(data.join("blobs")) }
 }
