@@ -4,6 +4,7 @@
 pub mod backend;
 pub mod blob;
 pub mod command;
+pub mod docker;
 pub mod error;
 pub mod image;
 pub mod isolation;
