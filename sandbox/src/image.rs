@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SandboxError;
+use crate::local::host;
 use serde::{Deserialize, Serialize};
 
 pub use alias::{Alias, Aliases};
@@ -19,10 +20,6 @@ pub use build::{BuildError, Contents, build, store};
 pub use definition::{Definition, Packages};
 pub(crate) use tree::pack;
 
-/// Where user and group ids of a sandbox begin outside it, for images that root built: id 0 inside owns the files of this id.
-pub const FIRST_ID: u32 = 100_000;
-/// How many ids a sandbox has.
-pub const IDS: u32 = 65_536;
 /// The folder of the unpacked root file systems, by digest. No image can have this name.
 const TREES: &str = ".trees";
 
@@ -37,7 +34,7 @@ pub struct Image {
     pub env: Vec<(String, String)>,
     /// Where commands start.
     pub folder: String,
-    /// The unpacked root file system; `None` for `host`, and where only a Docker engine holds it.
+    /// The unpacked root file system; `None` where only a Docker engine holds it.
     pub root: Option<PathBuf>,
     /// Its name with the Docker engine, where that holds it.
     pub docker: Option<String>,
@@ -75,6 +72,12 @@ impl Images {
         };
         if !is_name(name) {
             return Err(SandboxError::Unavailable(format!("{name:?} is no name of an image")));
+        }
+        if name == host::NAME {
+            let made = host::image(&self.folder.join(name));
+            return made
+                .map(Arc::new)
+                .map_err(|error| SandboxError::Unavailable(format!("the image {name:?} cannot be made: {error}")));
         }
         let path = self.folder.join(name).join("image.json");
         let text = std::fs::read_to_string(&path).map_err(|error| missing(error.to_string()))?;

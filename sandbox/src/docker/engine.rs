@@ -45,6 +45,8 @@ pub(super) struct Abilities {
     pub(super) memory: bool,
     pub(super) cpu: bool,
     pub(super) processes: bool,
+    /// Cores of its machine.
+    pub(super) cores: u64,
     /// The runtimes that it knows, and the one it takes where none is named.
     pub(super) runtimes: Vec<String>,
     pub(super) default_runtime: String,
@@ -102,6 +104,7 @@ impl Engine {
             memory: info.memory_limit == Some(true),
             cpu: info.cpu_cfs_quota == Some(true),
             processes: info.pids_limit == Some(true),
+            cores: info.ncpu.and_then(|cores| u64::try_from(cores).ok()).filter(|cores| *cores > 0).unwrap_or(1),
             runtimes,
             default_runtime: info.default_runtime.unwrap_or_default(),
         })

@@ -22,11 +22,12 @@ use self::held::{Held, Leftovers};
 use self::volume::Volumes;
 use crate::backend::{Backend, Holder as _, Start, Swept};
 use crate::error::SandboxError;
-use crate::image::FIRST_ID;
 use crate::isolation::Isolation;
 use crate::link::Link;
+use crate::local::FIRST_ID;
 use crate::profile::Profile;
 use crate::sandbox::Sandbox;
+use crate::{embedded, seccomp};
 
 /// Label of everything of a server, with its id.
 const SERVER: &str = "palestra.server";
@@ -58,10 +59,8 @@ pub struct Options {
     pub host: String,
     /// The server's id: letters, digits, `_` and `-`. The same after each start of the server.
     pub server: String,
-    /// The agent's program on this machine, at a path that the engine sees too.
-    pub agent: PathBuf,
-    /// The filter that agents load: see [`crate::wire::Setup::seccomp`].
-    pub seccomp: Vec<u64>,
+    /// Where the agent's program is put: a folder that the engine sees at the same path.
+    pub folder: PathBuf,
     /// The runtime by name (`runsc`, ...); the engine's own choice where left out.
     pub runtime: Option<String>,
 }
@@ -71,6 +70,10 @@ pub struct Docker {
     engine: Engine,
     options: Options,
     abilities: Abilities,
+    /// The agent's program.
+    agent: String,
+    /// The filter that agents load.
+    seccomp: Vec<u64>,
     /// Tells this process from earlier ones of the same server.
     process: String,
     volumes: Volumes,
@@ -96,13 +99,18 @@ impl Docker {
                 "the Docker engine knows no runtime {runtime:?}, only {known}: add it to the engine's daemon.json"
             )));
         }
+        let agent = std::path::absolute(&options.folder).and_then(|folder| embedded::place(&folder));
+        let agent =
+            agent.map_err(|error| SandboxError::Unavailable(format!("{}: {error}", options.folder.display())))?;
+        let seccomp = seccomp::program(true).map_err(SandboxError::Unavailable)?;
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let process = format!("{}-{started:x}", std::process::id());
         let leftovers = Arc::new(Leftovers::default());
         let mut cleaning = JoinSet::new();
         cleaning.spawn(Arc::clone(&leftovers).clean(engine.clone()));
         let volumes = Volumes::new(&options.server, &process, if abilities.remaps_ids { 0 } else { FIRST_ID });
-        Ok(Self { engine, options, abilities, process, volumes, leftovers, _cleaning: cleaning })
+        let agent = agent.display().to_string();
+        Ok(Self { engine, options, abilities, agent, seccomp, process, volumes, leftovers, _cleaning: cleaning })
     }
 
     /// Removes the copies of images that the engine holds for digests which are not in `keep`; answers how many. Those in use stay.
@@ -162,7 +170,6 @@ impl Docker {
             shared_bytes: SHARED_BYTES.min(profile.memory_bytes.value),
         };
         let staging = serde_json::to_string(&staging).map_err(|error| SandboxError::Start(error.to_string()))?;
-        let agent = self.options.agent.display().to_string();
         let labels = [(SERVER, &self.options.server), (PROCESS, &self.process), (SANDBOX, &start.id)];
         // To give up id 0 of the container for another takes no more rights than these; to keep it takes one more.
         let keeps_ids = self.volumes.first_id() == 0;
@@ -172,7 +179,7 @@ impl Docker {
             labels: labels.map(|(label, value)| (label.to_owned(), value.clone())).into(),
             image: volume::BASE.to_owned(),
             command: vec![AGENT.to_owned(), "stage".to_owned(), staging],
-            program: Some((agent, AGENT.to_owned())),
+            program: Some((self.agent.clone(), AGENT.to_owned())),
             volume: Some((volume, IMAGE.to_owned(), false)),
             capabilities: rights.iter().map(|&right| right.to_owned()).collect(),
             memory_bytes: profile
@@ -180,7 +187,8 @@ impl Docker {
                 .value
                 .saturating_add(profile.disk_bytes.value)
                 .saturating_add(AGENT_BYTES),
-            cpu_thousandths: profile.cpu_thousandths.value,
+            // An engine refuses more than its machine has.
+            cpu_thousandths: profile.cpu_thousandths.value.min(self.abilities.cores.saturating_mul(1_000)),
             processes: profile.processes.value.saturating_add(AGENT_PROCESSES),
             runtime: self.options.runtime.clone(),
         })
@@ -246,7 +254,7 @@ impl Backend for Docker {
         };
         let isolation = self.isolation(&start.profile);
         let Start { image, profile, .. } = start;
-        let filter = self.options.seccomp.clone();
+        let filter = self.seccomp.clone();
         let set_up = Sandbox::set_up(link, Box::new(held), isolation, Arc::clone(&image), profile, filter).await;
         match set_up {
             Ok(sandbox) => Ok(sandbox),

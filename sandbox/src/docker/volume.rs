@@ -14,6 +14,7 @@ use super::engine::{Container, Engine};
 use super::{IMAGE, WHOLE, labels};
 use crate::error::SandboxError;
 use crate::image::{Image, pack};
+use crate::local::host;
 
 /// The image of the containers: the folders that they mount over.
 pub(super) const BASE: &str = "palestra/stage:1";
@@ -125,9 +126,9 @@ impl Volumes {
         if engine.has(container, WHOLE).await? {
             return Ok(());
         }
-        let root = image.root.clone().ok_or_else(|| {
+        let root = image.root.clone().filter(|_| image.name != host::NAME).ok_or_else(|| {
             SandboxError::Unavailable(format!(
-                "the image {:?} has no files that a Docker engine can be given: build one with `palestra images build`",
+                "the image {:?} has no files of its own that a Docker engine can be given: build one with `palestra images build`",
                 image.name
             ))
         })?;

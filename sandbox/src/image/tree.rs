@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::{FIRST_ID, IDS};
+use crate::local::{FIRST_ID, IDS};
 
 /// Who owns what has no place among the ids of a sandbox.
 const NOBODY: u32 = 65_534;
