@@ -137,9 +137,7 @@ impl Volumes {
         engine.upload(container, IMAGE, written(move |to| pack(&root, Path::new("tree"), first_id, to))).await?;
         let whole = written(|to| {
             let mut builder = tar::Builder::new(to);
-            let mut header = tar::Header::new_gnu();
-            header.set_mode(0o444);
-            header.set_size(0);
+            let mut header = empty(tar::EntryType::Regular, 0o444);
             builder.append_data(&mut header, "whole", std::io::empty())?;
             builder.finish()
         });
@@ -152,13 +150,22 @@ fn base() -> Result<Vec<u8>, SandboxError> {
     let write = || {
         let mut builder = tar::Builder::new(Vec::new());
         for folder in ["palestra", "palestra/image", "palestra/place"] {
-            let mut header = tar::Header::new_gnu();
-            header.set_entry_type(tar::EntryType::Directory);
-            header.set_mode(0o755);
-            header.set_size(0);
+            let mut header = empty(tar::EntryType::Directory, 0o755);
             builder.append_data(&mut header, folder, std::io::empty())?;
         }
         builder.into_inner()
     };
     write().map_err(|error| SandboxError::Start(format!("the base image: {error}")))
+}
+
+/// The head of an entry without contents, of the container's first user.
+fn empty(kind: tar::EntryType, mode: u32) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(0);
+    header
 }

@@ -302,6 +302,8 @@ mod tests {
             let mut header = tar::Header::new_gnu();
             header.set_size(text.len() as u64);
             header.set_mode(0o644);
+            header.set_uid(0);
+            header.set_gid(0);
             builder.append_data(&mut header, "var/lib/dpkg/status", text.as_bytes()).expect("appended");
             builder.into_inner().expect("ended")
         };

@@ -49,6 +49,7 @@ pub(super) fn unpack(archive: impl Read, root: &Path, owners: Owners) -> io::Res
     archive.set_preserve_permissions(true);
     archive.set_preserve_mtime(true);
     archive.set_unpack_xattrs(false);
+    let whole = root.canonicalize()?;
     // Folders get their modes last: one that forbids writing would forbid its own contents.
     let mut folders: Vec<(PathBuf, u32)> = Vec::new();
     for entry in archive.entries()? {
@@ -68,9 +69,14 @@ pub(super) fn unpack(archive: impl Read, root: &Path, owners: Owners) -> io::Res
         let path = root.join(steps.iter().collect::<PathBuf>());
         let (uid, gid) = (entry.header().uid()?, entry.header().gid()?);
         let mode = entry.header().mode()?;
+        let outside = || io::Error::other(format!("{} leads out of the image", name.display()));
         if kind == EntryType::Directory {
-            if fs::symlink_metadata(&path).is_err() && !entry.unpack_in(root)? {
-                return Err(io::Error::other(format!("{} leads out of the image", name.display())));
+            match fs::symlink_metadata(&path) {
+                // One that is there already may be reached through a link, or be one.
+                Ok(found) if found.is_dir() && path.canonicalize()?.starts_with(&whole) => {}
+                Ok(_) => return Err(outside()),
+                Err(_) if entry.unpack_in(root)? => {}
+                Err(_) => return Err(outside()),
             }
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
             owners.give(&path, uid, gid)?;
@@ -78,7 +84,7 @@ pub(super) fn unpack(archive: impl Read, root: &Path, owners: Owners) -> io::Res
             continue;
         }
         if !entry.unpack_in(root)? {
-            return Err(io::Error::other(format!("{} leads out of the image", name.display())));
+            return Err(outside());
         }
         owners.give(&path, uid, gid)?;
         if kind != EntryType::Symlink {
@@ -161,8 +167,8 @@ mod tests {
         builder.into_inner().expect("ended")
     }
 
-    fn unpacked(entries: &[(&str, EntryType, u32, &str)]) -> (tempfile::TempDir, io::Result<()>) {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn unpacked(place: &Path, entries: &[(&str, EntryType, u32, &str)]) -> (tempfile::TempDir, io::Result<()>) {
+        let folder = tempfile::Builder::new().prefix("outer").rand_bytes(0).tempdir_in(place).expect("a folder");
         let root = folder.path().join("root");
         fs::create_dir(&root).expect("made");
         let result = unpack(archive(entries).as_slice(), &root, Owners::possible());
@@ -171,18 +177,22 @@ mod tests {
 
     #[test]
     fn a_tree_comes_out_of_an_archive_and_goes_back_into_one() {
-        let (folder, result) = unpacked(&[
-            ("./", EntryType::Directory, 0o755, ""),
-            ("./usr/", EntryType::Directory, 0o755, ""),
-            ("./usr/locked/", EntryType::Directory, 0o555, ""),
-            ("./usr/locked/su", EntryType::Regular, 0o4755, "program"),
-            ("./usr/again", EntryType::Link, 0o755, "./usr/locked/su"),
-            ("./bin", EntryType::Symlink, 0o777, "usr/locked"),
-            ("./tmp/", EntryType::Directory, 0o1777, ""),
-            ("./dev/", EntryType::Directory, 0o755, ""),
-            ("./dev/sda", EntryType::Block, 0o660, ""),
-            ("./pipe", EntryType::Fifo, 0o660, ""),
-        ]);
+        let place = tempfile::tempdir().expect("a place");
+        let (folder, result) = unpacked(
+            place.path(),
+            &[
+                ("./", EntryType::Directory, 0o755, ""),
+                ("./usr/", EntryType::Directory, 0o755, ""),
+                ("./usr/locked/", EntryType::Directory, 0o555, ""),
+                ("./usr/locked/su", EntryType::Regular, 0o4755, "program"),
+                ("./usr/again", EntryType::Link, 0o755, "./usr/locked/su"),
+                ("./bin", EntryType::Symlink, 0o777, "usr/locked"),
+                ("./tmp/", EntryType::Directory, 0o1777, ""),
+                ("./dev/", EntryType::Directory, 0o755, ""),
+                ("./dev/sda", EntryType::Block, 0o660, ""),
+                ("./pipe", EntryType::Fifo, 0o660, ""),
+            ],
+        );
         result.expect("unpacked");
         let root = folder.path().join("root");
         let mode = |name: &str| fs::symlink_metadata(root.join(name)).expect("there").mode();
@@ -214,8 +224,10 @@ mod tests {
             vec![("a", EntryType::Symlink, 0o777, ".."), ("a/out", EntryType::Regular, 0o644, "x")],
             vec![("hard", EntryType::Link, 0o644, "../../../../etc/passwd")],
             vec![("a", EntryType::Symlink, 0o777, ".."), ("a/", EntryType::Directory, 0o000, "")],
+            vec![("a", EntryType::Symlink, 0o777, "../.."), ("a/outer/", EntryType::Directory, 0o000, "")],
         ] {
-            let (folder, result) = unpacked(&entries);
+            let place = tempfile::tempdir().expect("a place");
+            let (folder, result) = unpacked(place.path(), &entries);
             assert!(result.is_err(), "{entries:?}");
             assert!(!folder.path().join("out").exists() && !Path::new("/tmp/palestra-out").exists());
             assert_ne!(fs::metadata(folder.path()).expect("there").mode() & 0o777, 0);
