@@ -55,8 +55,10 @@ pub(crate) async fn commands_run_as_the_user_of_the_profile_without_any_right(wo
         assert_eq!(line(set), "0000000000000000", "{set}");
     }
     assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1".to_owned(), "2".to_owned()));
-    // Its files are its own; the system's are not.
-    shell(&sandbox, "touch /home/agent/own && ! touch /etc/passwd 2>/dev/null && ! touch /usr/x 2>/dev/null").await;
+    shell(&sandbox, "touch /home/agent/own").await;
+    if sandbox.isolation().lines["uid"].enforced {
+        shell(&sandbox, "! touch /etc/passwd 2>/dev/null && ! touch /usr/x 2>/dev/null").await;
+    }
     sandbox.destroy(false).await;
 }
 
@@ -116,7 +118,7 @@ pub(crate) async fn a_command_ends_although_what_it_started_holds_its_output(wor
     let alone = Command { alone: true, ..Command::shell("setsid sleep 2000 & echo started") };
     sandbox.exec(&alone).await.expect("an answer");
     assert_eq!(
-        run(&sandbox, "pgrep -cf 'sleep 2000'").await.text(),
+        run(&sandbox, "pgrep -cf 'sleep 200[0]'").await.text(),
         "0\n",
         "but nothing that must be alone leaves any"
     );

@@ -150,11 +150,12 @@ pub(crate) fn local_left(folder: &Path) -> Left {
     let folder = folder.to_string_lossy().into_owned();
     let own = std::process::id().to_string();
     let mut left = Left::default();
-    for process in entries("/proc") {
+    for process in entries("/proc").into_iter().filter(|process| *process != own) {
         let exe = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let parent = stat.rsplit_once(')').and_then(|(_, after)| after.split_whitespace().nth(1)).unwrap_or_default();
-        if exe.to_string_lossy().starts_with(&folder) || (parent == own && exe.ends_with("bwrap")) {
+        // Bubblewrap itself is known by the image that it was handed.
+        let open = entries(&format!("/proc/{process}/fd")).into_iter();
+        let open = open.filter_map(|number| std::fs::read_link(format!("/proc/{process}/fd/{number}")).ok());
+        if open.chain([exe.clone()]).any(|path| path.to_string_lossy().starts_with(&folder)) {
             left.processes.push(format!("{process} {}", exe.display()));
         }
     }
