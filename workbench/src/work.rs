@@ -1,5 +1,7 @@
 //! What a family of work is: rows of tasks, places to act in, and judges that look at evidence which was stored by digest.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::{SandboxError, Sandboxes};
@@ -20,6 +22,18 @@ pub struct Desk {
 pub trait Work: Send + Sync + 'static {
     /// The tools of every session, as OpenAI function tools.
     fn tools(&self) -> Vec<Value>;
+
+    /// Reads what somebody wants to publish: rows, each with its split.
+    ///
+    /// # Errors
+    /// Every fault that was found.
+    fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>>;
+
+    /// Proves by execution that a row can be played and judged, before it is published.
+    ///
+    /// # Errors
+    /// What is wrong with it, or why it could not be tried.
+    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String>;
 
     /// What may be told of a task.
     ///
@@ -51,6 +65,33 @@ pub trait Work: Send + Sync + 'static {
 
     /// A call that is well formed but chosen without looking; `choice` is any number.
     fn random_call(&self, choice: u64) -> Call;
+}
+
+/// What somebody wants to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Upload {
+    /// Files by path with their permission bits, as unpacked from an archive: relative, without `..`, regular files alone.
+    Files(BTreeMap<String, UploadedFile>),
+    /// JSON Lines or YAML.
+    Text(String),
+}
+
+/// A file of an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadedFile {
+    /// Permission bits.
+    pub mode: u32,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Something wrong in an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where: a path of a file, a line, a field (`tasks/x/task.toml: environment.cpus`).
+    pub place: String,
+    /// What is wrong, and what would be right.
+    pub detail: String,
 }
 
 /// A tool call.
@@ -88,6 +129,8 @@ pub struct Opening {
     pub config: Map<String, Value>,
     /// Whether the room was opened by an earlier server and only its disk is left.
     pub resumed: bool,
+    /// The snapshot that the room goes on from, as [`Room::snapshot`] gave it.
+    pub from: Option<Value>,
 }
 
 /// A place to act in.
@@ -116,11 +159,33 @@ pub trait Room: Send + Sync {
     /// When the sandbox is lost or no other can be had.
     async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError>;
 
-    /// What is in force, and what can be told of the room apart from evidence.
-    fn facts(&self) -> Value;
+    /// What a room can be opened from again, as [`Opening::from`]; archives in it stand by digest. `None` where this cannot be.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
+        Ok(None)
+    }
+
+    /// What differs in files, since a snapshot or else since the beginning, as `{"data":[{"path","change","size","mode"}]}` by
+    /// path. `None` where there are no files.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn changes(&mut self, _since: Option<&Value>) -> Result<Option<Value>, SandboxError> {
+        Ok(None)
+    }
+
+    /// What is in force, as the sandbox's `Isolation`; `null` while there is no sandbox.
+    fn isolation(&self) -> Value;
 
     /// Frees everything, the disk too.
     async fn close(&mut self);
+
+    /// Frees everything but the disk, from which [`Opening::resumed`] goes on.
+    async fn leave(&mut self) {
+        self.close().await;
+    }
 }
 
 /// One thing to react to.
