@@ -217,7 +217,7 @@ fn a_terminal_is_one() {
 #[test]
 fn keys_interrupt_what_runs_on_a_terminal() {
     let mut agent = Agent::new(kinds()[0]);
-    let stream = agent.open(&Request::Pty { exec: shell("echo on; sleep 1000"), rows: 24, columns: 80 }, None);
+    let stream = agent.open(&Request::Pty { exec: shell("echo on; exec sleep 1000"), rows: 24, columns: 80 }, None);
     agent.wait_for(stream, "on");
     agent.send(stream, Kind::Data, b"\x03");
     let (exited, ..) = agent.ran(stream);

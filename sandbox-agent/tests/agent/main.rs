@@ -3,3 +3,4 @@
 mod commands;
 mod files;
 mod harness;
+mod processes;
