@@ -136,7 +136,7 @@ impl<'a> Packer<'a> {
 
     /// Packs an empty file that stands for something.
     pub(crate) fn mark(&mut self, path: &[u8]) -> Result<(), Failure> {
-        let mut header = Header::new_gnu();
+        let mut header = empty();
         header.set_mode(0o600);
         self.entry(header, path, EntryType::Regular, 0, None)
     }
@@ -213,7 +213,7 @@ impl<'a> Packer<'a> {
     /// A name that is too long for a header, ahead of the entry that it belongs to.
     fn long(&mut self, kind: EntryType, name: &[u8]) -> Result<(), Failure> {
         let size = name.len() as u64 + 1;
-        self.put_header(Header::new_gnu(), b"././@LongLink", kind, size)?;
+        self.put_header(empty(), b"././@LongLink", kind, size)?;
         self.write(name)?;
         self.write(&[0])?;
         self.pad(size)
@@ -257,4 +257,14 @@ fn show(path: &[u8]) -> String {
 
 fn sending(error: &io::Error) -> Failure {
     Failure::io(error, "sending")
+}
+
+/// A head of the first user and the first second: readers refuse one that leaves its numbers out.
+fn empty() -> Header {
+    let mut header = Header::new_gnu();
+    header.set_mode(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
 }

@@ -77,7 +77,7 @@ async fn a_container_that_is_killed_is_lost_and_gone() {
     sandbox.destroy(true).await;
 }
 
-/// What the death of a server does to its connections, a runtime that ends does too.
+/// What the death of a server does to its connections, the end of a runtime does too: nobody is left who could remove anything.
 #[test]
 fn a_server_that_dies_takes_its_containers_with_it() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -87,6 +87,6 @@ fn a_server_that_dies_takes_its_containers_with_it() {
     let sandbox = dying.block_on(place.start("one", &image, &Arc::new(profile()))).expect("started");
     assert_eq!(place.containers().len(), 1);
     drop(dying);
-    runtime().block_on(place.emptied());
     drop(sandbox);
+    runtime().block_on(place.emptied());
 }

@@ -98,7 +98,10 @@ pub(crate) fn bare_of(folder: &Path, origin: &str) -> Arc<Image> {
     let mut builder = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Directory);
-    (header.set_mode(0o755), header.set_uid(0), header.set_gid(0), header.set_size(0));
+    header.set_mode(0o755);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(0);
     builder.append_data(&mut header, "etc", std::io::empty()).expect("appended");
     let archive = builder.into_inner().expect("ended");
     let contents = Contents { origin: origin.to_owned(), env: Vec::new(), folder: "/".to_owned() };
