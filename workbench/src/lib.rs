@@ -2,5 +2,6 @@
 //! the server nor its store: the server's `environment/work/` turns each [`work::Work`] into an environment.
 
 pub mod checks;
+pub mod folder;
 pub mod terminal;
 pub mod work;

@@ -105,7 +105,8 @@ impl Shell {
 
     /// Sets the prompt, which marks itself, and shows an empty screen.
     async fn prepare(&mut self) -> Result<(), SandboxError> {
-        match self.run(&format!("PS1='{PROMPT}' HISTCONTROL=ignoreboth; unset HISTFILE"), START_MAX).await? {
+        let prompt = format!("PS1='{PROMPT}' HISTCONTROL=ignoreboth; unset HISTFILE");
+        match self.run(&prompt, START_MAX).await? {
             Outcome::Ended(_) => {}
             other => return Err(SandboxError::Start(format!("the shell does not answer: {other:?}"))),
         }
@@ -170,6 +171,17 @@ impl Shell {
             (_, Some(finished)) => finished.code.map_or(Outcome::Interrupted, Outcome::Ended),
             (None, None) => Outcome::Running,
         })
+    }
+
+    /// Carries out a command that nobody is shown; what it printed, unless that was too much or it did not end in time.
+    pub(super) async fn quietly(&mut self, command: &str, wait: Duration) -> Result<Option<String>, SandboxError> {
+        self.tape().hide(true);
+        let outcome = self.run(command, wait).await?;
+        let mut tape = self.tape();
+        tape.hide(false);
+        tape.finished = None;
+        let (text, omitted_bytes) = tape.output.take();
+        Ok((outcome == Outcome::Ended(0) && omitted_bytes == 0).then_some(text))
     }
 
     /// Types keys and waits until nothing was printed for `quiet`, at most `wait`.

@@ -34,6 +34,8 @@ pub(super) struct Tape {
     folder: String,
     /// Process id of the shell, as its first prompt said.
     shell: Option<String>,
+    /// Whether the next command, or the one that runs, is hidden.
+    hidden: bool,
 }
 
 /// Where a command stands.
@@ -48,7 +50,7 @@ enum Phase {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finished {
     /// What it returned; `None` where the shell gave it up for its prompt, as it does when it is interrupted.
     pub(super) code: Option<i32>,
@@ -68,6 +70,7 @@ impl Tape {
             received: 0,
             folder: folder.to_owned(),
             shell: None,
+            hidden: false,
         }
     }
 
@@ -77,6 +80,11 @@ impl Tape {
         self.finished = None;
         self.screen = Screen::new(rows, columns);
         self.recorder.take(rows, columns);
+    }
+
+    /// Whether the next command is hidden from screen and recording.
+    pub(super) fn hide(&mut self, hidden: bool) {
+        self.hidden = hidden;
     }
 
     /// Says that `command` is being typed.
@@ -141,7 +149,9 @@ impl Tape {
             }
             Phase::Running { .. } => {
                 self.output.push(bytes);
-                self.show(bytes);
+                if !self.hidden {
+                    self.show(bytes);
+                }
             }
             Phase::Idle => self.show(bytes),
         }
@@ -155,6 +165,7 @@ impl Tape {
                     Phase::Typed { prompted, .. } => *prompted = true,
                     Phase::Running { .. } if own => {
                         self.phase = Phase::Idle;
+                        self.hidden = false;
                         self.finished = Some(Finished { code: None });
                     }
                     Phase::Running { .. } | Phase::Idle => {}
@@ -165,11 +176,17 @@ impl Tape {
                 let prompt = if *prompted { format!("{}$ ", self.folder) } else { String::new() };
                 let line = format!("{prompt}{shown}\r\n");
                 self.phase = Phase::Running { nonce: begun };
-                self.show(line.as_bytes());
+                if !self.hidden {
+                    self.show(line.as_bytes());
+                }
             }
             (Mark::End { nonce: ended, code, folder }, Phase::Running { nonce }) if ended == *nonce => {
                 self.phase = Phase::Idle;
                 self.folder = folder;
+                if std::mem::take(&mut self.hidden) {
+                    // The next prompt takes the place of the one that stands there.
+                    self.show(b"\r\x1b[K");
+                }
                 self.finished = Some(Finished { code: Some(code) });
             }
             _ => {}
