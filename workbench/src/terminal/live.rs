@@ -150,7 +150,8 @@ impl Live {
 
     async fn exec(&mut self, exec: &Exec) -> Result<Seen, SandboxError> {
         if self.shell.occupied() {
-            let text = "The command before is still running. Read what it prints, or send keys (<C-c> to interrupt it).";
+            let text =
+                "The command before is still running. Read what it prints, or send keys (<C-c> to interrupt it).";
             return Ok(self.screen(Some(text)));
         }
         let began = Instant::now();
@@ -179,7 +180,7 @@ impl Live {
             return self.outcome(Outcome::Died(exited), began).await;
         }
         let finished = self.shell.tape().finished.take();
-        let words = finished.map(|finished| match finished.code {
+        let words = finished.as_ref().map(|finished| match finished.code {
             Some(code) => format!("[the command ended with exit code {code}]"),
             None => "[the command was interrupted]".to_owned(),
         });
@@ -220,16 +221,17 @@ impl Live {
         let text = self.told(&text);
         let (rows, columns) = self.shell.size();
         let mut tape = self.shell.tape();
+        let view = tape.finished.take().map(|finished| finished.view);
+        let view = view.unwrap_or_else(|| tape.screen.view());
         let data = json!({
             "exit_code": code,
             "running": matches!(outcome, Outcome::Running | Outcome::NotTaken),
             "duration_ms": duration_ms,
             "folder": tape.folder(),
             "omitted_bytes": omitted_bytes,
-            "screen": tape.screen.view(),
+            "screen": view,
             "recording": tape.recorder.take(rows, columns),
         });
-        tape.finished = None;
         Ok(Seen { text, data, ..Seen::default() })
     }
 
@@ -311,7 +313,8 @@ impl Live {
         command.output_bytes_max = Some(2 * DOWNLOAD_BYTES_MAX as u64);
         let output = self.sandbox.exec(&command).await?;
         if !output.success() {
-            let why = if output.exited.timed_out { "it never ends".to_owned() } else { super::scene::told(&output.stderr) };
+            let why =
+                if output.exited.timed_out { "it never ends".to_owned() } else { super::scene::told(&output.stderr) };
             return Ok(self.words(&format!("{} cannot be read: {}", download.path, why.trim())));
         }
         let size = output.stdout.len();

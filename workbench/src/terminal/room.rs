@@ -50,12 +50,7 @@ struct Snapshot {
 
 impl TerminalRoom {
     /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
-    pub(super) async fn open(
-        row: Row,
-        opening: &Opening,
-        layers: &Layers,
-        desk: &Desk,
-    ) -> Result<Self, SandboxError> {
+    pub(super) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
         let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
         let snapshot = snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))?;
         let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
@@ -269,7 +264,8 @@ impl Room for TerminalRoom {
         let (delta, _) = self.delta(&[]).await?;
         let delta = keep(&self.desk, delta).await?;
         let live = self.live()?;
-        let snapshot = Snapshot { backend: live.sandbox().isolation().backend.clone(), delta, folder: live.folder(), exports };
+        let snapshot =
+            Snapshot { backend: live.sandbox().isolation().backend.clone(), delta, folder: live.folder(), exports };
         serde_json::to_value(snapshot).map(Some).map_err(|error| SandboxError::Start(error.to_string()))
     }
 
