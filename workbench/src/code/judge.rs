@@ -1,0 +1,175 @@
+//! Judging a submission: built once in a fresh sandbox, run on every test there. What is expected stays here.
+
+use palestra_sandbox::{Sandboxes, Want};
+
+use super::asserts::{self, Said, infra};
+use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
+use super::checker::Checker;
+use super::compare::{self, Comparison};
+use super::language::{Language, Place};
+use super::outcome::{Outcome, Status, judgement, nothing};
+use super::row::{Problem, Program, Test};
+use crate::work::{JudgeError, Judgement};
+
+/// Judges a submission.
+pub(super) async fn judge(
+    problem: &Problem,
+    submission: Option<&Program>,
+    sandboxes: &Sandboxes,
+    want: &Want,
+) -> Result<Judgement, JudgeError> {
+    let Some(submission) = submission else { return Ok(nothing(problem, Status::Wrong, "nothing was submitted")) };
+    let Ok(language) = Language::named(&submission.language) else {
+        return Ok(nothing(problem, Status::Build, "it is in no language that is here"));
+    };
+    if !problem.languages().contains(&submission.language.as_str()) {
+        return Ok(nothing(problem, Status::Build, "it is in a language that will not do"));
+    }
+    let mut bench = Bench::open(sandboxes, want.clone()).await.map_err(infra)?;
+    let judged = async {
+        if let Err(said) = bench.build(language, &submission.source).await.map_err(infra)? {
+            return Ok(nothing(problem, Status::Build, &said));
+        }
+        if problem.asserts.is_empty() {
+            tests(problem, language, &mut bench, sandboxes, want).await
+        } else {
+            all_asserts(problem, &mut bench, sandboxes, want).await
+        }
+    };
+    let judged = judged.await;
+    bench.close().await;
+    judged
+}
+
+impl Problem {
+    pub(super) fn limits(&self) -> Limits {
+        Limits { time_ms: self.time_ms, memory_bytes: self.memory_bytes, output_bytes: self.output_bytes }
+    }
+
+    /// The files of every run.
+    pub(super) fn laid(&self) -> Vec<(&str, &[u8])> {
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect()
+    }
+}
+
+/// How a test runs a program.
+pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a str, args: &[String]) -> Trial<'a> {
+    let place = Place { folder: FOLDER, memory_bytes: problem.memory_bytes };
+    let (mut argv, env) = language.fill(&language.run, place);
+    argv.extend_from_slice(args);
+    Trial { argv, env, input: input.as_bytes(), files: problem.laid(), limits: problem.limits() }
+}
+
+async fn tests(
+    problem: &Problem,
+    language: &Language,
+    bench: &mut Bench,
+    sandboxes: &Sandboxes,
+    want: &Want,
+) -> Result<Judgement, JudgeError> {
+    let mut checker = match &problem.comparison {
+        Comparison::Checker(program) => Some(Checker::open(sandboxes, want, program, problem).await?),
+        _ => None,
+    };
+    let judged = async {
+        bench.expect(problem.tests.len(), &problem.laid()).await.map_err(infra)?;
+        let mut outcomes = Vec::with_capacity(problem.tests.len());
+        for test in &problem.tests {
+            let outcome = if known(problem, &outcomes) {
+                Outcome::unused(Status::Skipped, "")
+            } else {
+                let run =
+                    bench.run(language, &trial(problem, language, &test.input, &test.args)).await.map_err(infra)?;
+                outcome(problem, test, &run, checker.as_mut()).await?
+            };
+            outcomes.push(outcome);
+        }
+        Ok(judgement(problem, &outcomes, false))
+    };
+    let judged = judged.await;
+    if let Some(checker) = checker {
+        checker.close().await;
+    }
+    judged
+}
+
+async fn outcome(
+    problem: &Problem,
+    test: &Test,
+    run: &Run,
+    checker: Option<&mut Checker>,
+) -> Result<Outcome, JudgeError> {
+    let of = |status, detail: &str| Outcome::of(status, detail, &run.output.exited);
+    let actual = &run.output.stdout;
+    Ok(match &run.end {
+        End::Time => of(Status::Time, ""),
+        End::Memory => of(Status::Memory, ""),
+        End::Output => of(Status::Output, ""),
+        End::Failed(how) => {
+            let said = String::from_utf8_lossy(&run.output.stderr);
+            let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+            of(Status::Runtime, &format!("{how}; {last}"))
+        }
+        End::Returned => {
+            let difference = match checker {
+                Some(checker) => checker.difference(test, actual).await?,
+                None => compare::difference(&problem.comparison, test.output.as_bytes(), actual),
+            };
+            match difference {
+                None => of(Status::Accepted, ""),
+                Some(difference) => of(Status::Wrong, &difference),
+            }
+        }
+    })
+}
+
+/// Whether the score is known: all must pass, and one ran out of time or memory, as the others most likely would.
+fn known(problem: &Problem, outcomes: &[Outcome]) -> bool {
+    !problem.partial && outcomes.iter().any(|outcome| matches!(outcome.status, Status::Time | Status::Memory))
+}
+
+async fn all_asserts(
+    problem: &Problem,
+    bench: &mut Bench,
+    sandboxes: &Sandboxes,
+    want: &Want,
+) -> Result<Judgement, JudgeError> {
+    let mut desk = asserts::Desk::open(sandboxes, want.clone(), problem).await?;
+    let judged = answers(problem, bench, &mut desk).await;
+    desk.close().await;
+    judged
+}
+
+async fn answers(problem: &Problem, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
+    let plan = desk.plan().await?;
+    asserts::prepare(bench).await.map_err(infra)?;
+    bench.expect(plan.len(), &problem.laid()).await.map_err(infra)?;
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
+    let mut answers = vec![None; plan.len()];
+    for (number, calls) in plan.iter().enumerate() {
+        if known(problem, &outcomes) {
+            outcomes.push(Outcome::unused(Status::Skipped, ""));
+            continue;
+        }
+        match asserts::question(bench, problem, number, calls.as_deref()).await? {
+            Said::Known(outcome) => outcomes.push(outcome),
+            Said::Values(values, used) => {
+                answers[number] = Some(values);
+                outcomes.push(used);
+            }
+        }
+    }
+    // The comparison is asked only where there is something to compare.
+    if answers.iter().any(Option::is_some) {
+        let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
+        for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
+            if answer.is_some() {
+                let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
+                let accepted = verdict == "accepted";
+                outcome.status = if accepted { Status::Accepted } else { Status::Wrong };
+                outcome.detail = if accepted { String::new() } else { verdict };
+            }
+        }
+    }
+    Ok(judgement(problem, &outcomes, plan.iter().any(Option::is_none)))
+}
