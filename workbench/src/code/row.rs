@@ -9,12 +9,12 @@ use super::language::Language;
 
 /// Most tests, asserts and examples of a problem, each.
 pub const TESTS_MAX: usize = 1_000;
-/// Longest time of a test, in milliseconds of CPU.
-pub const TIME_MS_MAX: u64 = 60_000;
+/// Longest time of a test, in milliseconds of CPU: a third of what a command may take.
+pub const TIME_MS_MAX: u64 = 19_000;
 /// Longest time of all tests together.
 pub const TIME_MS_OF_ALL_MAX: u64 = 20 * 60_000;
 /// Most memory of a test.
-pub const MEMORY_BYTES_MAX: u64 = 4 << 30;
+pub const MEMORY_BYTES_MAX: u64 = 1 << 30;
 /// Least memory of a test: no runtime lives below.
 pub const MEMORY_BYTES_MIN: u64 = 8 << 20;
 /// Most output of a test.
@@ -208,17 +208,19 @@ impl Problem {
         all
     }
 
-    /// The reference solutions, by language.
+    /// The reference solutions, in the order of the languages.
     #[must_use]
     pub fn solutions(&self) -> Vec<Program> {
-        let program =
-            |language: &str, source: &str| Program { language: language.to_owned(), source: source.to_owned() };
+        let allowed = self.languages();
+        let program = |language: &str, text: &str| Program { language: language.to_owned(), source: text.to_owned() };
         match &self.solution {
             None => Vec::new(),
-            Some(Solution::Text(text)) => {
-                self.languages().first().map(|language| program(language, text)).into_iter().collect()
+            Some(Solution::Text(text)) => allowed.first().map(|language| program(language, text)).into_iter().collect(),
+            Some(Solution::Languages(texts)) => {
+                let mut programs: Vec<Program> = texts.iter().map(|(language, text)| program(language, text)).collect();
+                programs.sort_by_key(|program| allowed.iter().position(|name| *name == program.language));
+                programs
             }
-            Some(Solution::Languages(texts)) => texts.iter().map(|(language, text)| program(language, text)).collect(),
         }
     }
 
