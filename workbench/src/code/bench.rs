@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use palestra_sandbox::command::Command;
+use palestra_sandbox::isolation::Isolation;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::{FailureCode, Rlimits, User};
 use palestra_sandbox::{Output, Sandbox, SandboxError, Sandboxes, Want};
@@ -95,6 +96,11 @@ impl Bench {
         let sandbox = sandboxes.take(&want).await?;
         let apart = sandbox.isolation().lines.get("uid").is_some_and(|line| line.enforced);
         Ok(Self { sandboxes: sandboxes.clone(), want, sandbox, apart, built: None, closed: false, used: 0, laid: 0 })
+    }
+
+    /// What is in force.
+    pub(super) fn isolation(&self) -> &Isolation {
+        self.sandbox.isolation()
     }
 
     /// Frees the sandbox.

@@ -9,36 +9,104 @@ use super::compare::{self, Comparison};
 use super::language::{Language, Place};
 use super::outcome::{Outcome, Status, judgement, nothing};
 use super::row::{Problem, Program, Test};
-use crate::work::{JudgeError, Judgement};
+use crate::work::{Check, JudgeError, Judgement};
 
-/// Judges a submission.
-pub(super) async fn judge(
-    problem: &Problem,
-    submission: Option<&Program>,
-    sandboxes: &Sandboxes,
-    want: &Want,
-) -> Result<Judgement, JudgeError> {
-    let Some(submission) = submission else { return Ok(nothing(problem, Status::Wrong, "nothing was submitted")) };
-    let Ok(language) = Language::named(&submission.language) else {
-        return Ok(nothing(problem, Status::Build, "it is in no language that is here"));
-    };
-    if !problem.languages().contains(&submission.language.as_str()) {
-        return Ok(nothing(problem, Status::Build, "it is in a language that will not do"));
+/// Judges submissions to one problem.
+pub(super) struct Judge<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) sandboxes: &'a Sandboxes,
+    /// Where submissions run.
+    pub(super) want: &'a Want,
+    /// Where checkers and comparisons run, and never a submission.
+    pub(super) trusted: &'a Want,
+}
+
+impl Judge<'_> {
+    /// Judges a submission.
+    pub(super) async fn judge(&self, submission: Option<&Program>) -> Result<Judgement, JudgeError> {
+        let problem = self.problem;
+        let Some(submission) = submission else { return Ok(nothing(problem, Status::Wrong, "nothing was submitted")) };
+        let Ok(language) = Language::named(&submission.language) else {
+            return Ok(nothing(problem, Status::Build, "it is in no language that is here"));
+        };
+        if !problem.languages().contains(&submission.language.as_str()) {
+            return Ok(nothing(problem, Status::Build, "it is in a language that will not do"));
+        }
+        let mut bench = Bench::open(self.sandboxes, self.want.clone()).await.map_err(infra)?;
+        let judged = async {
+            if let Err(said) = bench.build(language, &submission.source).await.map_err(infra)? {
+                return Ok(nothing(problem, Status::Build, &said));
+            }
+            if problem.asserts.is_empty() {
+                self.tests(language, &mut bench).await
+            } else {
+                self.asserts(&mut bench).await
+            }
+        };
+        let judged = judged.await;
+        bench.close().await;
+        judged
     }
-    let mut bench = Bench::open(sandboxes, want.clone()).await.map_err(infra)?;
-    let judged = async {
-        if let Err(said) = bench.build(language, &submission.source).await.map_err(infra)? {
-            return Ok(nothing(problem, Status::Build, &said));
+
+    /// Proves that the problem can be judged: its reference solutions are accepted, and what judges can be built.
+    pub(super) async fn admit(&self) -> Result<(), String> {
+        for solution in self.problem.solutions() {
+            let judgement = self.judge(Some(&solution)).await.map_err(|error| error.to_string())?;
+            if let Some(check) = judgement.checks.iter().find(|check| check.score < 1.0) {
+                let Check { name, evidence, .. } = check;
+                return Err(format!("the solution in {} does not pass {name}: {evidence}", solution.language));
+            }
         }
-        if problem.asserts.is_empty() {
-            tests(problem, language, &mut bench, sandboxes, want).await
-        } else {
-            all_asserts(problem, &mut bench, sandboxes, want).await
+        if let Comparison::Checker(program) = &self.problem.comparison {
+            let checker = Checker::open(self.sandboxes, self.trusted, program, self.problem).await;
+            checker.map_err(|error| error.to_string())?.close().await;
         }
-    };
-    let judged = judged.await;
-    bench.close().await;
-    judged
+        if !self.problem.asserts.is_empty() {
+            let mut desk = self.desk().await.map_err(|error| error.to_string())?;
+            let plan = desk.plan().await;
+            desk.close().await;
+            plan.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    async fn tests(&self, language: &Language, bench: &mut Bench) -> Result<Judgement, JudgeError> {
+        let problem = self.problem;
+        let mut checker = match &problem.comparison {
+            Comparison::Checker(program) => Some(Checker::open(self.sandboxes, self.trusted, program, problem).await?),
+            _ => None,
+        };
+        let judged = async {
+            bench.expect(problem.tests.len(), &problem.laid()).await.map_err(infra)?;
+            let mut outcomes = Vec::with_capacity(problem.tests.len());
+            for test in &problem.tests {
+                outcomes.push(if known(problem, &outcomes) {
+                    Outcome::unused(Status::Skipped, "")
+                } else {
+                    let trial = trial(problem, language, &test.input, &test.args);
+                    let run = bench.run(language, &trial).await.map_err(infra)?;
+                    outcome(problem, test, &run, checker.as_mut()).await?
+                });
+            }
+            Ok(judgement(problem, &outcomes, false))
+        };
+        let judged = judged.await;
+        if let Some(checker) = checker {
+            checker.close().await;
+        }
+        judged
+    }
+
+    async fn desk(&self) -> Result<asserts::Desk<'_>, JudgeError> {
+        asserts::Desk::open(self.sandboxes, self.trusted.clone(), self.problem).await
+    }
+
+    async fn asserts(&self, bench: &mut Bench) -> Result<Judgement, JudgeError> {
+        let mut desk = self.desk().await?;
+        let judged = answers(self.problem, bench, &mut desk).await;
+        desk.close().await;
+        judged
+    }
 }
 
 impl Problem {
@@ -58,39 +126,6 @@ pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a st
     let (mut argv, env) = language.fill(&language.run, place);
     argv.extend_from_slice(args);
     Trial { argv, env, input: input.as_bytes(), files: problem.laid(), limits: problem.limits() }
-}
-
-async fn tests(
-    problem: &Problem,
-    language: &Language,
-    bench: &mut Bench,
-    sandboxes: &Sandboxes,
-    want: &Want,
-) -> Result<Judgement, JudgeError> {
-    let mut checker = match &problem.comparison {
-        Comparison::Checker(program) => Some(Checker::open(sandboxes, want, program, problem).await?),
-        _ => None,
-    };
-    let judged = async {
-        bench.expect(problem.tests.len(), &problem.laid()).await.map_err(infra)?;
-        let mut outcomes = Vec::with_capacity(problem.tests.len());
-        for test in &problem.tests {
-            let outcome = if known(problem, &outcomes) {
-                Outcome::unused(Status::Skipped, "")
-            } else {
-                let run =
-                    bench.run(language, &trial(problem, language, &test.input, &test.args)).await.map_err(infra)?;
-                outcome(problem, test, &run, checker.as_mut()).await?
-            };
-            outcomes.push(outcome);
-        }
-        Ok(judgement(problem, &outcomes, false))
-    };
-    let judged = judged.await;
-    if let Some(checker) = checker {
-        checker.close().await;
-    }
-    judged
 }
 
 async fn outcome(
@@ -126,18 +161,6 @@ async fn outcome(
 /// Whether the score is known: all must pass, and one ran out of time or memory, as the others most likely would.
 fn known(problem: &Problem, outcomes: &[Outcome]) -> bool {
     !problem.partial && outcomes.iter().any(|outcome| matches!(outcome.status, Status::Time | Status::Memory))
-}
-
-async fn all_asserts(
-    problem: &Problem,
-    bench: &mut Bench,
-    sandboxes: &Sandboxes,
-    want: &Want,
-) -> Result<Judgement, JudgeError> {
-    let mut desk = asserts::Desk::open(sandboxes, want.clone(), problem).await?;
-    let judged = answers(problem, bench, &mut desk).await;
-    desk.close().await;
-    judged
 }
 
 async fn answers(problem: &Problem, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use palestra_sandbox::{SandboxError, Want};
 use serde_json::{Map, Value, json};
 
+use self::judge::Judge;
 use self::language::Language;
 use self::room::CodeRoom;
 pub use self::room::RUNS_MAX;
@@ -79,6 +80,13 @@ impl Work for Code {
         upload::read(upload)
     }
 
+    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String> {
+        let problem = problem(row)?;
+        let (want, trusted) = (self.want("code", None), self.want("judge", None));
+        let judge = Judge { problem: &problem, sandboxes: &desk.sandboxes, want: &want, trusted: &trusted };
+        judge.admit().await
+    }
+
     fn describe(&self, row: &Value) -> Result<Brief, String> {
         Ok(brief(&problem(row)?))
     }
@@ -87,13 +95,17 @@ impl Work for Code {
         let problem = problem(row).map_err(SandboxError::Start)?;
         let backend = opening.config.get("backend").and_then(Value::as_str);
         let instruction = brief(&problem).instruction;
-        Ok(Box::new(CodeRoom::new(problem, instruction, desk.sandboxes.clone(), self.want("code", backend))))
+        let room = CodeRoom::new(problem, instruction, desk.sandboxes.clone(), self.want("code", backend));
+        let room = room.going_on(opening.from.as_ref()).map_err(SandboxError::Start)?;
+        Ok(Box::new(room))
     }
 
     async fn judge(&self, row: &Value, _seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError> {
         let problem = problem(row).map_err(JudgeError::Verifier)?;
         let program = submission::of_evidence(evidence).map_err(JudgeError::Verifier)?;
-        judge::judge(&problem, program.as_ref(), &desk.sandboxes, &self.want("judge", None)).await
+        let (want, trusted) = (self.want("code", None), self.want("judge", None));
+        let judge = Judge { problem: &problem, sandboxes: &desk.sandboxes, want: &want, trusted: &trusted };
+        judge.judge(program.as_ref()).await
     }
 
     fn verifier(&self) -> &'static str {

@@ -30,11 +30,23 @@ pub(super) struct CodeRoom {
     want: Want,
     runs: u32,
     submitted: Option<Program>,
+    /// What was in force in the last run.
+    isolation: Value,
 }
 
 impl CodeRoom {
     pub(super) fn new(problem: Problem, instruction: String, sandboxes: Sandboxes, want: Want) -> Self {
-        Self { problem, instruction, sandboxes, want, runs: 0, submitted: None }
+        Self { problem, instruction, sandboxes, want, runs: 0, submitted: None, isolation: Value::Null }
+    }
+
+    /// The room as a snapshot tells of it.
+    pub(super) fn going_on(mut self, snapshot: Option<&Value>) -> Result<Self, String> {
+        if let Some(snapshot) = snapshot {
+            let runs = snapshot["runs"].as_u64().and_then(|runs| u32::try_from(runs).ok());
+            self.runs = runs.ok_or("a snapshot of another form")?;
+            self.submitted = submission::of_evidence(&snapshot["submitted"])?;
+        }
+        Ok(self)
     }
 
     fn submit(&mut self, program: Result<Program, String>) -> Seen {
@@ -66,6 +78,7 @@ impl CodeRoom {
             Err(why) => return refuse(why),
         };
         let mut bench = Bench::open(&self.sandboxes, self.want.clone()).await?;
+        self.isolation = serde_json::to_value(bench.isolation()).unwrap_or_default();
         let tried = self.attempt(&mut bench, language, &program, input).await;
         bench.close().await;
         let (text, mut data) = tried?;
@@ -145,11 +158,16 @@ impl Room for CodeRoom {
             want: self.want.clone(),
             runs: self.runs,
             submitted: self.submitted.clone(),
+            isolation: self.isolation.clone(),
         })))
     }
 
-    fn facts(&self) -> Value {
-        json!({"image": self.want.image, "profile": self.want.profile, "runs": self.runs, "runs_max": RUNS_MAX})
+    async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
+        Ok(Some(json!({"runs": self.runs, "submitted": submission::evidence(self.submitted.as_ref())})))
+    }
+
+    fn isolation(&self) -> Value {
+        self.isolation.clone()
     }
 
     async fn close(&mut self) {}

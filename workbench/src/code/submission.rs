@@ -70,7 +70,8 @@ fn last_block(text: &str) -> Option<(&str, String)> {
         let ticks = bare.bytes().take_while(|byte| *byte == b'`').count();
         match &mut open {
             None if ticks >= 3 => {
-                open = Some((bare[ticks..].split_whitespace().next().unwrap_or_default(), ticks, Vec::new()))
+                let mark = bare[ticks..].split_whitespace().next().unwrap_or_default();
+                open = Some((mark, ticks, Vec::new()));
             }
             Some((mark, fence, lines)) if ticks >= *fence && bare[ticks..].trim().is_empty() => {
                 last = Some((*mark, lines.join("\n") + "\n"));
