@@ -66,12 +66,19 @@ def main():
     os.dup2(quiet, 0)
     os.dup2(quiet, 1)
 
-    def answer(kind, said):
-        line = (nonce + " " + kind + " " + dumps(said) + "\n").encode("ascii")
+    def answer(number, kind, said):
+        line = (nonce + " " + str(number) + " " + kind + " " + dumps(said) + "\n").encode("ascii")
         while line:
             line = line[write(channel, line) :]
-        leave(0)
 
+    def failed(number, kind, error):
+        try:
+            said = (type(error).__name__ + ": " + str(error))[:300]
+        except BaseException:
+            said = "an exception that cannot be told"
+        answer(number, kind, said)
+
+    questions = order["questions"]
     try:
         module = types.ModuleType("submission")
         sys.modules["submission"] = module
@@ -79,20 +86,24 @@ def main():
         with open(order["source"], encoding="utf-8") as file:
             exec(compile(file.read(), "main.py", "exec", dont_inherit=True), names)
         exec(compile(order["setup"], "setup", "exec", dont_inherit=True), names)
-        if order["whole"] is not None:
-            exec(compile(order["whole"], "assert", "exec", dont_inherit=True), names)
-            answer("passed", None)
-        values = [eval(compile(call, "call", "eval", dont_inherit=True), names) for call in order["calls"]]
-        answer("values", [encoded(value) for value in values])
-    except MemoryError:
-        answer("memory", "MemoryError")
     except BaseException as error:
-        kind = "failed" if order["whole"] is not None and isinstance(error, AssertionError) else "raised"
+        for number, _ in enumerate(questions):
+            failed(number, "memory" if isinstance(error, MemoryError) else "raised", error)
+        leave(0)
+    for number, question in enumerate(questions):
+        whole = question["whole"]
         try:
-            said = (type(error).__name__ + ": " + str(error))[:300]
-        except BaseException:
-            said = "an exception that cannot be told"
-        answer(kind, said)
+            if whole is not None:
+                exec(compile(whole, "assert", "exec", dont_inherit=True), names)
+                answer(number, "passed", None)
+            else:
+                values = [eval(compile(call, "call", "eval", dont_inherit=True), names) for call in question["calls"]]
+                answer(number, "values", [encoded(value) for value in values])
+        except MemoryError as error:
+            failed(number, "memory", error)
+        except BaseException as error:
+            failed(number, "failed" if whole is not None and isinstance(error, AssertionError) else "raised", error)
+    leave(0)
 
 
 main()

@@ -41,20 +41,28 @@ struct Order<'a> {
 }
 
 #[derive(Serialize)]
-struct Question<'a> {
+struct Questions<'a> {
     nonce: &'a str,
     source: &'a str,
     setup: &'a str,
+    questions: Vec<Question<'a>>,
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
     calls: &'a [String],
     whole: Option<&'a str>,
 }
 
 /// What came of asking the submission.
+#[derive(Debug, Clone)]
 pub(super) enum Said {
     /// Values as JSON, not read here, and what the run used.
     Values(String, Outcome),
     /// An outcome already.
     Known(Outcome),
+    /// Nothing: the run ended before. With what that makes of it, if it was asked alone.
+    Nothing(Outcome),
 }
 
 impl<'a> Desk<'a> {
@@ -120,49 +128,49 @@ pub(super) async fn prepare(bench: &mut Bench) -> Result<(), SandboxError> {
     bench.put("driver.py", DRIVER.as_bytes()).await
 }
 
-/// Asks the submission on `bench` what one assert needs to know.
-pub(super) async fn question(
+/// Asks the submission what these asserts need to know, in one process: `(number, calls)` each.
+pub(super) async fn ask(
     bench: &mut Bench,
     problem: &Problem,
-    number: usize,
-    calls: Option<&[String]>,
-) -> Result<Said, JudgeError> {
+    asserts: &[(usize, Option<&[String]>)],
+) -> Result<Vec<Said>, JudgeError> {
     let limits = problem.limits();
     let python = Language::named("python").map_err(JudgeError::Verifier)?;
     let nonce = nonce();
     let source = format!("{FOLDER}/{}", python.source);
-    let whole = if calls.is_none() { problem.asserts.get(number).map(|assert| assert.assert.as_str()) } else { None };
-    let question =
-        Question { nonce: &nonce, source: &source, setup: &problem.setup, calls: calls.unwrap_or_default(), whole };
-    let input = serde_json::to_vec(&question).map_err(|error| JudgeError::Verifier(error.to_string()))?;
+    let mut questions = Vec::with_capacity(asserts.len());
+    for &(number, calls) in asserts {
+        let whole = problem.asserts.get(number).filter(|_| calls.is_none()).map(|assert| assert.assert.as_str());
+        questions.push(Question { calls: calls.unwrap_or_default(), whole });
+    }
+    let whole: Vec<bool> = questions.iter().map(|question| question.whole.is_some()).collect();
+    let questions = Questions { nonce: &nonce, source: &source, setup: &problem.setup, questions };
+    let input = serde_json::to_vec(&questions).map_err(|error| JudgeError::Verifier(error.to_string()))?;
     let output_bytes = limits.output_bytes.max(ANSWER_BYTES_MAX);
     let mut trial = script(python, "driver.py", Limits { output_bytes, ..limits });
     trial.input = &input;
     trial.files = problem.laid();
     let run = bench.run(python, &trial).await.map_err(infra)?;
-    Ok(read(&run, &nonce, whole.is_some()))
+    let text = String::from_utf8_lossy(&run.output.stdout);
+    Ok((0..).zip(whole).map(|(number, whole)| read(&run, &text, &format!("{nonce} {number} "), whole)).collect())
 }
 
-fn read(run: &Run, nonce: &str, whole: bool) -> Said {
-    let known = |status, detail: &str| Said::Known(Outcome::of(status, detail, &run.output.exited));
+fn read(run: &Run, text: &str, prefix: &str, whole: bool) -> Said {
+    let of = |status, detail: &str| Outcome::of(status, detail, &run.output.exited);
     match &run.end {
         End::Returned => {}
-        End::Time => return known(Status::Time, ""),
-        End::Memory => return known(Status::Memory, ""),
-        End::Output => return known(Status::Output, ""),
-        End::Failed(how) => return known(Status::Runtime, how),
+        End::Time => return Said::Nothing(of(Status::Time, "")),
+        End::Memory => return Said::Nothing(of(Status::Memory, "")),
+        End::Output => return Said::Nothing(of(Status::Output, "")),
+        End::Failed(how) => return Said::Nothing(of(Status::Runtime, how)),
     }
-    let text = String::from_utf8_lossy(&run.output.stdout);
-    let answer = text.lines().find_map(|line| line.strip_prefix(nonce)?.strip_prefix(' ')?.split_once(' '));
-    match answer {
-        Some(("values", values)) if !whole => {
-            Said::Values(values.to_owned(), Outcome::of(Status::Wrong, "", &run.output.exited))
-        }
-        Some(("passed", _)) if whole => known(Status::Accepted, ""),
-        Some(("failed", detail)) if whole => known(Status::Wrong, detail),
-        Some(("memory", _)) => known(Status::Memory, ""),
-        Some(("raised", detail)) => known(Status::Runtime, detail),
-        _ => known(Status::Runtime, "it ended before it had answered"),
+    match text.lines().find_map(|line| line.strip_prefix(prefix)?.split_once(' ')) {
+        Some(("values", values)) if !whole => Said::Values(values.to_owned(), of(Status::Wrong, "")),
+        Some(("passed", _)) if whole => Said::Known(of(Status::Accepted, "")),
+        Some(("failed", detail)) if whole => Said::Known(of(Status::Wrong, detail)),
+        Some(("memory", _)) => Said::Nothing(of(Status::Memory, "")),
+        Some(("raised", detail)) => Said::Known(of(Status::Runtime, detail)),
+        _ => Said::Nothing(of(Status::Runtime, "it ended before it had answered")),
     }
 }
 

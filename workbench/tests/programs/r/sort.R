@@ -1,3 +1,2 @@
 numbers <- scan(file("stdin"), quiet = TRUE)[-1]
-cat(sort(numbers), sep = "\n")
-cat("\n")
+writeLines(as.character(sort(numbers)))

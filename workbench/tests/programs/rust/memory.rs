@@ -3,5 +3,5 @@ fn main() {
     for number in 0..1024_u32 {
         parts.push(vec![number as u8 | 1; 1 << 20]);
     }
-    println!("{}", std::hint::black_box(parts).len());
+    println!("{}", parts.iter().map(|part| u32::from(part[part.len() - 1])).sum::<u32>());
 }
