@@ -2,6 +2,7 @@
 //! there. A new back end is a function that makes a world and one line at the end of this file.
 
 mod commands;
+mod containers;
 mod crash;
 mod files;
 mod life;
@@ -71,4 +72,5 @@ macro_rules! cases {
 
 cases! {
     local => crate::world::local,
+    docker => crate::containers::docker,
 }
