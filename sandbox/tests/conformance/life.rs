@@ -81,7 +81,8 @@ async fn until(screen: &mut palestra_sandbox::sandbox::Screen, words: &str) -> S
         }
         seen
     };
-    tokio::time::timeout(Duration::from_secs(10), reading).await.expect("in time")
+    let read = tokio::time::timeout(Duration::from_secs(20), reading).await;
+    read.unwrap_or_else(|_| panic!("{words} did not come"))
 }
 
 pub(crate) async fn what_is_in_use_is_told(world: &World) {
