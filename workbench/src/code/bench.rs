@@ -142,6 +142,20 @@ impl Bench {
         Ok(Err(said.chars().take(SAID_BYTES_MAX).collect()))
     }
 
+    /// Another bench with the same program, which was built and not run yet.
+    pub(super) async fn twin(&self) -> Result<Self, SandboxError> {
+        let (built, _) = self.sandbox.pack(&[FOLDER.to_owned()], BUILT).await?;
+        let twin = Self::open(&self.sandboxes, self.want.clone()).await?;
+        let laid = twin.sandbox.unpack("/", None, &built, BUILT).await;
+        match laid {
+            Ok(()) => Ok(twin),
+            Err(error) => {
+                twin.close().await;
+                Err(error)
+            }
+        }
+    }
+
     /// Makes the folders of the next `count` runs at once.
     pub(super) async fn expect(&mut self, count: usize, files: &[(&str, &[u8])]) -> Result<(), SandboxError> {
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(RUNS_MAX.saturating_sub(self.used));

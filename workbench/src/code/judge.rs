@@ -1,5 +1,7 @@
 //! Judging a submission: built once in a fresh sandbox, run on every test there. What is expected stays here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use palestra_sandbox::{Sandboxes, Want};
 
 use super::asserts::{self, Said, infra};
@@ -10,6 +12,9 @@ use super::language::{Language, Place};
 use super::outcome::{Outcome, Status, judgement, nothing};
 use super::row::{Problem, Program, Test};
 use crate::work::{Check, JudgeError, Judgement};
+
+/// From so many tests on, two sandboxes share them: what a start costs is little then.
+const TWO_LANES_MIN: usize = 64;
 
 /// Judges submissions to one problem.
 pub(super) struct Judge<'a> {
@@ -77,17 +82,22 @@ impl Judge<'_> {
             _ => None,
         };
         let judged = async {
-            bench.expect(problem.tests.len(), &problem.laid()).await.map_err(infra)?;
-            let mut outcomes = Vec::with_capacity(problem.tests.len());
-            for test in &problem.tests {
-                outcomes.push(if known(problem, &outcomes) {
-                    Outcome::unused(Status::Skipped, "")
-                } else {
-                    let trial = trial(problem, language, &test.input, &test.args);
-                    let run = bench.run(language, &trial).await.map_err(infra)?;
-                    outcome(problem, test, &run, checker.as_mut()).await?
-                });
-            }
+            let (all, over) = (&problem.tests, AtomicBool::new(false));
+            // A second sandbox works while the first one waits. A checker takes one output at a time.
+            let outcomes = if all.len() < TWO_LANES_MIN || checker.is_some() {
+                lane(problem, language, bench, all, &over, checker.as_mut()).await?
+            } else {
+                let mut twin = bench.twin().await.map_err(infra)?;
+                let (left, right) = all.split_at(all.len() / 2);
+                let both = tokio::join!(
+                    lane(problem, language, bench, left, &over, None),
+                    lane(problem, language, &mut twin, right, &over, None)
+                );
+                twin.close().await;
+                let (mut outcomes, right) = (both.0?, both.1?);
+                outcomes.extend(right);
+                outcomes
+            };
             Ok(judgement(problem, &outcomes, false))
         };
         let judged = judged.await;
@@ -128,6 +138,34 @@ pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a st
     Trial { argv, env, input: input.as_bytes(), files: problem.laid(), limits: problem.limits() }
 }
 
+/// Runs tests one after the other on one bench. `over` is set once the score is known: all must pass, and one ran out of time or
+/// memory, as the others most likely would.
+async fn lane(
+    problem: &Problem,
+    language: &Language,
+    bench: &mut Bench,
+    tests: &[Test],
+    over: &AtomicBool,
+    mut checker: Option<&mut Checker>,
+) -> Result<Vec<Outcome>, JudgeError> {
+    bench.expect(tests.len(), &problem.laid()).await.map_err(infra)?;
+    let mut outcomes = Vec::with_capacity(tests.len());
+    for test in tests {
+        if over.load(Ordering::Relaxed) {
+            outcomes.push(Outcome::unused(Status::Skipped, ""));
+            continue;
+        }
+        let trial = trial(problem, language, &test.input, &test.args);
+        let run = bench.run(language, &trial).await.map_err(infra)?;
+        let outcome = outcome(problem, test, &run, checker.as_deref_mut()).await?;
+        if !problem.partial && matches!(outcome.status, Status::Time | Status::Memory) {
+            over.store(true, Ordering::Relaxed);
+        }
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
 async fn outcome(
     problem: &Problem,
     test: &Test,
@@ -156,11 +194,6 @@ async fn outcome(
             }
         }
     })
-}
-
-/// Whether the score is known: all must pass, and one ran out of time or memory, as the others most likely would.
-fn known(problem: &Problem, outcomes: &[Outcome]) -> bool {
-    !problem.partial && outcomes.iter().any(|outcome| matches!(outcome.status, Status::Time | Status::Memory))
 }
 
 async fn answers(problem: &Problem, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
