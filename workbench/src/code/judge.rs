@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use palestra_sandbox::{Sandboxes, Want};
 
-use super::asserts::{self, Said, infra};
+use super::asserts::{self, Plans, Said, infra};
 use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
 use super::checker::Checker;
 use super::compare::{self, Comparison};
@@ -24,6 +24,8 @@ pub(super) struct Judge<'a> {
     pub(super) want: &'a Want,
     /// Where checkers and comparisons run, and never a submission.
     pub(super) trusted: &'a Want,
+    /// How asserts are split.
+    pub(super) plans: &'a Plans,
 }
 
 impl Judge<'_> {
@@ -39,13 +41,13 @@ impl Judge<'_> {
         }
         let mut bench = Bench::open(self.sandboxes, self.want.clone()).await.map_err(infra)?;
         let judged = async {
-            if let Err(said) = bench.build(language, &submission.source).await.map_err(infra)? {
-                return Ok(nothing(problem, Status::Build, &said));
+            if !problem.asserts.is_empty() {
+                asserts::prepare(&mut bench, &submission.source).await?;
+                return self.asserts(&mut bench).await;
             }
-            if problem.asserts.is_empty() {
-                self.tests(language, &mut bench).await
-            } else {
-                self.asserts(&mut bench).await
+            match bench.build(language, &submission.source).await.map_err(infra)? {
+                Ok(()) => self.tests(language, &mut bench).await,
+                Err(said) => Ok(nothing(problem, Status::Build, &said)),
             }
         };
         let judged = judged.await;
@@ -68,7 +70,7 @@ impl Judge<'_> {
         }
         if !self.problem.asserts.is_empty() {
             let mut desk = self.desk().await.map_err(|error| error.to_string())?;
-            let plan = desk.plan().await;
+            let plan = desk.plan(self.plans).await;
             desk.close().await;
             plan.map_err(|error| error.to_string())?;
         }
@@ -113,9 +115,39 @@ impl Judge<'_> {
 
     async fn asserts(&self, bench: &mut Bench) -> Result<Judgement, JudgeError> {
         let mut desk = self.desk().await?;
-        let judged = answers(self.problem, bench, &mut desk).await;
+        let judged = self.answers(bench, &mut desk).await;
         desk.close().await;
         judged
+    }
+
+    async fn answers(&self, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
+        let problem = self.problem;
+        let plan = desk.plan(self.plans).await?;
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
+        let mut answers = vec![None; plan.len()];
+        let said = all_said(problem, bench, &plan).await?;
+        for (said, answer) in said.into_iter().zip(&mut answers) {
+            match said {
+                Said::Known(outcome) | Said::Nothing(outcome) => outcomes.push(outcome),
+                Said::Values(values, used) => {
+                    *answer = Some(values);
+                    outcomes.push(used);
+                }
+            }
+        }
+        // The comparison is asked only where there is something to compare.
+        if answers.iter().any(Option::is_some) {
+            let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
+            for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
+                if answer.is_some() {
+                    let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
+                    let accepted = verdict == "accepted";
+                    outcome.status = if accepted { Status::Accepted } else { Status::Wrong };
+                    outcome.detail = if accepted { String::new() } else { verdict };
+                }
+            }
+        }
+        Ok(judgement(problem, &outcomes, plan.iter().any(Option::is_none)))
     }
 }
 
@@ -194,36 +226,6 @@ async fn outcome(
             }
         }
     })
-}
-
-async fn answers(problem: &Problem, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
-    let plan = desk.plan().await?;
-    asserts::prepare(bench).await.map_err(infra)?;
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
-    let mut answers = vec![None; plan.len()];
-    let said = all_said(problem, bench, &plan).await?;
-    for (said, answer) in said.into_iter().zip(&mut answers) {
-        match said {
-            Said::Known(outcome) | Said::Nothing(outcome) => outcomes.push(outcome),
-            Said::Values(values, used) => {
-                *answer = Some(values);
-                outcomes.push(used);
-            }
-        }
-    }
-    // The comparison is asked only where there is something to compare.
-    if answers.iter().any(Option::is_some) {
-        let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
-        for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
-            if answer.is_some() {
-                let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
-                let accepted = verdict == "accepted";
-                outcome.status = if accepted { Status::Accepted } else { Status::Wrong };
-                outcome.detail = if accepted { String::new() } else { verdict };
-            }
-        }
-    }
-    Ok(judgement(problem, &outcomes, plan.iter().any(Option::is_none)))
 }
 
 /// What the submission says to every assert. All are asked in one process first: what stays together within the limits of one test
