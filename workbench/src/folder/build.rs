@@ -10,6 +10,26 @@ use crate::checks::form::resolved;
 use crate::terminal::row::{Scene, Step, StoredFile};
 use crate::work::Fault;
 
+/// Folders that every image has.
+const FOLDERS: [&str; 16] = [
+    "/",
+    "/bin",
+    "/etc",
+    "/home",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/var",
+];
+
 /// Reads the container file of a folder; `context` is where its files are.
 pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut Vec<Fault>) -> Scene {
     let text = match folder.text(file) {
@@ -101,14 +121,18 @@ impl Build<'_> {
                 self.shell = shell.ok_or("SHELL takes a list in JSON")?;
                 Ok(())
             }
-            "LABEL" | "MAINTAINER" | "EXPOSE" | "CMD" | "ENTRYPOINT" | "STOPSIGNAL" | "HEALTHCHECK" | "VOLUME" => Ok(()),
+            "LABEL" | "MAINTAINER" | "EXPOSE" | "CMD" | "ENTRYPOINT" | "STOPSIGNAL" | "HEALTHCHECK" | "VOLUME" => {
+                Ok(())
+            }
             other => Err(format!("{other} is not supported")),
         }
     }
 
     fn from(&mut self, rest: &str) -> Result<(), String> {
         if std::mem::replace(&mut self.begun, true) {
-            return Err("a second FROM: files of several stages are not supported; put what is needed into one".to_owned());
+            return Err(
+                "a second FROM: files of several stages are not supported; put what is needed into one".to_owned()
+            );
         }
         let words = words::split(rest)?;
         match words.as_slice() {
@@ -123,7 +147,8 @@ impl Build<'_> {
 
     fn argument(&mut self, rest: &str) -> Result<(), String> {
         for word in words::split(rest)? {
-            let (name, value) = word.split_once('=').map_or((word.as_str(), String::new()), |(name, value)| (name, value.to_owned()));
+            let (name, value) =
+                word.split_once('=').map_or((word.as_str(), String::new()), |(name, value)| (name, value.to_owned()));
             let value = self.expand(&value)?;
             self.arguments.insert(name.to_owned(), value);
         }
@@ -155,7 +180,10 @@ impl Build<'_> {
         for (option, value) in options {
             match option.as_str() {
                 "chown" => user = self.expand(value)?,
-                "chmod" => mode = Some(u32::from_str_radix(value, 8).map_err(|_| format!("--chmod={value} is no number"))?),
+                "chmod" => {
+                    let number = u32::from_str_radix(value, 8).map_err(|_| format!("--chmod={value} is no number"))?;
+                    mode = Some(number);
+                }
                 "link" => {}
                 "from" => return Err("--from: files of other stages or images are not supported".to_owned()),
                 other => return Err(format!("--{other} is not supported")),
@@ -174,19 +202,35 @@ impl Build<'_> {
         if sources.is_empty() {
             return Err(format!("{name} has no target"));
         }
-        let many = sources.len() > 1 || target.ends_with('/');
+        let many = sources.len() > 1 || self.is_folder(target);
         let mut files = Vec::new();
         for source in sources {
             if name == "ADD" && source.contains("://") {
                 return Err(format!("{source}: there is no network"));
             }
-            if name == "ADD" && [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| source.ends_with(end)) {
+            if name == "ADD"
+                && [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| source.ends_with(end))
+            {
                 return Err(format!("{source}: ADD does not unpack archives here; use COPY and RUN tar"));
             }
             files.extend(self.found(source, target, many, mode)?);
         }
         self.scene.layer.push(Step::Files { files, user });
         Ok(())
+    }
+
+    /// Whether a target is a folder: by its writing, or because it is known to be there.
+    fn is_folder(&self, target: &str) -> bool {
+        let place = resolved(&self.scene.folder, target);
+        let below = format!("{place}/");
+        let made = self.scene.layer.iter().any(|step| match step {
+            Step::Folder { path, .. } => *path == place || path.starts_with(&below),
+            Step::Files { files, .. } => files.iter().any(|file| file.path.starts_with(&below)),
+            Step::Run { .. } | Step::Packages { .. } => false,
+        });
+        ["", ".", ".."].contains(&target.rsplit('/').next().unwrap_or(target))
+            || made
+            || FOLDERS.contains(&place.as_str())
     }
 
     /// The files that a source stands for, each where it goes.
@@ -212,7 +256,10 @@ impl Build<'_> {
             files.push(StoredFile::of(resolved("/", &to), mode.unwrap_or(file.mode), &file.bytes));
         }
         if files.is_empty() {
-            return Err(format!("{source:?} is not among the files of {}", if self.context.is_empty() { "." } else { self.context }));
+            return Err(format!(
+                "{source:?} is not among the files of {}",
+                if self.context.is_empty() { "." } else { self.context }
+            ));
         }
         Ok(files)
     }
@@ -237,10 +284,16 @@ impl Build<'_> {
         let line = match instruction.documents.first() {
             Some(document) if instruction.rest.trim().starts_with("<<") => document.clone(),
             Some(_) => {
-                let ends = instruction.rest.match_indices("<<").map(|(at, _)| instruction.rest[at + 2..].trim_matches(['-', '"', '\'']));
+                let ends = instruction
+                    .rest
+                    .match_indices("<<")
+                    .map(|(at, _)| instruction.rest[at + 2..].trim_matches(['-', '"', '\'']));
                 let mut line = instruction.rest.clone();
                 for (document, end) in instruction.documents.iter().zip(ends) {
-                    let end = end.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).next().unwrap_or(end);
+                    let end = end
+                        .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+                        .next()
+                        .unwrap_or(end);
                     line = format!("{line}\n{document}{end}");
                 }
                 line
@@ -362,7 +415,9 @@ enum Install {
 
 fn install(command: &str) -> Option<Install> {
     let words = words::split(command).ok()?;
-    let assigned = |word: &&String| word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
+    let assigned = |word: &&String| {
+        word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+    };
     let words: Vec<&str> = words.iter().skip_while(assigned).map(String::as_str).collect();
     match words.as_slice() {
         ["apt-get" | "apt" | "aptitude" | "apk", rest @ ..] => {
@@ -379,7 +434,10 @@ fn install(command: &str) -> Option<Install> {
             }
         }
         ["pip" | "pip3", rest @ ..] | ["python" | "python3", "-m", "pip", rest @ ..] | ["uv", "pip", rest @ ..] => {
-            if rest.iter().any(|word| ["-r", "-e", "-c", "--requirement", "--editable", "--target", "-t"].contains(word)) {
+            if rest
+                .iter()
+                .any(|word| ["-r", "-e", "-c", "--requirement", "--editable", "--target", "-t"].contains(word))
+            {
                 return None;
             }
             let rest = plain_words(rest, &["-i", "--index-url", "--extra-index-url", "--timeout", "--retries"]);
@@ -421,10 +479,18 @@ mod tests {
         let deb = |names: &[&str]| vec![("deb".to_owned(), names.iter().map(|name| (*name).to_owned()).collect())];
         let line = "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends git=1:2.4* curl -o X=Y && rm -rf /var/lib/apt/lists/*";
         assert_eq!(installs(line), (deb(&["git", "curl"]), None));
-        assert_eq!(installs("set -eux; apt-get update; apt-get install -y git; git init /x"), (deb(&["git"]), Some("set -eux && git init /x".to_owned())));
+        assert_eq!(
+            installs("set -eux; apt-get update; apt-get install -y git; git init /x"),
+            (deb(&["git"]), Some("set -eux && git init /x".to_owned()))
+        );
         let python = vec![("python".to_owned(), vec!["pytest==8.4.1".to_owned()])];
         assert_eq!(installs("pip install --no-cache-dir pytest==8.4.1"), (python, None));
-        for whole in ["make -j2", "pip install -r requirements.txt", "curl x | sh && apt-get install y", "rm -rf /var/lib/apt/lists/* /home"] {
+        for whole in [
+            "make -j2",
+            "pip install -r requirements.txt",
+            "curl x | sh && apt-get install y",
+            "rm -rf /var/lib/apt/lists/* /home",
+        ] {
             assert_eq!(installs(whole), (Vec::new(), Some(whole.to_owned())), "{whole}");
         }
         let both = "apt-get update && if true; then apt-get install -y x; fi";

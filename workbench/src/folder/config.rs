@@ -141,10 +141,14 @@ impl Config {
         {
             fault("verifier.environment_mode", format!("{mode:?} is none of shared, separate and in_place"));
         }
-        if self.verifier.environment.is_some() && self.verifier.environment_mode.as_deref().is_some_and(|mode| mode != "separate") {
+        if self.verifier.environment.is_some()
+            && self.verifier.environment_mode.as_deref().is_some_and(|mode| mode != "separate")
+        {
             fault("verifier.environment", "goes with environment_mode = \"separate\" alone".to_owned());
         }
-        for (field, seconds) in [("verifier.timeout_sec", self.verifier.timeout_sec), ("agent.timeout_sec", self.agent.timeout_sec)] {
+        for (field, seconds) in
+            [("verifier.timeout_sec", self.verifier.timeout_sec), ("agent.timeout_sec", self.agent.timeout_sec)]
+        {
             if seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
                 fault(field, "is above 0".to_owned());
             }
@@ -205,7 +209,7 @@ impl Environment {
         if self.os.as_deref().is_some_and(|os| !os.eq_ignore_ascii_case("linux")) {
             faults.push(("os", "is linux".to_owned()));
         }
-        if self.cpus.is_some_and(|cpus| !(cpus * 1_000.0 <= cpu_thousandths as f64)) {
+        if self.cpus.is_some_and(|cpus| cpus.is_nan() || cpus * 1_000.0 > cpu_thousandths as f64) {
             faults.push(("cpus", format!("sandboxes have {} cores", cpu_thousandths as f64 / 1_000.0)));
         }
         let memory_mb = match (&self.memory_mb, &self.memory) {

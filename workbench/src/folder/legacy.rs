@@ -39,7 +39,8 @@ if [ $? -eq 0 ]; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/ve
 pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let mut faults: Vec<Fault> = folder.size_fault().into_iter().collect();
     let task = folder.text("task.yaml").and_then(|text| {
-        serde_saphyr::from_str::<Task>(text).map_err(|error| folder.fault("task.yaml", error.without_snippet().to_string()))
+        serde_saphyr::from_str::<Task>(text)
+            .map_err(|error| folder.fault("task.yaml", error.without_snippet().to_string()))
     });
     let task = match task {
         Ok(task) => task,
@@ -49,7 +50,9 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         faults.push(folder.fault("task.yaml: parser_name", "tests of pytest alone are supported"));
     }
     if task.run_tests_in_same_shell {
-        faults.push(folder.fault("task.yaml: run_tests_in_same_shell", "is not supported: tests run apart from the shell"));
+        faults.push(
+            folder.fault("task.yaml: run_tests_in_same_shell", "is not supported: tests run apart from the shell"),
+        );
     }
     let mut scene = build::scene(folder, "Dockerfile", "", &mut faults);
     scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());

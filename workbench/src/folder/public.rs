@@ -21,7 +21,8 @@ const PUBLISHED: &str = "/logs/artifacts";
 /// Every fault.
 pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let mut faults: Vec<Fault> = folder.size_fault().into_iter().collect();
-    let config = folder.text("task.toml").and_then(|text| Config::parse(text).map_err(|why| folder.fault("task.toml", why)));
+    let config =
+        folder.text("task.toml").and_then(|text| Config::parse(text).map_err(|why| folder.fault("task.toml", why)));
     let config = match config {
         Ok(config) => config,
         Err(fault) => return Err(vec![fault]),
@@ -159,13 +160,15 @@ fn templates(
 ) -> BTreeMap<String, String> {
     let mut filled = BTreeMap::new();
     for (name, value) in env {
-        let needs = value.match_indices("${").any(|(at, _)| !value[at..].split('}').next().unwrap_or_default().contains(":-"));
+        let needs =
+            value.match_indices("${").any(|(at, _)| !value[at..].split('}').next().unwrap_or_default().contains(":-"));
         match words::expand(value, &BTreeMap::new()) {
             Ok(value) if !needs => {
                 filled.insert(name.clone(), value);
             }
             _ => {
-                let detail = format!("{value:?} asks for a variable of the host, which is not given away; write a default");
+                let detail =
+                    format!("{value:?} asks for a variable of the host, which is not given away; write a default");
                 faults.push(folder.fault(&format!("task.toml: {place}.env.{name}"), detail));
             }
         }

@@ -75,7 +75,10 @@ fn a_folder_is_read_whole() {
     let [(split, row)] = rows.as_slice() else { panic!("{rows:?}") };
     assert_eq!((split.as_str(), row.name.as_str(), row.area.as_str()), ("train", "x", "set"));
     assert_eq!((row.difficulty, row.scene.agent_ms), (Some(0.75), Some(60_000)));
-    assert_eq!((row.scene.image.as_str(), row.scene.folder.as_str(), row.scene.profile.as_str()), ("shell", "/app", "root"));
+    assert_eq!(
+        (row.scene.image.as_str(), row.scene.folder.as_str(), row.scene.profile.as_str()),
+        ("shell", "/app", "root")
+    );
     assert_eq!(row.scene.env["GREETING"], "hello there");
     assert_eq!(row.scene.env["MODE"], "fast");
     assert_eq!(row.scene.user.as_deref(), Some("1000"));
@@ -83,7 +86,9 @@ fn a_folder_is_read_whole() {
     assert!(matches!(&steps[0], Step::Folder { path, .. } if path == "/app"));
     let place = "set/x/environment/Dockerfile:6";
     assert!(matches!(&steps[1], Step::Packages { names, place: at, .. } if names == &["git"] && at == place));
-    assert!(matches!(&steps[2], Step::Files { files, user } if files[0].path == "/app/data/a/b" && user == "1000:1000"));
+    assert!(
+        matches!(&steps[2], Step::Files { files, user } if files[0].path == "/app/data/a/b" && user == "1000:1000")
+    );
     let Step::Files { files, .. } = &steps[3] else { panic!("{steps:?}") };
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["/app/one.txt", "/app/main.sh"]);
@@ -96,9 +101,24 @@ fn a_folder_is_read_whole() {
 #[test]
 fn what_cannot_be_honoured_is_refused_with_its_place() {
     let cases = [
-        ("task.toml", "[environment]\nnetwork_mode = \"public\"", "task.toml: environment.network_mode", "cannot be honoured"),
-        ("task.toml", "[environment]\nallow_internet = true", "task.toml: environment.allow_internet", "cannot be honoured"),
-        ("task.toml", "[verifier]\nnetwork_mode = \"allowlist\"", "task.toml: verifier.network_mode", "cannot be honoured"),
+        (
+            "task.toml",
+            "[environment]\nnetwork_mode = \"public\"",
+            "task.toml: environment.network_mode",
+            "cannot be honoured",
+        ),
+        (
+            "task.toml",
+            "[environment]\nallow_internet = true",
+            "task.toml: environment.allow_internet",
+            "cannot be honoured",
+        ),
+        (
+            "task.toml",
+            "[verifier]\nnetwork_mode = \"allowlist\"",
+            "task.toml: verifier.network_mode",
+            "cannot be honoured",
+        ),
         ("task.toml", "[environment]\nmemory = \"64G\"", "task.toml: environment.memory_mb", "2048 MB"),
         ("task.toml", "[environment]\ncpus = 64", "task.toml: environment.cpus", "2 cores"),
         ("task.toml", "[environment]\ngpus = 1", "task.toml: environment.gpus", "none"),
@@ -140,13 +160,20 @@ fn separate_judges_have_a_scene_of_their_own() {
     let toml = "artifacts = [\"out\"]\n[verifier]\nenvironment_mode = \"separate\"";
     let mut files = with("set/x/task.toml", toml);
     let read = rows(&files).expect("read");
-    let Judge::Script { on: On::Artefacts { paths, scene }, files: tests, .. } = &read[0].1.judge else { panic!("{read:?}") };
+    let Judge::Script { on: On::Artefacts { paths, scene }, files: tests, .. } = &read[0].1.judge else {
+        panic!("{read:?}")
+    };
     assert_eq!(paths, &["/app/out", "/logs/artifacts"]);
     assert_eq!((scene.image.as_str(), tests.len()), ("shell", 2));
     let dockerfile = "FROM python:3.12\nCOPY . /tests";
-    files.insert("set/x/tests/Dockerfile".to_owned(), UploadedFile { mode: 0o644, bytes: dockerfile.as_bytes().to_vec() });
+    files.insert(
+        "set/x/tests/Dockerfile".to_owned(),
+        UploadedFile { mode: 0o644, bytes: dockerfile.as_bytes().to_vec() },
+    );
     let read = rows(&files).expect("read");
-    let Judge::Script { on: On::Artefacts { scene, .. }, files: tests, .. } = &read[0].1.judge else { panic!("{read:?}") };
+    let Judge::Script { on: On::Artefacts { scene, .. }, files: tests, .. } = &read[0].1.judge else {
+        panic!("{read:?}")
+    };
     assert_eq!((scene.image.as_str(), tests.len()), ("python", 0));
     let toml = "[verifier]\nenvironment_mode = \"in_place\"";
     let read = rows(&with("set/x/task.toml", toml)).expect("read");

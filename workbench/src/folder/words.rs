@@ -52,7 +52,8 @@ pub(super) fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result
             expanded.push_str(&braced(&inside[..end], variables)?);
             rest = &inside[end + 1..];
         } else {
-            let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(rest.len());
+            let end =
+                rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(rest.len());
             if end == 0 {
                 expanded.push('$');
             }
@@ -84,7 +85,10 @@ mod tests {
 
     #[test]
     fn words_are_split_as_a_shell_would() {
-        assert_eq!(split(r#"a "b c" 'd "e' f\ g """#), Ok(["a", "b c", "d \"e", "f g", ""].map(str::to_owned).to_vec()));
+        assert_eq!(
+            split(r#"a "b c" 'd "e' f\ g """#),
+            Ok(["a", "b c", "d \"e", "f g", ""].map(str::to_owned).to_vec())
+        );
         assert!(split("a 'b").is_err());
     }
 
