@@ -1,4 +1,5 @@
 //! Work that is done and judged in sandboxes: terminals, programs in any language, repositories. It knows sandboxes, and neither
 //! the server nor its store: the server's `environment/work/` turns each [`work::Work`] into an environment.
 
+pub mod repository;
 pub mod work;

@@ -1,0 +1,3 @@
+//! Repositories: a project at a commit, an issue, and tests that have to go from failing to passing.
+
+pub mod log;
