@@ -91,8 +91,10 @@ pub struct Config {
     pub body_bytes_max: usize,
     /// Bytes of a published definition.
     pub publish_bytes_max: usize,
-    /// Milliseconds for a request from its head to its answer; waits for verdicts and streams are not bounded by this.
+    /// Milliseconds for a request's body to arrive.
     pub request_timeout_ms: u64,
+    /// Milliseconds for an answer; waits for verdicts and streams are not bounded by this. What runs goes on all the same.
+    pub answer_timeout_ms: u64,
     /// Milliseconds for a publication to arrive and be stored.
     pub publish_timeout_ms: u64,
     /// Open streams (WebSocket and event streams) at once.
@@ -138,6 +140,7 @@ impl Default for Config {
             body_bytes_max: 1 << 20,
             publish_bytes_max: 256 << 20,
             request_timeout_ms: 30_000,
+            answer_timeout_ms: 600_000,
             publish_timeout_ms: 600_000,
             streams_max: 10_000,
             connections_max: 20_000,
@@ -203,10 +206,14 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_PUBLISH_BYTES_MAX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     publish_bytes_max: Option<usize>,
-    /// Milliseconds for a request from its head to its answer [default: 30000].
+    /// Milliseconds for a request's body to arrive [default: 30000].
     #[arg(long, env = "PALESTRA_REQUEST_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     request_timeout_ms: Option<u64>,
+    /// Milliseconds for an answer; what runs goes on all the same [default: 600000].
+    #[arg(long, env = "PALESTRA_ANSWER_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_timeout_ms: Option<u64>,
     /// Milliseconds for a publication to arrive and be stored [default: 600000].
     #[arg(long, env = "PALESTRA_PUBLISH_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,6 +335,7 @@ impl Config {
             ("idle_ms", self.idle_ms),
             ("publish_bytes_max", self.publish_bytes_max as u64),
             ("request_timeout_ms", self.request_timeout_ms),
+            ("answer_timeout_ms", self.answer_timeout_ms),
             ("publish_timeout_ms", self.publish_timeout_ms),
             ("streams_max", self.streams_max as u64),
             ("connections_max", self.connections_max as u64),

@@ -82,6 +82,13 @@ impl Sandboxes {
         })
     }
 
+    /// Removes a kept disk of this name, wherever it is, once no sandbox uses it.
+    pub fn forget_disk(&self, disk: &str) {
+        for backend in &self.0.backends {
+            backend.forget_disk(disk);
+        }
+    }
+
     async fn start(&self, want: &Want, disk: Option<String>) -> Result<Sandbox, SandboxError> {
         let backend = self.backend(want.backend.as_deref())?;
         let profile = Arc::clone(self.profile(&want.profile)?);
