@@ -89,7 +89,9 @@ pub fn pack(files: &BTreeMap<String, &UploadedFile>) -> Result<Vec<u8>, String> 
         header.set_size(file.bytes.len() as u64);
         header.set_mode(if file.mode & 0o100 == 0 { 0o644 } else { 0o755 });
         header.set_entry_type(tar::EntryType::Regular);
-        builder.append_data(&mut header, format!("tree/{path}"), file.bytes.as_slice()).map_err(|error| format!("{path}: {error}"))?;
+        builder
+            .append_data(&mut header, format!("tree/{path}"), file.bytes.as_slice())
+            .map_err(|error| format!("{path}: {error}"))?;
     }
     builder.into_inner().map_err(|error| error.to_string())
 }

@@ -60,13 +60,25 @@ async fn compare(sandbox: &Sandbox, tree: &[u8], instance: &Instance, prepared: 
     }
     let output = format!("--output={PATCH}");
     let diff = [
-        "diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
-        "--src-prefix=a/", "--dst-prefix=b/", &output, &prepared.commit,
+        "diff",
+        "--cached",
+        "--binary",
+        "--full-index",
+        "--no-renames",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        &output,
+        &prepared.commit,
     ];
     git.must(&diff, b"").await?;
     match sandbox.read(PATCH, PATCH_BYTES_MAX as u64).await {
         Ok(patch) => Ok(Change::Patch(patch)),
-        Err(error) if error.is(FailureCode::TooLarge) => Ok(Change::Refused("its change is larger than 8 MiB".to_owned())),
+        Err(error) if error.is(FailureCode::TooLarge) => {
+            Ok(Change::Refused("its change is larger than 8 MiB".to_owned()))
+        }
         // Where nothing differs, no file is written by some releases of git.
         Err(error) if error.is(FailureCode::NotFound) => Ok(Change::Patch(Vec::new())),
         Err(error) => Err(error.into()),

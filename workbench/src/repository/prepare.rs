@@ -86,7 +86,8 @@ pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> 
 pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, Trouble> {
     let blobs = desk.blobs.clone();
     let kept = tokio::task::spawn_blocking(move || blobs.put(&bytes)).await;
-    let full = |error: std::io::Error| palestra_sandbox::SandboxError::Lost(format!("evidence cannot be kept: {error}"));
+    let full =
+        |error: std::io::Error| palestra_sandbox::SandboxError::Lost(format!("evidence cannot be kept: {error}"));
     match kept {
         Ok(kept) => Ok(kept.map_err(full)?),
         Err(error) => Err(Trouble::Instance(error.to_string())),
@@ -199,7 +200,8 @@ async fn check_out<'a>(
     Git::new(sandbox, "/").must(&["init", "-q", "-b", "main", "--template=", &folder], b"").await?;
     let git = Git::new(sandbox, folder);
     let wanted = format!("{FETCHED}:refs/heads/main");
-    let fetch = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--update-head-ok", "--update-shallow", source, &wanted];
+    let fetch =
+        ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--update-head-ok", "--update-shallow", source, &wanted];
     git.must(&fetch, b"").await?;
     git.must(&["reset", "-q", "--hard"], b"").await?;
     git.must(&["repack", "-a", "-d", "-q"], b"").await?;
@@ -235,7 +237,8 @@ async fn set_up(sandbox: &Sandbox, instance: &Instance, git: &Git<'_>) -> Result
 fn ignore_lines(paths: &[u8]) -> Result<String, String> {
     let mut lines = String::new();
     for path in paths.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-        let path = std::str::from_utf8(path).map_err(|_| "the set-up makes a file whose name is no UTF-8".to_owned())?;
+        let path =
+            std::str::from_utf8(path).map_err(|_| "the set-up makes a file whose name is no UTF-8".to_owned())?;
         if path.contains('\n') {
             return Err(format!("the set-up makes a file with a line end in its name: {path:?}"));
         }
