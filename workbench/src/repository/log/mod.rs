@@ -81,7 +81,7 @@ impl LogParser {
     pub fn default_command(self) -> Option<&'static str> {
         match self {
             Self::Pytest => Some(
-                "python3 -P -m pytest -q -p no:cacheprovider --continue-on-collection-errors --junitxml={report} {test_files}",
+                "python3 -m pytest -q -p no:cacheprovider --continue-on-collection-errors --junitxml={report} {test_files}",
             ),
             Self::Cargo => Some("cargo test --offline --no-fail-fast"),
             Self::Go => Some("go test -json ./..."),
