@@ -52,7 +52,7 @@ pub struct Instance {
     #[serde(default = "default_image")]
     pub image: String,
     /// A line for `sh -c` in the project's folder. `{report}` stands for the path where it writes its report, `{test_files}` for
-    /// the files that the test patch touches.
+    /// the files of the listed tests with pytest, and else for those that the test patch touches.
     #[serde(default)]
     pub test_command: String,
     /// How the report is read.

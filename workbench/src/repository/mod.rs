@@ -2,6 +2,7 @@
 
 pub mod admit;
 pub mod archive;
+mod canary;
 mod change;
 mod git;
 pub mod instance;

@@ -1,5 +1,6 @@
 //! One run of an instance's tests on a clean tree with some patch: what admission and judging are made of.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use palestra_sandbox::pool::Want;
@@ -7,9 +8,10 @@ use palestra_sandbox::sandbox::Sandbox;
 use palestra_sandbox::{Command, SandboxError};
 use sha2::{Digest as _, Sha256};
 
+use super::canary::Canary;
 use super::git::{Git, Trouble, words};
 use super::instance::Instance;
-use super::log::Results;
+use super::log::{LogParser, Results};
 use super::patch;
 use super::prepare::{Prepared, furnished};
 use super::protected::Protected;
@@ -128,7 +130,8 @@ async fn test(
     for part in [&seed.to_le_bytes()[..], prepared.commit.as_bytes(), candidate] {
         secret.update(part);
     }
-    let outside = format!("/judge/{}", hex::encode(&secret.finalize()[..16]));
+    let nonce = hex::encode(&secret.finalize()[..16]);
+    let outside = format!("/judge/{nonce}");
     sandbox.write(&format!("{outside}/README"), 0o644, user, b"The report goes here.\n").await?;
     let report = format!("{outside}/report");
     let own = instance.junit_path.as_ref().map(|path| format!("{}/{path}", instance.folder()));
@@ -136,7 +139,13 @@ async fn test(
         // What lies there now is not what the tests report.
         sandbox.exec(&Command::new(["rm", "-rf", "--", path])).await?;
     }
-    let mut command = Command::shell(command_line(instance, &report)).folder(instance.folder());
+    let canary = Canary::of(instance, &nonce);
+    if let Some(canary) = &canary {
+        let path = format!("{}/{}", instance.folder(), canary.path);
+        sandbox.write(&path, 0o644, user, canary.text().as_bytes()).await?;
+    }
+    let line = command_line(instance, &report, canary.as_ref());
+    let mut command = Command::shell(line).folder(instance.folder());
     command.env = instance.env.clone().into_iter().collect();
     command.wall = Some(Duration::from_secs(instance.timeout_s));
     command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
@@ -162,13 +171,25 @@ async fn test(
         None => output.stdout.clone(),
     };
     Ok(match instance.log_parser.read(&bytes) {
-        Ok(results) => Outcome::Reported(results),
+        Ok(results) => Outcome::Reported(match canary {
+            Some(canary) => canary.examine(results),
+            None => results,
+        }),
         Err(error) => Outcome::Unreported(format!("{error}; {}", words(&output))),
     })
 }
 
-fn command_line(instance: &Instance, report: &str) -> String {
-    let files: Vec<String> = patch::paths(&instance.test_patch).iter().map(|path| quoted(path)).collect();
+fn command_line(instance: &Instance, report: &str, canary: Option<&Canary>) -> String {
+    let mut files: BTreeSet<String> = match instance.log_parser {
+        // Node ids begin with their file.
+        LogParser::Pytest => {
+            let ids = instance.fail_to_pass.iter().chain(&instance.pass_to_pass);
+            ids.filter_map(|id| Some(id.split_once("::")?.0.to_owned())).collect()
+        }
+        _ => patch::paths(&instance.test_patch).into_iter().collect(),
+    };
+    files.extend(canary.map(|canary| canary.path.clone()));
+    let files: Vec<String> = files.iter().map(|path| quoted(path)).collect();
     instance.test_command.replace("{report}", report).replace("{test_files}", &files.join(" "))
 }
 

@@ -9,12 +9,13 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Local, Sandboxes, shipped};
 use palestra_workbench::repository::Repository;
-use palestra_workbench::work::{Desk, Upload, UploadedFile};
+use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile};
 use serde_json::Value;
 
 /// A desk in a folder of its own, which goes with it.
 pub struct Place {
     pub desk: Desk,
+    pub repository: Repository,
     _folder: tempfile::TempDir,
 }
 
@@ -40,7 +41,7 @@ pub fn open(image: &str) -> Option<Place> {
     let bounds = Bounds { sandboxes_max: 32, warm_min: 0 };
     let sandboxes = Sandboxes::new(vec![local], images, shipped::profiles().expect("profiles"), bounds);
     let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
-    Some(Place { desk, _folder: folder })
+    Some(Place { desk, repository: Repository::default(), _folder: folder })
 }
 
 /// The rows of `environments/repository/`, by name.
@@ -48,8 +49,13 @@ pub fn shipped() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/repository");
     let mut files = BTreeMap::new();
     collect(&folder, &folder, &mut files);
-    let rows = Repository::default().rows(&Upload::Files(files)).expect("rows without a fault");
+    let rows = rows(&Upload::Files(files)).expect("rows without a fault");
     rows.into_iter().map(|(_, row)| (row["instance_id"].as_str().expect("a name").to_owned(), row)).collect()
+}
+
+/// What an upload holds.
+pub fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
+    Repository::default().rows(upload)
 }
 
 fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, UploadedFile>) {
@@ -61,5 +67,13 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, UploadedFile
             let name = path.strip_prefix(root).expect("below").to_str().expect("UTF-8").to_owned();
             files.insert(name, UploadedFile { mode: 0o644, bytes: std::fs::read(&path).expect("a file") });
         }
+    }
+}
+
+impl Place {
+    /// The verdict over a patch.
+    pub async fn judge(&self, row: &Value, patch: &str) -> Result<Judgement, JudgeError> {
+        let digest = self.desk.blobs.put(patch.as_bytes()).expect("kept");
+        self.repository.judge(row, 7, &serde_json::json!({"patch": digest}), &self.desk).await
     }
 }

@@ -115,6 +115,13 @@ impl Results {
         &self.doubts
     }
 
+    /// The same report with no test passing.
+    pub(super) fn doubted(self, why: &str) -> Self {
+        let mut doubted = Self::default();
+        doubted.add_doubted(self, why);
+        doubted
+    }
+
     fn add(&mut self, name: impl Into<String>, status: Status) {
         let name = name.into();
         if self.by_name.len() < RESULTS_MAX || self.by_name.contains_key(&name) {

@@ -30,9 +30,7 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
     }
     let reported = results.count(Status::Passed);
     if reported > passed_max {
-        let mut doubted = Results::default();
-        doubted.add_doubted(results, format!("{reported} tests are listed as passed and {passed_max} were counted"));
-        return Ok(doubted);
+        return Ok(results.doubted(&format!("{reported} tests are listed as passed and {passed_max} were counted")));
     }
     Ok(results)
 }

@@ -32,11 +32,7 @@ pub(super) fn read(text: &str) -> Result<Results, String> {
     match plans.as_slice() {
         [] => Err("there is no plan (`1..N`)".to_owned()),
         [plan] if *plan == seen && results.doubts.is_empty() => Ok(results),
-        [plan] => {
-            let mut doubted = Results::default();
-            doubted.add_doubted(results, format!("{plan} tests were planned and {seen} reported"));
-            Ok(doubted)
-        }
+        [plan] => Ok(results.doubted(&format!("{plan} tests were planned and {seen} reported"))),
         [..] => Err("there are two plans".to_owned()),
     }
 }
