@@ -188,7 +188,12 @@ fn judged(check: &CheckForm, case: &CaseForm, output: &Output) -> Result<(), Str
         return Err(format!("{found}; standard error: {}", super::text::quoted(&lossy(&output.stderr))));
     }
     let streams = [
-        ("standard output", case.stdout.as_ref().or(check.stdout.as_ref()), &output.stdout, exited.output_omitted_bytes),
+        (
+            "standard output",
+            case.stdout.as_ref().or(check.stdout.as_ref()),
+            &output.stdout,
+            exited.output_omitted_bytes,
+        ),
         ("standard error", case.stderr.as_ref().or(check.stderr.as_ref()), &output.stderr, exited.error_omitted_bytes),
     ];
     for (name, form, bytes, omitted) in streams {

@@ -225,11 +225,7 @@ mod tests {
             (json!({"matches": "^b+$"}), "a\nbbb\n", "ab"),
             (json!({"json": {"pointer": "/a/0", "equals": 1}}), r#"{"a":[1.0]}"#, r#"{"a":["1"]}"#),
             (json!({"json": [{"equals": {"a": null}}]}), r#"{"a":null}"#, "{}"),
-            (
-                json!({"sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}),
-                "hello",
-                "hello\n",
-            ),
+            (json!({"sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}), "hello", "hello\n"),
         ];
         for (condition, right, wrong) in cases {
             let form = form(condition);

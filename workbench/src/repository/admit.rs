@@ -46,7 +46,7 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// When they could not be run at all.
-pub async fn admit(instance: &Instance, layers: &Layers, desk: &Desk) -> Result<Report, Trouble> {
+pub(super) async fn admit(instance: &Instance, layers: &Layers, desk: &Desk) -> Result<Report, Trouble> {
     let prepared = layers.get(instance, desk).await?;
     let mut report = Report::default();
     let (mut broken, mut repaired) = (Vec::new(), Vec::new());

@@ -15,14 +15,14 @@ use super::prepare::{Prepared, furnished};
 use crate::work::Desk;
 
 /// Most that a session's tree may hold.
-pub const TREE: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 100_000 };
+pub(super) const TREE: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 100_000 };
 /// Where the session's tree is laid out beside the clean one.
 const WORKED: &str = "/tmp/worked";
 const PATCH: &str = "/tmp/change.patch";
 
 /// What a session changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub(super) enum Change {
     /// As a patch against the base commit.
     Patch(Vec<u8>),
     /// It cannot be taken, for a reason that lies with the session.
@@ -33,7 +33,12 @@ pub enum Change {
 ///
 /// # Errors
 /// When a sandbox fails.
-pub async fn change(tree: &[u8], instance: &Instance, prepared: &Prepared, desk: &Desk) -> Result<Change, Trouble> {
+pub(super) async fn change(
+    tree: &[u8],
+    instance: &Instance,
+    prepared: &Prepared,
+    desk: &Desk,
+) -> Result<Change, Trouble> {
     let tree = match without_git(tree, instance.folder().trim_start_matches('/')) {
         Ok(tree) => tree,
         Err(words) => return Ok(Change::Refused(words)),

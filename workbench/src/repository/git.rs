@@ -35,7 +35,7 @@ const WORDS_MAX: usize = 600;
 
 /// What kept a repository from being prepared or judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub(super) enum Trouble {
     /// The sandbox failed.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
@@ -47,7 +47,7 @@ pub enum Trouble {
 impl Trouble {
     /// As a room says it.
     #[must_use]
-    pub fn into_sandbox(self) -> SandboxError {
+    pub(super) fn into_sandbox(self) -> SandboxError {
         match self {
             Self::Sandbox(error) => error,
             Self::Instance(words) => SandboxError::Start(words),
@@ -56,7 +56,7 @@ impl Trouble {
 
     /// As a judge says it.
     #[must_use]
-    pub fn into_judge(self) -> JudgeError {
+    pub(super) fn into_judge(self) -> JudgeError {
         match self {
             Self::Sandbox(error) => JudgeError::Infra(error.to_string()),
             Self::Instance(words) => JudgeError::Verifier(words),

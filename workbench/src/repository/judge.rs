@@ -18,7 +18,7 @@ const NAMED_MAX: usize = 10;
 ///
 /// # Errors
 /// What kept it from a score.
-pub async fn judge(
+pub(super) async fn judge(
     instance: &Instance,
     seed: u64,
     evidence: &Value,
@@ -60,7 +60,7 @@ pub async fn judge(
 
 /// How the two lists of tests came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tallies {
+pub(super) struct Tallies {
     /// Those that have to go from failing to passing.
     pub fail_to_pass: Tally,
     /// Those that have to stay passing.
@@ -69,7 +69,7 @@ pub struct Tallies {
 
 /// How a list of tests came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub(super) struct Tally {
     /// How many there are.
     pub count: usize,
     /// Those that passed.
@@ -81,7 +81,7 @@ pub struct Tally {
 impl Tallies {
     /// What a run says of an instance's tests; of a run without a report, that none passed.
     #[must_use]
-    pub fn of(instance: &Instance, trial: &Trial) -> Self {
+    pub(super) fn of(instance: &Instance, trial: &Trial) -> Self {
         match &trial.outcome {
             Outcome::Reported(results) => Self::from_results(instance, results),
             Outcome::Unapplied(_) | Outcome::Obstructed(_) | Outcome::Unreported(_) => Self::none(instance),
@@ -108,7 +108,7 @@ impl Tallies {
 
     /// Whether every test passed.
     #[must_use]
-    pub fn whole(&self) -> bool {
+    pub(super) fn whole(&self) -> bool {
         self.fail_to_pass.missed.is_empty() && self.pass_to_pass.missed.is_empty()
     }
 

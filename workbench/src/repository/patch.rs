@@ -2,7 +2,7 @@
 
 /// Every path that a patch names, old and new ones, sorted. Paths in C quotes are left as they are quoted.
 #[must_use]
-pub fn paths(patch: &str) -> Vec<String> {
+pub(super) fn paths(patch: &str) -> Vec<String> {
     let mut found = std::collections::BTreeSet::new();
     for line in patch.lines() {
         if let Some((old, new)) = line.strip_prefix("diff --git a/").and_then(split) {

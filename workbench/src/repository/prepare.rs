@@ -28,7 +28,7 @@ const LAYERS_MAX: usize = 4_096;
 
 /// A prepared layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub(super) struct Prepared {
     /// The change of the file system that [`Sandbox::apply`] takes, by digest.
     pub delta: String,
     /// The base commit, in full.
@@ -37,14 +37,14 @@ pub struct Prepared {
 
 /// The layers that were prepared since the server started.
 #[derive(Default)]
-pub struct Layers(Mutex<HashMap<String, Arc<OnceCell<Prepared>>>>);
+pub(super) struct Layers(Mutex<HashMap<String, Arc<OnceCell<Prepared>>>>);
 
 impl Layers {
     /// The layer of an instance, made where it is not there. Those who ask at the same time wait for one making.
     ///
     /// # Errors
     /// When the archive, the base commit or the set-up are not what they should be, or the sandbox fails.
-    pub async fn get(&self, instance: &Instance, desk: &Desk) -> Result<Prepared, Trouble> {
+    pub(super) async fn get(&self, instance: &Instance, desk: &Desk) -> Result<Prepared, Trouble> {
         let cell = {
             let mut layers = self.0.lock();
             if layers.len() >= LAYERS_MAX {
@@ -60,7 +60,7 @@ impl Layers {
 ///
 /// # Errors
 /// When no sandbox can be had or the layer is gone.
-pub async fn furnished(want: &Want, prepared: &Prepared, desk: &Desk) -> Result<Sandbox, Trouble> {
+pub(super) async fn furnished(want: &Want, prepared: &Prepared, desk: &Desk) -> Result<Sandbox, Trouble> {
     let delta = read(desk, &prepared.delta).await?;
     let sandbox = desk.sandboxes.take(want).await?;
     match sandbox.apply(&delta).await {

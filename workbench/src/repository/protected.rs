@@ -35,7 +35,7 @@ const GO: &[&str] = &["**/*_test.go"];
 
 /// Which paths a patch cannot change.
 #[derive(Debug, Clone)]
-pub struct Protected {
+pub(super) struct Protected {
     patterns: RegexSet,
     tests: Vec<String>,
     allowed: Vec<String>,
@@ -46,7 +46,7 @@ impl Protected {
     ///
     /// # Errors
     /// In words, when the instance's own patterns are too many or too long.
-    pub fn of(instance: &Instance) -> Result<Self, String> {
+    pub(super) fn of(instance: &Instance) -> Result<Self, String> {
         let of_parser = match instance.log_parser {
             LogParser::Pytest => PYTEST,
             LogParser::Cargo => CARGO,
@@ -64,14 +64,14 @@ impl Protected {
 
     /// Whether a path stays as it is.
     #[must_use]
-    pub fn holds(&self, path: &[u8]) -> bool {
+    pub(super) fn holds(&self, path: &[u8]) -> bool {
         let allowed = self.allowed.iter().any(|allowed| allowed.as_bytes() == path);
         self.of_tests(path) || (!allowed && self.patterns.is_match(path))
     }
 
     /// Whether a path is one that the test patch touches, or would stand in the way of one.
     #[must_use]
-    pub fn of_tests(&self, path: &[u8]) -> bool {
+    pub(super) fn of_tests(&self, path: &[u8]) -> bool {
         self.tests.iter().any(|test| {
             let test = test.as_bytes();
             test == path || below(test, path) || below(path, test)

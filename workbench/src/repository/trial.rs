@@ -26,7 +26,7 @@ const NAMED_MAX: usize = 20;
 
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
+pub(super) struct Trial {
     /// How far it came.
     pub outcome: Outcome,
     /// Paths that the patch changed and that stayed as they were, at most some.
@@ -35,7 +35,7 @@ pub struct Trial {
 
 /// How far a run came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// The patch does not apply to the base commit.
     Unapplied(String),
     /// The tests could not be laid over the patched tree.
@@ -50,7 +50,7 @@ pub enum Outcome {
 ///
 /// # Errors
 /// When the sandbox fails.
-pub async fn trial(
+pub(super) async fn trial(
     candidate: &[u8],
     instance: &Instance,
     prepared: &Prepared,

@@ -12,7 +12,7 @@ use crate::work::{Fault, Upload, UploadedFile};
 ///
 /// # Errors
 /// Every fault that was found.
-pub fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
+pub(super) fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
     let records = match upload {
         Upload::Text(text) => lines(text),
         Upload::Files(files) => folders(files),
@@ -185,7 +185,7 @@ mod tests {
         let row = rows(&files(&whole())).expect("a row").remove(0).1;
         let line = row.to_string();
         assert_eq!(rows(&Upload::Text(format!("{line}\n\n"))).expect("a row").len(), 1);
-        let mut digest = row.clone();
+        let mut digest = row;
         digest["archive"] = Value::String(format!("sha256:{}", "0".repeat(64)));
         let faults = rows(&Upload::Text(format!("{line}\n{line}\nnonsense\n{digest}\n"))).expect_err("faults");
         let places: Vec<&str> = faults.iter().map(|fault| fault.place.as_str()).collect();

@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn what_a_layer_did_is_not_told_again() {
         let base = archive(&[("app/a", "1"), ("app/b", "1"), ("app/gone", "1"), ("etc/.wh.motd", "")]);
-        let now = archive(&[("app/a", "1"), ("app/b", "2"), ("app/c", "1"), ("etc/.wh.motd", ""), ("etc/.wh.issue", "")]);
+        let now =
+            archive(&[("app/a", "1"), ("app/b", "2"), ("app/c", "1"), ("etc/.wh.motd", ""), ("etc/.wh.issue", "")]);
         let listed = [
             change("/app/a", ChangeKind::Added),
             change("/app/b", ChangeKind::Added),

@@ -207,7 +207,8 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         return Err(faults);
     }
 
-    let files = inline.setup.files.into_iter().map(|file| StoredFile { path: resolved(&inline.folder, &file.path), ..file });
+    let files =
+        inline.setup.files.into_iter().map(|file| StoredFile { path: resolved(&inline.folder, &file.path), ..file });
     let scene = Scene {
         image: inline.image.clone(),
         profile: inline.profile,
@@ -264,7 +265,10 @@ cheats: {touch: touch out.txt}
         assert_eq!(row.scene.files[0].path, "/home/agent/work/in.txt");
         assert_eq!(row.scene.files[0].mode(), 0o600);
         let Judge::Checks { image, artefacts, checks, .. } = &row.judge else { panic!("{:?}", row.judge) };
-        assert_eq!((image.as_str(), artefacts.as_slice()), ("shell", ["/home/agent/work/out.txt".to_owned()].as_slice()));
+        assert_eq!(
+            (image.as_str(), artefacts.as_slice()),
+            ("shell", ["/home/agent/work/out.txt".to_owned()].as_slice())
+        );
         assert_eq!(checks[1].code, Some(None));
         let stored = serde_json::to_value(&row).expect("JSON");
         assert_eq!(Row::read(&stored).expect("read"), row);

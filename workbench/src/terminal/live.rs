@@ -150,7 +150,8 @@ impl Live {
 
     async fn exec(&mut self, exec: &Exec) -> Result<Seen, SandboxError> {
         if self.shell.occupied() {
-            let text = "The command before is still running. Read what it prints, or send keys (<C-c> to interrupt it).";
+            let text =
+                "The command before is still running. Read what it prints, or send keys (<C-c> to interrupt it).";
             return Ok(self.screen(Some(text)));
         }
         let began = Instant::now();
@@ -311,7 +312,8 @@ impl Live {
         command.output_bytes_max = Some(2 * DOWNLOAD_BYTES_MAX as u64);
         let output = self.sandbox.exec(&command).await?;
         if !output.success() {
-            let why = if output.exited.timed_out { "it never ends".to_owned() } else { super::scene::told(&output.stderr) };
+            let why =
+                if output.exited.timed_out { "it never ends".to_owned() } else { super::scene::told(&output.stderr) };
             return Ok(self.words(&format!("{} cannot be read: {}", download.path, why.trim())));
         }
         let size = output.stdout.len();

@@ -119,9 +119,7 @@ pub(super) const PROMPT: &str = r"\[\e]5277;p;$$\a\]\w\$ ";
 /// command runs in the shell itself; a command that cannot be parsed fails alone.
 pub(super) fn typed(command: &str, nonce: &str) -> Vec<u8> {
     let begin = format!(r"\builtin printf '\033]5277;b;{nonce}\007' >/dev/tty");
-    let end = format!(
-        r#"\builtin printf '\033]5277;e;{nonce};%d;%s\007' "$?" "${{PWD//[[:cntrl:]]/?}}" >/dev/tty"#
-    );
+    let end = format!(r#"\builtin printf '\033]5277;e;{nonce};%d;%s\007' "$?" "${{PWD//[[:cntrl:]]/?}}" >/dev/tty"#);
     let quoted = quoted(command);
     let mut lines = Vec::new();
     if quoted.len() <= 1 {

@@ -125,7 +125,11 @@ fn boundary(bytes: &[u8], end: usize) -> usize {
             let tail = end.saturating_sub(3);
             let cut = (tail..end).rev().find(|index| bytes[*index] >= 0xc0);
             match cut {
-                Some(index) if std::str::from_utf8(&bytes[index..end]).is_err_and(|error| error.error_len().is_none()) => index,
+                Some(index)
+                    if std::str::from_utf8(&bytes[index..end]).is_err_and(|error| error.error_len().is_none()) =>
+                {
+                    index
+                }
                 _ => end,
             }
         }

@@ -23,7 +23,7 @@ const CHANGES_MAX: u64 = 20_000;
 pub(super) const JUDGES: [&str; 4] = ["/tests", "/logs", "/solution", "/judge"];
 
 /// A room.
-pub(super) struct TerminalRoom {
+pub(crate) struct TerminalRoom {
     desk: Desk,
     layers: Layers,
     row: Row,
@@ -50,21 +50,22 @@ struct Snapshot {
 
 impl TerminalRoom {
     /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
-    pub(super) async fn open(
+    pub(crate) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
+        let want = asked(&row, opening)?;
+        let layer = layers.of(&row.scene, &want, desk).await?;
+        Self::over(row, layer, opening, layers, desk).await
+    }
+
+    /// Opens one over a layer that somebody else made, in the same ways.
+    pub(crate) async fn over(
         row: Row,
+        layer: Option<String>,
         opening: &Opening,
         layers: &Layers,
         desk: &Desk,
     ) -> Result<Self, SandboxError> {
-        let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
-        let snapshot = snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))?;
-        let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
-        let want = Want {
-            backend: snapshot.as_ref().map(|snapshot| snapshot.backend.clone()).or(asked),
-            image: row.scene.image.clone(),
-            profile: row.scene.profile.clone(),
-        };
-        let layer = layers.of(&row.scene, &want, desk).await?;
+        let want = asked(&row, opening)?;
+        let snapshot = read_snapshot(opening)?;
         let sandbox = if opening.resumed {
             desk.sandboxes.on_disk(&want, &opening.name).await?
         } else {
@@ -109,6 +110,52 @@ impl TerminalRoom {
         }
         let (desk, layers, opened) = (desk.clone(), layers.clone(), live.began());
         Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, opened })
+    }
+
+    /// An independent copy called `name`; `None` once the episode was judged in place.
+    pub(crate) async fn copy(&mut self, name: &str) -> Result<Option<Self>, SandboxError> {
+        if self.judged.is_some() {
+            return Ok(None);
+        }
+        let exports = self.live()?.exports().await?;
+        let others = self.live()?.sandbox().stats().await?.processes > 1;
+        let (delta, _) = self.delta(&[]).await?;
+        let live = self.live()?;
+        let want = Want { backend: Some(live.sandbox().isolation().backend.clone()), ..self.want.clone() };
+        let live = self.live()?;
+        let mut start = Start { folder: live.folder(), env: live.env().to_vec(), user: live.user(), exports };
+        let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
+        let applied = async {
+            sandbox.apply(&delta).await?;
+            sandbox.stat(&start.folder).await
+        };
+        match applied.await {
+            Ok(Some(_)) => {}
+            Ok(None) => start.folder = "/".to_owned(),
+            Err(error) => {
+                sandbox.destroy(true).await;
+                return Err(error);
+            }
+        }
+        let mut live = Live::start(sandbox, start).await?;
+        if others {
+            live.note("This is a copy: files are as they were, processes that ran are not part of it.");
+        }
+        Ok(Some(Self {
+            desk: self.desk.clone(),
+            layers: self.layers.clone(),
+            row: self.row.clone(),
+            want,
+            layer: self.layer.clone(),
+            live: Some(live),
+            judged: None,
+            opened: self.opened,
+        }))
+    }
+
+    /// Its sandbox; `None` once it was closed or judged in place.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.live.as_ref().map(Live::sandbox)
     }
 
     fn live(&mut self) -> Result<&mut Live, SandboxError> {
@@ -222,43 +269,7 @@ impl Room for TerminalRoom {
     }
 
     async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError> {
-        if self.judged.is_some() {
-            return Ok(None);
-        }
-        let exports = self.live()?.exports().await?;
-        let others = self.live()?.sandbox().stats().await?.processes > 1;
-        let (delta, _) = self.delta(&[]).await?;
-        let live = self.live()?;
-        let want = Want { backend: Some(live.sandbox().isolation().backend.clone()), ..self.want.clone() };
-        let live = self.live()?;
-        let mut start = Start { folder: live.folder(), env: live.env().to_vec(), user: live.user(), exports };
-        let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
-        let applied = async {
-            sandbox.apply(&delta).await?;
-            sandbox.stat(&start.folder).await
-        };
-        match applied.await {
-            Ok(Some(_)) => {}
-            Ok(None) => start.folder = "/".to_owned(),
-            Err(error) => {
-                sandbox.destroy(true).await;
-                return Err(error);
-            }
-        }
-        let mut live = Live::start(sandbox, start).await?;
-        if others {
-            live.note("This is a copy: files are as they were, processes that ran are not part of it.");
-        }
-        Ok(Some(Box::new(Self {
-            desk: self.desk.clone(),
-            layers: self.layers.clone(),
-            row: self.row.clone(),
-            want,
-            layer: self.layer.clone(),
-            live: Some(live),
-            judged: None,
-            opened: self.opened,
-        })))
+        Ok(self.copy(name).await?.map(|copy| Box::new(copy) as Box<dyn Room>))
     }
 
     async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
@@ -269,7 +280,8 @@ impl Room for TerminalRoom {
         let (delta, _) = self.delta(&[]).await?;
         let delta = keep(&self.desk, delta).await?;
         let live = self.live()?;
-        let snapshot = Snapshot { backend: live.sandbox().isolation().backend.clone(), delta, folder: live.folder(), exports };
+        let snapshot =
+            Snapshot { backend: live.sandbox().isolation().backend.clone(), delta, folder: live.folder(), exports };
         serde_json::to_value(snapshot).map(Some).map_err(|error| SandboxError::Start(error.to_string()))
     }
 
@@ -313,6 +325,22 @@ impl Room for TerminalRoom {
             live.into_sandbox().destroy(false).await;
         }
     }
+}
+
+/// Which sandbox is wanted: on the back end of the snapshot, or else on the one that was asked for.
+fn asked(row: &Row, opening: &Opening) -> Result<Want, SandboxError> {
+    let snapshot = read_snapshot(opening)?;
+    let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
+    Ok(Want {
+        backend: snapshot.map(|snapshot| snapshot.backend).or(asked),
+        image: row.scene.image.clone(),
+        profile: row.scene.profile.clone(),
+    })
+}
+
+fn read_snapshot(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {
+    let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
+    snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))
 }
 
 /// Packs each path for itself, so that one that is too large costs the others nothing.

@@ -190,7 +190,12 @@ pub(super) async fn user_of(sandbox: &Sandbox, user: Option<&str>) -> Result<Use
 }
 
 /// A sandbox where a session begins: the layer applied, files laid out, the script run.
-pub(super) async fn begin(sandbox: &Sandbox, scene: &Scene, layer: Option<&[u8]>, seed: u64) -> Result<(), SandboxError> {
+pub(super) async fn begin(
+    sandbox: &Sandbox,
+    scene: &Scene,
+    layer: Option<&[u8]>,
+    seed: u64,
+) -> Result<(), SandboxError> {
     if let Some(layer) = layer {
         sandbox.apply(layer).await?;
     }

@@ -169,7 +169,8 @@ fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
 }
 
 fn from_text(text: &str) -> Result<BTreeMap<String, f64>, String> {
-    let number = text.trim().parse().map_err(|_| format!("{:?} is no number", text.chars().take(40).collect::<String>()))?;
+    let number =
+        text.trim().parse().map_err(|_| format!("{:?} is no number", text.chars().take(40).collect::<String>()))?;
     Ok(BTreeMap::from([("reward".to_owned(), within("reward", number)?)]))
 }
 
@@ -178,7 +179,13 @@ fn within(name: &str, number: f64) -> Result<f64, String> {
 }
 
 /// Judges evidence in a fresh sandbox.
-pub(super) async fn judge(row: &Row, seed: u64, evidence: &Value, layers: &Layers, desk: &Desk) -> Result<Judgement, JudgeError> {
+pub(super) async fn judge(
+    row: &Row,
+    seed: u64,
+    evidence: &Value,
+    layers: &Layers,
+    desk: &Desk,
+) -> Result<Judgement, JudgeError> {
     let Judge::Script { on, .. } = &row.judge else {
         return Err(JudgeError::Verifier("the task has no script that judges".to_owned()));
     };
@@ -198,7 +205,9 @@ pub(super) async fn judge(row: &Row, seed: u64, evidence: &Value, layers: &Layer
             };
             let touched = difference::paths(layer.as_deref(), &delta).map_err(JudgeError::Infra)?;
             let mut doubts: Vec<String> = touched.into_iter().filter(|path| decides(path)).collect();
-            doubts.extend(evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+            doubts.extend(
+                evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
+            );
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let sandbox = desk.sandboxes.take(&want).await.map_err(infra)?;
             let found = async {
@@ -305,14 +314,17 @@ mod tests {
         }
         assert_eq!(from_json("{\"a\": 1, \"b\": 0.25}").expect("rewards").len(), 2);
         assert_eq!(from_json("1"), Ok(BTreeMap::from([("reward".to_owned(), 1.0)])));
-        for wrong in ["", "{}", "NaN", "{\"a\": NaN}", "{\"a\": \"1\"}", "{\"a\": true}", "{\"a\": 1e999}", "{\"a\": 2}", "[1]"] {
+        for wrong in
+            ["", "{}", "NaN", "{\"a\": NaN}", "{\"a\": \"1\"}", "{\"a\": true}", "{\"a\": 1e999}", "{\"a\": 2}", "[1]"]
+        {
             assert!(from_json(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn what_may_change_the_judge_is_doubted() {
-        for path in ["/usr/bin/python3", "/etc", "/home/x/.local/lib/python3.11/site-packages/a.py", "/app/conftest.py"] {
+        for path in ["/usr/bin/python3", "/etc", "/home/x/.local/lib/python3.11/site-packages/a.py", "/app/conftest.py"]
+        {
             assert!(decides(path), "{path}");
         }
         for path in ["/app/main.py", "/root/notes", "/usrlocal", "/home/agent/etc/x"] {

@@ -4,4 +4,5 @@ mod archives;
 mod cheats;
 mod patches;
 mod place;
+mod sessions;
 mod verdicts;

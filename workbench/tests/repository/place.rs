@@ -9,7 +9,7 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Local, Sandboxes, shipped};
 use palestra_workbench::repository::Repository;
-use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile};
+use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 
 /// A desk in a folder of its own, which goes with it.
@@ -51,6 +51,11 @@ pub fn shipped() -> Vec<(String, Value)> {
     collect(&folder, &folder, &mut files);
     let rows = rows(&Upload::Files(files)).expect("rows without a fault");
     rows.into_iter().map(|(_, row)| (row["instance_id"].as_str().expect("a name").to_owned(), row)).collect()
+}
+
+/// A shipped row.
+pub fn row(name: &str) -> Value {
+    shipped().into_iter().find(|(known, _)| known == name).expect("a shipped instance").1
 }
 
 /// What an upload holds.

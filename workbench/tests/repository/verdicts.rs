@@ -1,6 +1,6 @@
 //! Admission and verdicts.
 
-use palestra_workbench::work::{From, JudgeError};
+use palestra_workbench::work::{From, JudgeError, Work as _};
 use serde_json::json;
 
 use crate::patches::{add, prepend};
@@ -29,7 +29,7 @@ async fn every_shipped_instance_is_admitted_and_solved_by_its_solution_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_solution_scores_only_where_that_was_asked_for() {
     let Some(place) = place::open("python") else { return };
-    let (_, mut row) = place::shipped().into_iter().find(|(name, _)| name == "intervals-1").expect("shipped");
+    let mut row = place::row("intervals-1");
     let half = row["patch"]
         .as_str()
         .expect("a patch")
@@ -49,7 +49,7 @@ async fn half_a_solution_scores_only_where_that_was_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_by_hand_with_wrong_counts_applies() {
     let Some(place) = place::open("python") else { return };
-    let (_, row) = place::shipped().into_iter().find(|(name, _)| name == "ledger-1").expect("shipped");
+    let row = place::row("ledger-1");
     let solution = row["patch"].as_str().expect("a patch");
     let careless: String = solution
         .lines()
@@ -67,7 +67,7 @@ async fn a_patch_by_hand_with_wrong_counts_applies() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_broken_in_the_judge_is_no_score() {
     let Some(place) = place::open("python") else { return };
-    let (_, row) = place::shipped().into_iter().find(|(name, _)| name == "intervals-1").expect("shipped");
+    let row = place::row("intervals-1");
     let breaks: [(&str, serde_json::Value); 6] = [
         ("test_command", json!("no-such-program {report}")),
         ("test_command", json!("exit 0 # {report}")),
@@ -92,7 +92,7 @@ async fn what_is_broken_in_the_judge_is_no_score() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_wrong_test_of_a_list_is_named_before_it_is_let_in() {
     let Some(place) = place::open("python") else { return };
-    let (_, mut row) = place::shipped().into_iter().find(|(name, _)| name == "intervals-1").expect("shipped");
+    let mut row = place::row("intervals-1");
     row["FAIL_TO_PASS"] = json!([
         "tests/test_sets.py::test_clamp",
         "tests/test_sets.py::test_spans_that_touch_are_one",
@@ -116,7 +116,7 @@ async fn every_wrong_test_of_a_list_is_named_before_it_is_let_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flaky_test_is_not_let_in() {
     let Some(place) = place::open("python") else { return };
-    let (_, mut row) = place::shipped().into_iter().find(|(name, _)| name == "intervals-1").expect("shipped");
+    let mut row = place::row("intervals-1");
     // The folder of the report has another name in every round, as chance would have it.
     let flaky = "case {report} in /judge/[0-7]*) x=1;; *) x=2;; esac; echo \"def test_chance(): assert $x == 1\" > tests/test_chance.py; python3 -m pytest -q --junitxml={report} tests";
     row["test_command"] = flaky.into();
