@@ -9,7 +9,7 @@ pub(super) fn bytes(keys: &str, application: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(keys.len());
     let mut rest = keys;
     while let Some(start) = rest.find('<') {
-        bytes.extend_from_slice(rest[..start].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..start]);
         rest = &rest[start..];
         let named = rest.find('>').and_then(|end| Some((named(&rest[1..end], application)?, end)));
         match named {

@@ -180,7 +180,7 @@ impl Live {
             return self.outcome(Outcome::Died(exited), began).await;
         }
         let finished = self.shell.tape().finished.take();
-        let words = finished.map(|finished| match finished.code {
+        let words = finished.as_ref().map(|finished| match finished.code {
             Some(code) => format!("[the command ended with exit code {code}]"),
             None => "[the command was interrupted]".to_owned(),
         });
@@ -221,16 +221,17 @@ impl Live {
         let text = self.told(&text);
         let (rows, columns) = self.shell.size();
         let mut tape = self.shell.tape();
+        let view = tape.finished.take().map(|finished| finished.view);
+        let view = view.unwrap_or_else(|| tape.screen.view());
         let data = json!({
             "exit_code": code,
             "running": matches!(outcome, Outcome::Running | Outcome::NotTaken),
             "duration_ms": duration_ms,
             "folder": tape.folder(),
             "omitted_bytes": omitted_bytes,
-            "screen": tape.screen.view(),
+            "screen": view,
             "recording": tape.recorder.take(rows, columns),
         });
-        tape.finished = None;
         Ok(Seen { text, data, ..Seen::default() })
     }
 

@@ -50,9 +50,8 @@ struct Snapshot {
 
 impl TerminalRoom {
     /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
-    pub(crate) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
-        let want = asked(&row, opening)?;
-        let layer = layers.of(&row.scene, &want, desk).await?;
+    pub(super) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
+        let layer = layers.of(&row.scene, &wanted(&row, opening)?, desk).await?;
         Self::over(row, layer, opening, layers, desk).await
     }
 
@@ -64,8 +63,8 @@ impl TerminalRoom {
         layers: &Layers,
         desk: &Desk,
     ) -> Result<Self, SandboxError> {
-        let want = asked(&row, opening)?;
-        let snapshot = read_snapshot(opening)?;
+        let want = wanted(&row, opening)?;
+        let snapshot = snapshot_of(opening)?;
         let sandbox = if opening.resumed {
             desk.sandboxes.on_disk(&want, &opening.name).await?
         } else {
@@ -328,17 +327,16 @@ impl Room for TerminalRoom {
 }
 
 /// Which sandbox is wanted: on the back end of the snapshot, or else on the one that was asked for.
-fn asked(row: &Row, opening: &Opening) -> Result<Want, SandboxError> {
-    let snapshot = read_snapshot(opening)?;
+fn wanted(row: &Row, opening: &Opening) -> Result<Want, SandboxError> {
     let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
     Ok(Want {
-        backend: snapshot.map(|snapshot| snapshot.backend).or(asked),
+        backend: snapshot_of(opening)?.map(|snapshot| snapshot.backend).or(asked),
         image: row.scene.image.clone(),
         profile: row.scene.profile.clone(),
     })
 }
 
-fn read_snapshot(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {
+fn snapshot_of(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {
     let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
     snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))
 }

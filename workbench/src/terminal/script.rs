@@ -198,7 +198,7 @@ pub(super) async fn judge(
                 let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: bound };
                 return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
             };
-            let delta = kept(desk, delta).await.map_err(infra)?;
+            let delta = kept(desk, delta).await.map_err(|error| infra(&error))?;
             let layer = match evidence["layer"].as_str() {
                 Some(digest) => kept(desk, digest).await.ok(),
                 None => None,
@@ -209,7 +209,7 @@ pub(super) async fn judge(
                 evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
             );
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
-            let sandbox = desk.sandboxes.take(&want).await.map_err(infra)?;
+            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
             let found = async {
                 sandbox.apply(&delta).await?;
                 run(row, &sandbox).await
@@ -222,13 +222,13 @@ pub(super) async fn judge(
             let mut artefacts = Artefacts::default();
             super::judge::gather(evidence, desk, &mut artefacts).await?;
             let want = Want { backend, image: scene.image.clone(), profile: scene.profile.clone() };
-            let layer = layers.of(scene, &want, desk).await.map_err(infra)?;
+            let layer = layers.of(scene, &want, desk).await.map_err(|error| infra(&error))?;
             let layer = match layer {
-                Some(digest) => Some(kept(desk, &digest).await.map_err(infra)?),
+                Some(digest) => Some(kept(desk, &digest).await.map_err(|error| infra(&error))?),
                 None => None,
             };
             let archive = artefacts.pack().map_err(|error| JudgeError::Infra(error.to_string()))?;
-            let sandbox = desk.sandboxes.take(&want).await.map_err(infra)?;
+            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
             let found = async {
                 begin(&sandbox, scene, layer.as_deref(), seed).await?;
                 let user: User = user_of(&sandbox, scene.user.as_deref()).await?;
@@ -290,7 +290,7 @@ fn decides(path: &str) -> bool {
         || path.contains("/dist-packages/")
 }
 
-fn infra(error: SandboxError) -> JudgeError {
+fn infra(error: &SandboxError) -> JudgeError {
     JudgeError::Infra(error.to_string())
 }
 
@@ -298,7 +298,7 @@ fn judge_error(failure: Failure) -> JudgeError {
     match failure {
         Failure::Script(why) => JudgeError::Verifier(why),
         Failure::Timeout(why) => JudgeError::Timeout(why),
-        Failure::Sandbox(error) => infra(error),
+        Failure::Sandbox(error) => infra(&error),
     }
 }
 

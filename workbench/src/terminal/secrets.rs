@@ -16,7 +16,7 @@ pub(super) fn fault(name: &str, pattern: &str) -> Option<String> {
     }
     let parts: Vec<&str> = pattern.split('%').collect();
     let drawn = parts.iter().skip(1).step_by(2);
-    if parts.len() % 2 == 0 || parts.len() < 3 || drawn.clone().any(|part| digits(part).is_none()) {
+    if parts.len().is_multiple_of(2) || parts.len() < 3 || drawn.clone().any(|part| digits(part).is_none()) {
         return Some(format!("{pattern:?} has no part such as %hex16% (1 to {DIGITS_MAX} digits), or another %"));
     }
     None

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use palestra_sandbox::SandboxError;
 use palestra_sandbox::wire::Exited;
+use serde_json::Value;
 
 use super::marks::{Mark, Part, Scanner};
 use super::output::Capture;
@@ -50,10 +51,12 @@ enum Phase {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finished {
     /// What it returned; `None` where the shell gave it up for its prompt, as it does when it is interrupted.
     pub(super) code: Option<i32>,
+    /// The screen at that moment, before the next prompt.
+    pub(super) view: Value,
 }
 
 impl Tape {
@@ -166,7 +169,7 @@ impl Tape {
                     Phase::Running { .. } if own => {
                         self.phase = Phase::Idle;
                         self.hidden = false;
-                        self.finished = Some(Finished { code: None });
+                        self.finished = Some(Finished { code: None, view: self.screen.view() });
                     }
                     Phase::Running { .. } | Phase::Idle => {}
                 }
@@ -187,7 +190,7 @@ impl Tape {
                     // The next prompt takes the place of the one that stands there.
                     self.show(b"\r\x1b[K");
                 }
-                self.finished = Some(Finished { code: Some(code) });
+                self.finished = Some(Finished { code: Some(code), view: self.screen.view() });
             }
             _ => {}
         }
@@ -213,7 +216,9 @@ mod tests {
         tape.feed(b"\x1b]5277;b;7\x07hi\r\n\x1b]5277;e;8;0;/\x07more");
         assert!(tape.busy() && !tape.waits() && tape.finished.is_none(), "a mark of another command ends nothing");
         tape.feed(b"\x1b]5277;e;7;2;/w/a\x07\x1b]5277;p;9\x07/w/a$ ");
-        assert_eq!(tape.finished, Some(Finished { code: Some(2) }));
+        let finished = tape.finished.clone().expect("it ended");
+        assert_eq!(finished.code, Some(2));
+        assert_eq!(finished.view["lines"], serde_json::json!(["/w$ echo hi", "hi", "more"]));
         assert_eq!(tape.output.take().0, "hi\nmore");
         assert_eq!(tape.folder(), "/w/a");
         assert_eq!(tape.screen.view()["lines"], serde_json::json!(["/w$ echo hi", "hi", "more/w/a$"]));
