@@ -29,15 +29,15 @@ git bundle create -q ../all.bundle --all
 cd .. && tar -cf with_git.tar project && tar -czf without_git.tar.gz --exclude=.git -C project .
 "#;
 
-pub struct Project {
+pub(crate) struct Project {
     base: String,
     row: Value,
-    pub bundle: Vec<u8>,
-    pub with_git: Vec<u8>,
+    pub(crate) bundle: Vec<u8>,
+    pub(crate) with_git: Vec<u8>,
     without_git: Vec<u8>,
 }
 
-pub async fn project(place: &Place) -> Project {
+pub(crate) async fn project(place: &Place) -> Project {
     let want = Want { backend: None, image: "python".to_owned(), profile: "terminal".to_owned() };
     let sandbox = place.desk.sandboxes.take(&want).await.expect("a sandbox");
     let made = sandbox.exec(&Command::shell(MAKE).folder("/home/agent")).await.expect("made");
@@ -58,7 +58,7 @@ pub async fn project(place: &Place) -> Project {
 }
 
 /// The row as it is stored, with this archive.
-pub fn stored(project: &Project, bytes: &[u8]) -> Value {
+pub(crate) fn stored(project: &Project, bytes: &[u8]) -> Value {
     let mut row = project.row.clone();
     row["archive"] = base64::engine::general_purpose::STANDARD.encode(bytes).into();
     let rows = place::rows(&Upload::Text(row.to_string())).expect("a row");

@@ -13,14 +13,14 @@ use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, Uploa
 use serde_json::Value;
 
 /// A desk in a folder of its own, which goes with it.
-pub struct Place {
-    pub desk: Desk,
-    pub repository: Repository,
+pub(crate) struct Place {
+    pub(crate) desk: Desk,
+    pub(crate) repository: Repository,
     _folder: tempfile::TempDir,
 }
 
 /// A desk whose images are those of `PALESTRA_IMAGES`; `None`, with a word on the terminal, where this machine cannot have one.
-pub fn open(image: &str) -> Option<Place> {
+pub(crate) fn open(image: &str) -> Option<Place> {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
         println!("skipped: no PALESTRA_IMAGES");
         return None;
@@ -45,7 +45,7 @@ pub fn open(image: &str) -> Option<Place> {
 }
 
 /// The rows of `environments/repository/`, by name.
-pub fn shipped() -> Vec<(String, Value)> {
+pub(crate) fn shipped() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/repository");
     let mut files = BTreeMap::new();
     collect(&folder, &folder, &mut files);
@@ -54,12 +54,12 @@ pub fn shipped() -> Vec<(String, Value)> {
 }
 
 /// A shipped row.
-pub fn row(name: &str) -> Value {
+pub(crate) fn row(name: &str) -> Value {
     shipped().into_iter().find(|(known, _)| known == name).expect("a shipped instance").1
 }
 
 /// What an upload holds.
-pub fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
+pub(crate) fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
     Repository::default().rows(upload)
 }
 
@@ -77,7 +77,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, UploadedFile
 
 impl Place {
     /// The verdict over a patch.
-    pub async fn judge(&self, row: &Value, patch: &str) -> Result<Judgement, JudgeError> {
+    pub(crate) async fn judge(&self, row: &Value, patch: &str) -> Result<Judgement, JudgeError> {
         let digest = self.desk.blobs.put(patch.as_bytes()).expect("kept");
         self.repository.judge(row, 7, &serde_json::json!({"patch": digest}), &self.desk).await
     }
