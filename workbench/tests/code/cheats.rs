@@ -4,7 +4,7 @@ use palestra_workbench::code::Problem;
 use palestra_workbench::work::{From, JudgeError};
 use serde_json::json;
 
-use crate::place::{place, score};
+use crate::place::{Place, contained, place, score};
 use crate::problem;
 
 fn double() -> Problem {
@@ -129,8 +129,14 @@ async fn values_of_many_types_are_compared_as_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_test_cannot_reach_the_next() {
-    let Some(place) = place().await else { return };
-    // Each right only if an earlier run could leave something behind, or change the program.
+    for place in [place().await, contained().await].into_iter().flatten() {
+        reach(&place).await;
+        place.close().await;
+    }
+}
+
+/// Programs that are right only if an earlier run could leave something behind, or change the program.
+async fn reach(place: &Place) {
     let tries = [
         (
             "rewrites itself",
@@ -142,7 +148,7 @@ async fn one_test_cannot_reach_the_next() {
         ),
         (
             "leaves a note",
-            "import os, glob\nn = input()\nfor folder in ['/tmp', '/var/tmp', '/dev/shm', '/run', '/run/lock', '.', '..', '/code', '/code/program', '/home/agent', '/work', '/dev']:\n    try: open(folder + '/note', 'a').close()\n    except OSError: pass\nfound = [f for f in ['/tmp/note', '/var/tmp/note', '/dev/shm/note', '/run/note', '/run/lock/note', '/code/note', '/code/program/note', '/code/runs/note', '/code/runs/0/note', '/home/agent/note', '/work/note', '/dev/note'] if os.path.exists(f) and n != '2']\nprint(4 if n == '2' else 6 if found else 0)",
+            "import os, glob\nn = input()\nfor folder in ['/tmp', '/var/tmp', '/dev/shm', '/run', '/run/lock', '.', '..', '/code', '/code/program', '/home/agent', '/work', '/dev']:\n    try: n == '2' and open(folder + '/note', 'a').close()\n    except OSError: pass\nfound = [f for f in ['/tmp/note', '/var/tmp/note', '/dev/shm/note', '/run/note', '/run/lock/note', '/code/note', '/code/program/note', '/code/runs/note', '/code/runs/0/note', '/home/agent/note', '/work/note', '/dev/note'] if os.path.exists(f) and n != '2']\nprint(4 if n == '2' else 6 if found else 0)",
         ),
         (
             "leaves a process",
@@ -153,7 +159,6 @@ async fn one_test_cannot_reach_the_next() {
         let statuses = place.statuses(&echo(), "python", source).await;
         assert_eq!(statuses, ["accepted", "wrong"], "{name}");
     }
-    place.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
