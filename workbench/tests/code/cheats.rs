@@ -14,7 +14,7 @@ fn double() -> Problem {
 }
 
 fn echo() -> Problem {
-    problem(json!({"prompt": "Double.", "languages": ["python"], "time_ms": 500,
+    problem(json!({"prompt": "Double.", "languages": ["python", "perl"], "time_ms": 500,
         "tests": [{"input": "2", "output": "4"}, {"input": "3", "output": "6"}]}))
 }
 
@@ -159,6 +159,9 @@ async fn reach(place: &Place) {
         let statuses = place.statuses(&echo(), "python", source).await;
         assert_eq!(statuses, ["accepted", "wrong"], "{name}");
     }
+    // Perl runs this while it reads the program, as the owner of the program.
+    let opened = "BEGIN {\n    chmod 0777, '/code', '/code/program', '/code/program/main.pl';\n    mkdir '/tmp/open'; chmod 0777, '/tmp/open';\n    mkdir '/code/open'; chmod 0777, '/code/open';\n}\nmy $n = <STDIN>;\nmy @notes = map { \"$_/note\" } qw(/tmp/open /code/open /code /code/program);\nif ($n == 2) {\n    for (@notes) { open(my $file, '>', $_) }\n    print 4;\n} else {\n    print((grep { -e $_ } @notes) ? 6 : 0);\n}";
+    assert_eq!(place.statuses(&echo(), "perl", opened).await, ["accepted", "wrong"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,6 +217,11 @@ async fn hostile_programs_get_a_status_and_the_judge_goes_on() {
         ("floods errors", "import sys\nwhile True: sys.stderr.write('x' * 100000)", vec!["time", "output"]),
         ("invalid bytes", "import sys\nsys.stdout.buffer.write(bytes(range(256)))", vec!["wrong"]),
         (
+            "memory of many processes",
+            "import os, time\nfor n in range(14):\n    if os.fork() == 0:\n        hold = bytearray(220 << 20)\n        time.sleep(60)\nhold = bytearray(220 << 20)\ntime.sleep(60)",
+            vec!["time", "memory", "runtime"],
+        ),
+        (
             "fills the disk",
             "f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))",
             vec!["output", "runtime", "time"],
@@ -257,6 +265,29 @@ async fn each_assert_has_its_status() {
     ] {
         let found = place.statuses(&asked(partial), "python", &body(two)).await;
         assert_eq!(found, expected, "{two}");
+    }
+    place.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_sources_are_no_more_than_builds_that_fail() {
+    let Some(place) = place().await else { return };
+    let problem = problem(json!({"prompt": "p", "languages": ["c", "cpp", "python"], "tests": [{"output": "1"}]}));
+    for (name, language, source) in [
+        ("endless file", "c", "#include \"/dev/zero\"\nint main(void) { return 0; }"),
+        ("a terabyte of zeros", "c", "char many[1L << 40] = {1};\nint main(void) { return 0; }"),
+        ("secrets of the machine", "c", "#include \"/etc/shadow\"\nint main(void) { return 0; }"),
+        (
+            "endless templates",
+            "cpp",
+            "template <int N> struct A { A<N + 1> *a; int b = a->b; };\nA<0> a;\nint main() { return a.b }",
+        ),
+        ("no end of brackets", "python", &"(".repeat(100_000)),
+        ("no text", "python", "\u{0}\u{1}"),
+    ] {
+        if place.speaks(palestra_workbench::code::language::Language::named(language).expect("a language")).await {
+            assert_eq!(place.statuses(&problem, language, source).await, ["build"], "{name}");
+        }
     }
     place.close().await;
 }
