@@ -69,7 +69,8 @@ async fn a_killed_server_leaves_no_process_and_its_disks_are_gone_on_with() {
 
     let kept = BTreeSet::from(["session".to_owned()]);
     let swept = local.sweep(&kept).await.expect("swept");
-    assert!((1..=6).contains(&swept.sandboxes), "{swept:?}");
+    // At least the stopped one, and what other servers on this machine left that have ended too.
+    assert!(swept.sandboxes >= 1, "{swept:?}");
     let again = start(&local, folder.path(), "again", Some("session")).await;
     assert_eq!(shell(&again, "cat /home/agent/file; pgrep -c sleep || true").await, "before\n0\n");
     again.destroy(true).await;
