@@ -83,7 +83,7 @@ pub(crate) async fn connect(host: &str, server: &str, folder: &Path) -> Result<D
 
 /// The image `shell`.
 pub(crate) fn shell() -> Option<Arc<Image>> {
-    let found = std::env::var("PALESTRA_TEST_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
+    let found = std::env::var("PALESTRA_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
     if found.is_none() {
         println!("skipped: no image shell");
     }
