@@ -127,7 +127,7 @@ pub(crate) fn repository() -> PathBuf {
 }
 
 /// Waits for half a minute.
-async fn until(reached: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+pub(crate) async fn until(reached: impl Fn() -> bool, otherwise: impl Fn() -> String) {
     let end = Instant::now() + Duration::from_secs(30);
     while !reached() {
         assert!(Instant::now() < end, "{}", otherwise());
