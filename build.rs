@@ -1,6 +1,8 @@
-//! Lists the apps that are shipped: every folder of `environments/app/` with its YAML files.
+//! Lists what is shipped: the apps, every folder of `environments/app/` with its YAML files, and the work that is done in
+//! sandboxes.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -19,7 +21,46 @@ fn main() -> io::Result<()> {
     }
     list.push_str("];\n");
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(target.join("shipped_apps.rs"), list)
+    fs::write(target.join("shipped_apps.rs"), list)?;
+    fs::write(target.join("shipped_work.rs"), work(&root.join("environments"))?)
+}
+
+/// Every folder or JSON Lines file of `terminal/` and `code/` is an environment, and so is `repository/` with all its folders.
+fn work(environments: &Path) -> io::Result<String> {
+    let mut list = String::from("const WORK: &[(&str, &[(&str, u32, &[u8])])] = &[\n");
+    for family in ["code", "terminal"] {
+        let folder = environments.join(family);
+        println!("cargo::rerun-if-changed={}", folder.display());
+        for path in sorted(&folder)? {
+            let environment = name(&path);
+            let environment = environment.split('.').next().unwrap_or_default();
+            let _ = writeln!(list, "    (\"{family}/{environment}\", &[{}]),", embedded(&path)?);
+        }
+    }
+    let folder = environments.join("repository");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    if folder.is_dir() {
+        let _ = writeln!(list, "    (\"repository/small\", &[{}]),", embedded(&folder)?);
+    }
+    list.push_str("];\n");
+    Ok(list)
+}
+
+/// The files below a path, each with its permission bits.
+fn embedded(top: &Path) -> io::Result<String> {
+    let mut files = String::new();
+    let mut waiting = vec![top.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(sorted(&path)?.into_iter().rev());
+            continue;
+        }
+        let mode = fs::metadata(&path)?.permissions().mode() & 0o777;
+        let inside = path.strip_prefix(top).unwrap_or(&path);
+        let inside = if inside.as_os_str().is_empty() { name(&path) } else { inside.display().to_string() };
+        let _ = write!(files, "({inside:?}, {mode}, include_bytes!({:?})), ", path.display().to_string());
+    }
+    Ok(files)
 }
 
 /// What a folder holds, by name; nothing where there is no such folder.

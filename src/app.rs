@@ -121,7 +121,7 @@ impl App {
         folder: Option<File>,
     ) -> Result<Self, StartError> {
         let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-        let catalog = Catalog::new(Arc::clone(&store), kinds);
+        let catalog = Catalog::new(Arc::clone(&store), kinds, crate::desk::without_sandboxes(&config.data));
         let sessions = Sessions::start(Parts {
             store: Arc::clone(&store),
             catalog: catalog.clone(),

@@ -4,22 +4,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use futures::future::join_all;
 use palestra_protocol::environment::{Environment as Spec, Published, Recovery, Task as PublicTask};
 use palestra_protocol::list::List;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
+use palestra_workbench::work::Desk;
 use rand::RngExt;
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::environment::app::shipped::{self, Shipped};
 use crate::environment::app::{self, Files};
-use crate::environment::published::{Definition, Submission};
+use crate::environment::published::{Definition, Parsed, Submission};
 use crate::environment::surface::Surface;
 use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
 use crate::environment::tool::Toolbox;
+use crate::environment::work;
 use crate::environment::{EnvironmentKind, Tasks};
 use crate::store::row::DefinitionRow;
 use crate::store::{Store, StoreError};
@@ -30,6 +33,10 @@ const PUBLISHED_KEPT_MAX: usize = 1_024;
 const APPS_KEPT_MAX: usize = 64;
 /// Definitions that are checked at the same time.
 const CHECKED_AT_ONCE_MAX: usize = 2;
+/// Rows of a publication that are proven at the same time.
+const ADMITTED_AT_ONCE_MAX: usize = 4;
+/// Rows that were refused and are told.
+const FAULTS_TOLD_MAX: usize = 100;
 /// Tasks in one page of a listing.
 pub const TASKS_PER_PAGE_MAX: u64 = 1_000;
 
@@ -119,6 +126,8 @@ enum Source {
     Kind(Arc<dyn EnvironmentKind>),
     /// It is compiled when it is first asked for.
     App(Shipped),
+    /// Its rows are read when it is first asked for.
+    Work(work::shipped::Shipped, Desk),
 }
 
 impl Builtin {
@@ -134,6 +143,10 @@ impl Builtin {
                     let app = *app;
                     blocking(move || Entry::build(app.kind().map_err(CatalogError::Broken)?)).await
                 }
+                Source::Work(work, desk) => {
+                    let (work, desk) = (*work, desk.clone());
+                    blocking(move || Entry::build(work.kind(&desk).map_err(CatalogError::Broken)?)).await
+                }
             }
         };
         self.entry.get_or_try_init(build).await
@@ -142,7 +155,7 @@ impl Builtin {
     async fn spec(&self) -> Result<Spec, CatalogError> {
         match &self.source {
             Source::Kind(kind) => Ok(kind.spec().clone()),
-            Source::App(_) => Ok(self.entry().await?.spec().clone()),
+            Source::App(_) | Source::Work(..) => Ok(self.entry().await?.spec().clone()),
         }
     }
 }
@@ -187,6 +200,8 @@ pub struct Catalog(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     builtin: HashMap<String, Builtin>,
+    /// Where work is done.
+    desk: Desk,
     /// By tenant, name and version.
     published: DashMap<(String, String, u32), Arc<Entry>>,
     /// Room for definitions that are checked.
@@ -196,12 +211,14 @@ struct Inner {
 impl Catalog {
     /// A catalog of built-in kinds, of the apps that are shipped, and of what the store holds.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>) -> Self {
+    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, desk: Desk) -> Self {
         let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
-        let builtin = apps.chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
+        let work = work::shipped::all().into_iter();
+        let work = work.map(|work| (work.name().to_owned(), Source::Work(work, desk.clone())));
+        let builtin = apps.chain(work).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
         let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
-        Self(Arc::new(Inner { store, builtin, published: DashMap::new(), checking }))
+        Self(Arc::new(Inner { store, builtin, desk, published: DashMap::new(), checking }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.
@@ -245,7 +262,8 @@ impl Catalog {
             return Ok(Arc::clone(&entry));
         }
         let heavy = definition(&row).is_app();
-        let build = move || Entry::build(definition(&row).kind().map_err(CatalogError::Broken)?);
+        let desk = self.0.desk.clone();
+        let build = move || Entry::build(definition(&row).kind(&desk).map_err(CatalogError::Broken)?);
         let entry = if heavy { blocking(build).await? } else { build()? };
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
@@ -433,6 +451,7 @@ impl Catalog {
             let detail = format!("{} is an environment that is shipped: choose another name", parsed.name);
             return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
         }
+        self.admit(&parsed).await?;
         let definition = DefinitionRow {
             tenant: tenant.to_owned(),
             name: parsed.name,
@@ -444,6 +463,28 @@ impl Catalog {
         };
         let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
         Ok(Published { environment: self.built(row).await?.spec().clone(), created })
+    }
+}
+
+impl Catalog {
+    /// Proves by execution that rows of work can be played and judged.
+    async fn admit(&self, parsed: &Parsed) -> Result<(), CatalogError> {
+        let Some(work) = work::family(&parsed.name) else { return Ok(()) };
+        let _room = self.0.checking.acquire().await;
+        let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
+        let rows: Vec<(&String, (usize, &Value))> = rows.collect();
+        let mut faults = Vec::new();
+        for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
+            let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.desk))).await;
+            for ((split, (index, _)), refused) in part.iter().zip(admitted) {
+                let Err(detail) = refused else { continue };
+                faults.push(Fault { field: Some(format!("{split}-{index}")), detail, ..Fault::default() });
+            }
+            if faults.len() >= FAULTS_TOLD_MAX {
+                break;
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(CatalogError::Faults(faults)) }
     }
 }
 

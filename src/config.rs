@@ -91,8 +91,10 @@ pub struct Config {
     pub body_bytes_max: usize,
     /// Bytes of a published definition.
     pub publish_bytes_max: usize,
-    /// Milliseconds for a request from its head to its answer; waits for verdicts and streams are not bounded by this.
+    /// Milliseconds for a request's body to arrive.
     pub request_timeout_ms: u64,
+    /// Milliseconds for an answer; waits for verdicts and streams are not bounded by this. What runs goes on all the same.
+    pub answer_timeout_ms: u64,
     /// Milliseconds for a publication to arrive and be stored.
     pub publish_timeout_ms: u64,
     /// Open streams (WebSocket and event streams) at once.
@@ -119,8 +121,35 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Milliseconds that shutdown waits for what is running.
     pub drain_ms: u64,
+    /// Where sandboxes run.
+    pub sandbox: SandboxChoice,
+    /// The Docker engine, as `unix:///var/run/docker.sock`; `DOCKER_HOST` or the usual socket where left out.
+    pub docker_host: Option<String>,
+    /// The runtime of containers, as `runsc`; the engine's own where left out.
+    pub docker_runtime: Option<String>,
+    /// Folder of the images that sandboxes are made from; `data/images` where left out.
+    pub images: Option<PathBuf>,
+    /// Sandboxes at once, warm ones included.
+    pub sandboxes_max: usize,
+    /// Sandboxes of each kind in use that are kept warm.
+    pub sandboxes_warm: usize,
     /// Folder in which `bench/effects` leaves its marks; without one that environment does not exist.
     pub bench_effects: Option<PathBuf>,
+}
+
+/// Where sandboxes run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxChoice {
+    /// In namespaces of this machine, and in containers where an engine answers; a session chooses, the first is the default.
+    #[default]
+    Auto,
+    /// In namespaces of this machine alone.
+    Local,
+    /// In containers alone.
+    Docker,
+    /// Nowhere.
+    None,
 }
 
 impl Default for Config {
@@ -138,6 +167,7 @@ impl Default for Config {
             body_bytes_max: 1 << 20,
             publish_bytes_max: 256 << 20,
             request_timeout_ms: 30_000,
+            answer_timeout_ms: 600_000,
             publish_timeout_ms: 600_000,
             streams_max: 10_000,
             connections_max: 20_000,
@@ -151,6 +181,12 @@ impl Default for Config {
             log: "info".to_owned(),
             log_format: LogFormat::Text,
             drain_ms: 10_000,
+            sandbox: SandboxChoice::Auto,
+            docker_host: None,
+            docker_runtime: None,
+            images: None,
+            sandboxes_max: 1_000,
+            sandboxes_warm: 2,
             bench_effects: None,
         }
     }
@@ -203,10 +239,14 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_PUBLISH_BYTES_MAX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     publish_bytes_max: Option<usize>,
-    /// Milliseconds for a request from its head to its answer [default: 30000].
+    /// Milliseconds for a request's body to arrive [default: 30000].
     #[arg(long, env = "PALESTRA_REQUEST_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     request_timeout_ms: Option<u64>,
+    /// Milliseconds for an answer; what runs goes on all the same [default: 600000].
+    #[arg(long, env = "PALESTRA_ANSWER_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_timeout_ms: Option<u64>,
     /// Milliseconds for a publication to arrive and be stored [default: 600000].
     #[arg(long, env = "PALESTRA_PUBLISH_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,6 +299,30 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_DRAIN_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     drain_ms: Option<u64>,
+    /// Where sandboxes run [default: auto].
+    #[arg(long, env = "PALESTRA_SANDBOX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxChoice>,
+    /// Docker engine of sandboxes, as unix:///var/run/docker.sock [default: DOCKER_HOST, or the usual socket].
+    #[arg(long, env = "PALESTRA_DOCKER_HOST", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docker_host: Option<String>,
+    /// Runtime of containers, as runsc [default: the engine's].
+    #[arg(long, env = "PALESTRA_DOCKER_RUNTIME", value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docker_runtime: Option<String>,
+    /// Folder of the images that sandboxes are made from [default: DATA/images].
+    #[arg(long, env = "PALESTRA_IMAGES", value_name = "FOLDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    images: Option<PathBuf>,
+    /// Sandboxes at once, warm ones included [default: 1000].
+    #[arg(long, env = "PALESTRA_SANDBOXES_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandboxes_max: Option<usize>,
+    /// Sandboxes of each kind in use that are kept warm [default: 2].
+    #[arg(long, env = "PALESTRA_SANDBOXES_WARM")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandboxes_warm: Option<usize>,
     /// Folder in which bench/effects leaves its marks; without one that environment does not exist.
     #[arg(long, env = "PALESTRA_BENCH_EFFECTS", value_name = "FOLDER", hide = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,6 +392,7 @@ impl Config {
             ("idle_ms", self.idle_ms),
             ("publish_bytes_max", self.publish_bytes_max as u64),
             ("request_timeout_ms", self.request_timeout_ms),
+            ("answer_timeout_ms", self.answer_timeout_ms),
             ("publish_timeout_ms", self.publish_timeout_ms),
             ("streams_max", self.streams_max as u64),
             ("connections_max", self.connections_max as u64),

@@ -7,6 +7,7 @@ pub mod auth;
 pub mod catalog;
 pub mod clock;
 pub mod command;
+pub mod desk;
 pub mod environment;
 pub mod http;
 pub mod session;

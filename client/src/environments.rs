@@ -105,6 +105,21 @@ impl Client {
         read(content_type(request, "application/jsonl").send().await?).await
     }
 
+    /// Publishes work that is done in sandboxes: `body` is JSON Lines (`application/jsonl`), one YAML file (`application/yaml`) or a
+    /// tar archive (`application/x-tar`), and `submission` says its name, description and nothing else.
+    ///
+    /// # Errors
+    /// [`ClientError::Problem`] with every task that was refused, or when the server cannot be reached.
+    pub async fn publish_work(
+        &self,
+        submission: &Submission,
+        media_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<Published, ClientError> {
+        let request = self.request(Method::POST, &["environments"]).query(submission).body(body);
+        read(content_type(request, media_type).send().await?).await
+    }
+
     /// Publishes an app from the text of its files, by name. The same content again is the version that exists.
     ///
     /// # Errors

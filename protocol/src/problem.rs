@@ -156,6 +156,7 @@ codes! {
     Unscored = "unscored", 500, "The episode ended without a score and is no sample.";
     NotRecorded = "not_recorded", 503, "The store did not take the record; nothing that was answered is lost.";
     Capacity = "capacity", 503, "No more sessions fit.";
+    Unavailable = "unavailable", 503, "This server lacks what the environment needs.";
     Draining = "draining", 503, "The server is shutting down.";
     StoreUnavailable = "store_unavailable", 503, "The store does not answer.";
     SessionElsewhere = "session_elsewhere", 503, "Another node holds the session.";

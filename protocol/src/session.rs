@@ -340,6 +340,9 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
+    /// What keeps it apart from the rest of the machine, line by line; null where it runs no programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Value>,
 }
 
 /// Whether a session takes commands.
@@ -407,8 +410,11 @@ pub struct Diff {
     /// Where the state consists of tables: which rows were created, updated and deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Value>,
-    /// Hash of the other state.
-    pub from: String,
-    /// Hash of this session's state.
-    pub to: String,
+    /// Where the session works on files: which of them differ, `{"data": [{"path", "change", "size", "mode"}]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Value>,
+    /// Hash of the other state; null where files are compared.
+    pub from: Option<String>,
+    /// Hash of this session's state; null where files are compared.
+    pub to: Option<String>,
 }

@@ -29,6 +29,9 @@ pub trait Backend: Send + Sync {
     /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
 
+    /// Removes a kept disk that no sandbox uses. What cannot be removed is left to the next sweep.
+    fn forget_disk(&self, _disk: &str) {}
+
     /// Removes what sandboxes of an earlier process left: processes, containers, mounts, control groups and disks, but for the
     /// disks named in `keep`.
     ///

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::SandboxError;
+use crate::local::host;
 use serde::{Deserialize, Serialize};
 
 /// An image that is there.
@@ -17,7 +18,7 @@ pub struct Image {
     pub env: Vec<(String, String)>,
     /// Where commands start.
     pub folder: String,
-    /// The unpacked root file system; `None` for `host`, and where only a Docker engine holds it.
+    /// The unpacked root file system; `None` where only a Docker engine holds it.
     pub root: Option<PathBuf>,
     /// Its name with the Docker engine, where that holds it.
     pub docker: Option<String>,
@@ -49,6 +50,12 @@ impl Images {
         let sane = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         if !sane {
             return Err(SandboxError::Unavailable(format!("{name:?} is no name of an image")));
+        }
+        if name == host::NAME {
+            let made = host::image(&self.folder.join(name));
+            return made
+                .map(Arc::new)
+                .map_err(|error| SandboxError::Unavailable(format!("the image {name:?} cannot be made: {error}")));
         }
         let path = self.folder.join(name).join("image.json");
         let text = std::fs::read_to_string(&path).map_err(|error| missing(error.to_string()))?;

@@ -3,18 +3,24 @@
 
 pub mod backend;
 pub mod blob;
+mod cgroup;
 pub mod command;
+pub mod embedded;
 pub mod error;
 pub mod image;
 pub mod isolation;
 pub mod link;
+pub mod local;
 pub mod pool;
 pub mod profile;
 pub mod sandbox;
+pub mod seccomp;
+pub mod shipped;
 
 pub use backend::{Backend, Start};
 pub use command::{Command, Output};
 pub use error::SandboxError;
+pub use local::Local;
 pub use palestra_sandbox_agent::wire;
 pub use pool::{Sandboxes, Want};
 pub use profile::Profile;

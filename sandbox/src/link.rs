@@ -8,7 +8,7 @@ use std::time::Duration;
 use palestra_sandbox_agent::wire::{BODY_BYTES_MAX, Event, HEADER_BYTES, Header, Kind, Request};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::SandboxError;
@@ -25,7 +25,9 @@ const SEND_MAX: Duration = Duration::from_secs(30);
 pub struct Link(Arc<Inner>);
 
 struct Inner {
-    writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
+    /// `None` once the connection was cut: the agent then sees its end.
+    writer: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
+    is_cut: watch::Sender<bool>,
     streams: Arc<Mutex<Streams>>,
     reader: JoinHandle<()>,
 }
@@ -64,8 +66,10 @@ impl Link {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Self {
         let streams = Arc::new(Mutex::new(Streams::default()));
+        #[expect(clippy::disallowed_methods, reason = "the last handle of the connection ends it")]
         let reader = tokio::spawn(receive(reader, Arc::clone(&streams)));
-        Self(Arc::new(Inner { writer: tokio::sync::Mutex::new(Box::new(writer)), streams, reader }))
+        let writer = tokio::sync::Mutex::new(Some(Box::new(writer) as Box<dyn AsyncWrite + Send + Unpin>));
+        Self(Arc::new(Inner { writer, is_cut: watch::Sender::new(false), streams, reader }))
     }
 
     /// Sends a request; `data` follows and is ended unless it is `None`.
@@ -109,10 +113,19 @@ impl Link {
         self.0.streams.lock().lost.clone()
     }
 
-    /// Ends the connection: every stream fails from now on.
+    /// Ends the connection: every stream fails from now on, and both pipes are closed.
     pub fn cut(&self, why: &str) {
         lose(&self.0.streams, why);
         self.0.reader.abort();
+        self.0.is_cut.send_replace(true);
+        self.close();
+    }
+
+    /// Closes the pipe to the agent. Whoever is writing to it is told that the connection was cut, and closes it then.
+    fn close(&self) {
+        if let Ok(mut writer) = self.0.writer.try_lock() {
+            *writer = None;
+        }
     }
 
     /// Sends bytes on a stream.
@@ -130,16 +143,23 @@ impl Link {
         let header = Header { length: body.len(), stream, kind }.encode();
         let sent = tokio::time::timeout(SEND_MAX, async {
             let mut writer = self.0.writer.lock().await;
+            let Some(writer) = writer.as_mut() else { return Err(std::io::ErrorKind::BrokenPipe.into()) };
             let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
             frame.extend_from_slice(&header);
             frame.extend_from_slice(body);
             writer.write_all(&frame).await?;
             writer.flush().await
         });
-        let failed = match sent.await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => format!("the agent does not listen: {error}"),
-            Err(_) => "the agent takes no more bytes".to_owned(),
+        let mut is_cut = self.0.is_cut.subscribe();
+        let sent = tokio::select! {
+            sent = sent => Some(sent),
+            _ = is_cut.wait_for(|is_cut| *is_cut) => None,
+        };
+        let failed = match sent {
+            Some(Ok(Ok(()))) if !*self.0.is_cut.borrow() => return Ok(()),
+            Some(Ok(Ok(()))) | None => "the connection was cut".to_owned(),
+            Some(Ok(Err(error))) => format!("the agent does not listen: {error}"),
+            Some(Err(_)) => "the agent takes no more bytes".to_owned(),
         };
         // Half a frame may have been written, so nothing can follow it.
         self.cut(&failed);

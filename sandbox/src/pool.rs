@@ -1,14 +1,34 @@
 //! Where sandboxes come from: back ends, images and profiles together, and the warm ones that wait to be used.
+//!
+//! A sandbox is handed out once and never comes back. Warm ones lie on a shelf per kind, which a task of its own fills up to a floor
+//! after each use: whoever takes one never waits for the filling. All of them together, warm ones included, stay under a ceiling.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dashmap::DashMap;
+use deadpool::unmanaged::Pool;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::backend::{Backend, Start};
 use crate::error::SandboxError;
 use crate::image::Images;
 use crate::profile::Profile;
 use crate::sandbox::Sandbox;
+
+/// How long a shelf is kept filled after its last use.
+const UNUSED_MAX: Duration = Duration::from_secs(600);
+/// How often shelves are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// When to come back if no sandbox is free.
+const RETRY_AFTER_MS: u64 = 1_000;
+/// Starts at the same time; more would only take longer each.
+const STARTS_AT_ONCE_MAX: usize = 16;
 
 /// What kind of sandbox is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +41,16 @@ pub struct Want {
     pub profile: String,
 }
 
-/// Hands out sandboxes. A sandbox is handed out once.
+/// How many sandboxes there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At once, warm ones included.
+    pub sandboxes_max: usize,
+    /// Kept warm of each kind in use.
+    pub warm_min: usize,
+}
+
+/// Hands out sandboxes.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<Inner>);
 
@@ -29,22 +58,86 @@ struct Inner {
     backends: Vec<Arc<dyn Backend>>,
     images: Images,
     profiles: BTreeMap<String, Arc<Profile>>,
+    bounds: Bounds,
     started: AtomicU64,
+    room: Arc<Semaphore>,
+    starts: Semaphore,
+    shelves: DashMap<Want, Arc<Shelf>>,
+    /// Ends the filling of shelves.
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Warm sandboxes of one kind.
+struct Shelf {
+    idle: Pool<Sandbox>,
+    /// Whether a task is filling it.
+    filling: AtomicBool,
+    used: Mutex<Instant>,
 }
 
 impl Sandboxes {
     /// Sandboxes of these back ends, the first of which serves where none is named.
     #[must_use]
-    pub fn new(backends: Vec<Arc<dyn Backend>>, images: Images, profiles: BTreeMap<String, Arc<Profile>>) -> Self {
-        Self(Arc::new(Inner { backends, images, profiles, started: AtomicU64::new(0) }))
+    pub fn new(
+        backends: Vec<Arc<dyn Backend>>,
+        images: Images,
+        profiles: BTreeMap<String, Arc<Profile>>,
+        bounds: Bounds,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            backends,
+            images,
+            profiles,
+            bounds,
+            started: AtomicU64::new(0),
+            room: Arc::new(Semaphore::new(bounds.sandboxes_max.min(Semaphore::MAX_PERMITS))),
+            starts: Semaphore::new(STARTS_AT_ONCE_MAX),
+            shelves: DashMap::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
     }
 
-    /// A fresh sandbox.
+    /// None at all, for those who read tasks and do none.
+    #[must_use]
+    pub fn none(images: Images) -> Self {
+        Self::new(Vec::new(), images, BTreeMap::new(), Bounds { sandboxes_max: 0, warm_min: 0 })
+    }
+
+    /// A fresh sandbox, a warm one if there is.
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] where back end, image or profile are not there; [`SandboxError::Exhausted`].
     pub async fn take(&self, want: &Want) -> Result<Sandbox, SandboxError> {
-        self.start(want, None).await
+        let shelf = self.shelf(want);
+        *shelf.used.lock() = Instant::now();
+        let digest = self.0.images.resolve(&want.image)?.digest.clone();
+        while let Ok(sandbox) = shelf.idle.try_remove() {
+            if sandbox.lost().is_none() && sandbox.image().digest == digest {
+                self.fill(want, &shelf);
+                return Ok(sandbox);
+            }
+            sandbox.destroy(true).await;
+        }
+        let sandbox = self.start(want, None).await?;
+        self.fill(want, &shelf);
+        Ok(sandbox)
+    }
+
+    /// A fresh sandbox whose disk is called `disk` and outlives it and the server, where the back end can do that.
+    ///
+    /// # Errors
+    /// As [`Sandboxes::take`].
+    pub async fn take_named(&self, want: &Want, disk: &str) -> Result<Sandbox, SandboxError> {
+        let sandbox = self.take(want).await?;
+        match sandbox.keep_disk(disk).await {
+            Ok(()) | Err(SandboxError::Unavailable(_)) => Ok(sandbox),
+            Err(error) => {
+                sandbox.destroy(true).await;
+                Err(error)
+            }
+        }
     }
 
     /// A sandbox on the disk of this name, new or left by an earlier one.
@@ -70,6 +163,12 @@ impl Sandboxes {
         self.0.profiles.get(name).ok_or_else(missing)
     }
 
+    /// Every back end; the first serves where none is named.
+    #[must_use]
+    pub fn backends(&self) -> &[Arc<dyn Backend>] {
+        &self.0.backends
+    }
+
     /// A back end by name, or the first.
     ///
     /// # Errors
@@ -82,12 +181,121 @@ impl Sandboxes {
         })
     }
 
+    /// Removes a kept disk of this name, wherever it is, once no sandbox uses it.
+    pub fn forget_disk(&self, disk: &str) {
+        for backend in &self.0.backends {
+            backend.forget_disk(disk);
+        }
+    }
+
+    /// How many sandboxes are in use or warm.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.0.bounds.sandboxes_max.saturating_sub(self.0.room.available_permits())
+    }
+
+    /// Empties shelves that nobody uses, until [`Sandboxes::close`].
+    pub async fn tend(&self) {
+        let mut every = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                () = self.0.stop.cancelled() => return,
+                _ = every.tick() => {}
+            }
+            let unused = |shelf: &Arc<Shelf>| shelf.used.lock().elapsed() > UNUSED_MAX;
+            let old: Vec<_> =
+                self.0.shelves.iter().filter(|entry| unused(entry)).map(|entry| entry.key().clone()).collect();
+            for want in old {
+                if let Some((_, shelf)) = self.0.shelves.remove_if(&want, |_, shelf| unused(shelf)) {
+                    shelf.empty().await;
+                }
+            }
+        }
+    }
+
+    /// Ends the filling and frees every warm sandbox.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        let shelves: Vec<Arc<Shelf>> = self.0.shelves.iter().map(|entry| Arc::clone(entry.value())).collect();
+        self.0.shelves.clear();
+        for shelf in shelves {
+            shelf.empty().await;
+        }
+    }
+
+    fn shelf(&self, want: &Want) -> Arc<Shelf> {
+        let fresh = || {
+            Arc::new(Shelf {
+                idle: Pool::new(self.0.bounds.warm_min.max(1)),
+                filling: AtomicBool::new(false),
+                used: Mutex::new(Instant::now()),
+            })
+        };
+        Arc::clone(&self.0.shelves.entry(want.clone()).or_insert_with(fresh))
+    }
+
+    /// Fills a shelf up to the floor, on a task of its own. What cannot be started is started when it is asked for, which tells why.
+    fn fill(&self, want: &Want, shelf: &Arc<Shelf>) {
+        let full = |shelf: &Shelf, floor| shelf.idle.status().available >= floor;
+        let floor = self.0.bounds.warm_min;
+        if full(shelf, floor) || self.0.stop.is_cancelled() || shelf.filling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (sandboxes, want, shelf) = (self.clone(), want.clone(), Arc::clone(shelf));
+        self.0.tasks.spawn(async move {
+            while !full(&shelf, floor) && !sandboxes.0.stop.is_cancelled() {
+                match sandboxes.start(&want, None).await {
+                    Ok(sandbox) => {
+                        if let Err((sandbox, _)) = shelf.idle.try_add(sandbox) {
+                            sandbox.destroy(true).await;
+                            break;
+                        }
+                    }
+                    Err(error) => {
+                        tracing::debug!(?want, %error, "a shelf of warm sandboxes could not be filled");
+                        break;
+                    }
+                }
+            }
+            shelf.filling.store(false, Ordering::Release);
+        });
+    }
+
     async fn start(&self, want: &Want, disk: Option<String>) -> Result<Sandbox, SandboxError> {
         let backend = self.backend(want.backend.as_deref())?;
         let profile = Arc::clone(self.profile(&want.profile)?);
         let image = self.0.images.resolve(&want.image)?;
+        let permit = self.permit(want).await?;
+        let turn = self.0.starts.acquire().await.map_err(|error| SandboxError::Start(error.to_string()))?;
         let number = self.0.started.fetch_add(1, Ordering::Relaxed);
         let id = format!("{}-{number}", std::process::id());
-        backend.start(Start { id, image, profile, disk }).await
+        let sandbox = backend.start(Start { id, image, profile, disk }).await;
+        drop(turn);
+        sandbox.map(|sandbox| sandbox.holding(permit))
+    }
+
+    /// Room for one more. Where there is none, a warm sandbox of another kind makes way.
+    async fn permit(&self, want: &Want) -> Result<OwnedSemaphorePermit, SandboxError> {
+        loop {
+            if let Ok(permit) = Arc::clone(&self.0.room).try_acquire_owned() {
+                return Ok(permit);
+            }
+            let others = self.0.shelves.iter().filter(|entry| entry.key() != want);
+            let spare = others.map(|entry| Arc::clone(entry.value())).find_map(|shelf| shelf.idle.try_remove().ok());
+            match spare {
+                Some(sandbox) => sandbox.destroy(true).await,
+                None => return Err(SandboxError::Exhausted { retry_after_ms: RETRY_AFTER_MS }),
+            }
+        }
+    }
+}
+
+impl Shelf {
+    async fn empty(&self) {
+        while let Ok(sandbox) = self.idle.try_remove() {
+            sandbox.destroy(true).await;
+        }
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox_agent::wire::{Change, Entry, Event, FailureCode, Request, Setup, Stats, User};
-use tokio::sync::Mutex;
+use parking_lot::Mutex as SyncMutex;
+use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 use crate::backend::Holder;
 use crate::command::{Command, Output};
@@ -44,6 +45,8 @@ pub struct Sandbox {
     image: Arc<Image>,
     profile: Arc<Profile>,
     env: Vec<(String, String)>,
+    /// Its place among all sandboxes, free once it is destroyed.
+    room: SyncMutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl Sandbox {
@@ -103,7 +106,7 @@ impl Sandbox {
             env.retain(|(other, _)| other != name);
             env.push((name.clone(), value.clone()));
         }
-        Ok(Self { link, holder: Mutex::new(Some(holder)), isolation, image, profile, env })
+        Ok(Self { link, holder: Mutex::new(Some(holder)), isolation, image, profile, env, room: SyncMutex::default() })
     }
 
     /// What is in force.
@@ -299,6 +302,13 @@ impl Sandbox {
         if let Some(mut holder) = self.holder.lock().await.take() {
             holder.destroy(with_disk).await;
         }
+        self.room.lock().take();
+    }
+
+    /// The same, counted among all sandboxes until it is destroyed.
+    pub(crate) fn holding(self, permit: OwnedSemaphorePermit) -> Self {
+        *self.room.lock() = Some(permit);
+        self
     }
 
     async fn done(&self, request: &Request, data: Option<&[u8]>) -> Result<(), SandboxError> {
@@ -324,6 +334,21 @@ impl Sandbox {
     fn broken(&self, why: &str) -> SandboxError {
         self.link.cut(why);
         SandboxError::Lost(self.link.lost().unwrap_or_else(|| why.to_owned()))
+    }
+}
+
+impl Drop for Sandbox {
+    /// Whoever gives a sandbox up without a word leaves its processes to the back end.
+    fn drop(&mut self) {
+        let Some(mut holder) = self.holder.get_mut().take() else { return };
+        let room = self.room.get_mut().take();
+        self.link.cut("it was given up");
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                holder.destroy(false).await;
+                drop(room);
+            });
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The acting side of `palestra run`: a built-in policy in an episode on some server.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use palestra_client::Client;
@@ -7,11 +8,13 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment, Task as PublicTask};
 
 use super::failure::Failure;
+use crate::desk::without_sandboxes;
 use crate::environment::app::{FAMILY, shipped};
 use crate::environment::policy::{Builtin, Policy};
 use crate::environment::published::{APP, Definition};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::task::TaskId;
+use crate::environment::work;
 use crate::environment::{EnvironmentKind, Tasks};
 
 /// A policy that can play one environment.
@@ -83,12 +86,15 @@ async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<d
     if let Some(app) = shipped::all().into_iter().find(|app| app.name() == *name) {
         return app.kind().map(Some).map_err(Failure::Other);
     }
+    if let Some(work) = work::shipped::all().into_iter().find(|work| work.name() == name) {
+        return work.kind(&without_sandboxes(Path::new("."))).map(Some).map_err(Failure::Other);
+    }
     if environment.family == FAMILY {
         let files = client.definition(&format!("{name}@{version}")).await?.files;
         let definition = serde_json::json!({"kind": APP, "files": files});
         let splits = &environment.splits;
         let definition = Definition { name, version: *version, digest, definition: &definition, splits };
-        return definition.kind().map(Some).map_err(Failure::Other);
+        return definition.kind(&without_sandboxes(Path::new("."))).map(Some).map_err(Failure::Other);
     }
     Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == *name))
 }

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::folder;
 use super::target::{Keep, TargetArguments};
 use crate::environment::app::Files;
+use crate::environment::work;
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -20,9 +21,10 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// What to publish.
 #[derive(Debug, Args)]
 pub struct PublishArguments {
-    /// A JSON Lines file, one task a line (`-` reads standard input), or the folder or `.yaml` file of an app.
+    /// A JSON Lines file, one task a line (`-` reads standard input), the folder or `.yaml` file of an app, or a folder of tasks.
     pub file: PathBuf,
-    /// Name of a data set, as dataset/name; where left out, the file's first line names it. An app names itself.
+    /// Name of a data set, as dataset/name; where left out, the file's first line names it. An app names itself. A name as
+    /// terminal/name, code/name or repository/name publishes work that is done in sandboxes.
     #[arg(long)]
     pub name: Option<String>,
     /// Verifier of every row that names none: its name, or its options as a JSON object.
@@ -55,6 +57,7 @@ pub async fn publish(
     let answer = match upload {
         Upload::Dataset(submission, lines) => target.client.publish(&submission, lines).await,
         Upload::App(files) => target.client.publish_app(&files).await,
+        Upload::Work(submission, media_type, body) => target.client.publish_work(&submission, media_type, body).await,
     };
     target.close().await;
     match answer {
@@ -72,11 +75,26 @@ pub async fn publish(
 enum Upload {
     Dataset(Submission, Vec<u8>),
     App(Files),
+    Work(Submission, &'static str, Vec<u8>),
 }
 
 impl Upload {
     async fn read(arguments: &PublishArguments) -> Result<Self, Failure> {
         let PublishArguments { file, name, verifier, system, description, .. } = arguments;
+        if name.as_deref().is_some_and(|name| work::family(name).is_some()) {
+            let submission = Submission {
+                name: name.clone(),
+                verifier: verifier.clone(),
+                system: system.clone(),
+                description: description.clone(),
+            };
+            if file.is_dir() {
+                return Ok(Self::Work(submission, "application/x-tar", packed(file)?));
+            }
+            let yaml = file.extension().is_some_and(|extension| extension == "yaml");
+            let media_type = if yaml { "application/yaml" } else { "application/jsonl" };
+            return Ok(Self::Work(submission, media_type, read(file).await?));
+        }
         if !folder::is_definition(file) {
             let submission = Submission {
                 name: name.clone(),
@@ -92,6 +110,15 @@ impl Upload {
         }
         Ok(Self::App(folder::read(file)?))
     }
+}
+
+/// A folder of tasks as an archive.
+fn packed(folder: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: std::io::Error| Failure::Other(format!("{} cannot be read: {error}", folder.display()));
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.follow_symlinks(true);
+    archive.append_dir_all("", folder).map_err(unreadable)?;
+    archive.into_inner().map_err(unreadable)
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -34,7 +34,7 @@ fn generate(kind: &dyn EnvironmentKind, split: &str, seed: u64, difficulty: Opti
 
 fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>) -> Box<dyn Environment> {
     let episode = EpisodeId::new();
-    let opening = Opening { task, seed: 0, config: &Map::new(), episode, resumed: false, folder: None };
+    let opening = Opening { task, seed: 0, config: &Map::new(), episode, resumed: false, folder: None, from: None };
     match kind.open(opening).expect("a place") {
         Place::Pure(place) => place,
         Place::Live(_) => panic!("{} is live", kind.spec().name),

@@ -11,10 +11,12 @@ pub mod published;
 pub mod puzzle;
 pub mod randomness;
 pub mod registry;
+pub mod remains;
 pub mod spec;
 pub mod surface;
 pub mod task;
 pub mod tool;
+pub mod work;
 
 pub use palestra_state as state;
 
@@ -31,7 +33,7 @@ use palestra_protocol::shared::Shared;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
-use crate::verifier::Verifier;
+use crate::verifier::{LiveVerifier, Verifier};
 use randomness::Randomness;
 use state::State;
 use surface::Surface;
@@ -93,8 +95,22 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     /// The rule that judges its episodes.
     fn verifier(&self) -> &dyn Verifier;
 
+    /// The rule that judges its episodes, where judging needs places of its own; [`EnvironmentKind::verifier`] then only names it.
+    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
+        None
+    }
+
+    /// Whether the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
+    /// the version that judges.
+    fn judges_by_task(&self) -> bool {
+        false
+    }
+
     /// Actions that solve the task, for gates and tests; never reachable over the API.
     fn oracle(&self, task: &Task) -> Option<Vec<Action>>;
+
+    /// Removes what an episode left outside the server, once its session is closed.
+    fn forget(&self, _episode: EpisodeId) {}
 
     /// An action that is well formed but chosen without looking, for floors and tests.
     fn random_action(&self, task: &Task, rng: &mut ChaCha8Rng) -> Action;
@@ -151,6 +167,8 @@ pub struct Opening<'a> {
     pub resumed: bool,
     /// A folder that the environment may use for what outlives the server.
     pub folder: Option<&'a PathBuf>,
+    /// The snapshot that the place goes on from, as [`LiveEnvironment::snapshot`] gave it.
+    pub from: Option<&'a Value>,
 }
 
 /// A setting that does not fit.
@@ -232,17 +250,62 @@ pub trait LiveEnvironment: Send + Sync {
     /// Privileged state, as ordered JSON.
     async fn state(&mut self) -> Result<State, InfraError>;
 
+    /// What another place can go on from, as JSON; `None` where the environment declares no snapshots.
+    async fn snapshot(&mut self) -> Result<Option<Value>, InfraError> {
+        Ok(None)
+    }
+
+    /// What differs in files, from a snapshot or else from the beginning; `None` where there are no files.
+    async fn changed_files(&mut self, _since: Option<&Value>) -> Result<Option<Value>, InfraError> {
+        Ok(None)
+    }
+
+    /// What keeps the place apart from the rest of the machine; `None` where nothing has to.
+    fn isolation(&self) -> Option<Value> {
+        None
+    }
+
     /// An independent copy of this place; `None` where the environment declares that it cannot fork.
     async fn fork(&mut self, episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError>;
 
     /// Frees everything outside this process.
     async fn close(&mut self);
+
+    /// Frees everything but what the place is picked up from again, when the session is next touched.
+    async fn leave(&mut self) {
+        self.close().await;
+    }
 }
 
 /// The infrastructure under an environment failed; the episode is not a sample.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InfraError(pub String);
+#[error("{detail}")]
+pub struct InfraError {
+    /// What failed.
+    pub detail: String,
+    /// Why the fault is not this place's own, where it is not.
+    pub cause: Cause,
+}
+
+/// Whose fault a failure of the infrastructure is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// The place broke.
+    #[default]
+    Broken,
+    /// Everything is in use; in so many milliseconds something may be free.
+    Busy(u64),
+    /// This server lacks what the place needs.
+    Missing,
+}
+
+impl InfraError {
+    /// A place broke.
+    #[must_use]
+    pub fn new(detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), cause: Cause::Broken }
+    }
+}
 
 /// One thing to react to.
 #[derive(Debug, Clone, Copy)]
@@ -300,7 +363,7 @@ impl Reaction {
     /// The environment itself failed.
     #[must_use]
     pub fn failed(detail: impl Into<String>) -> Self {
-        Self { failure: Some(InfraError(detail.into())), ..Self::default() }
+        Self { failure: Some(InfraError::new(detail)), ..Self::default() }
     }
 
     /// Text to look at; the episode ends.

@@ -7,7 +7,8 @@ use palestra_protocol::problem::Fault;
 use serde_json::Value;
 
 use super::app::{self, AppKind, Files};
-use super::{EnvironmentKind, dataset};
+use super::{EnvironmentKind, dataset, work};
+use palestra_workbench::work::Desk;
 
 /// What the member `kind` of a stored definition says of an app. A data set has no such member.
 pub const APP: &str = "app";
@@ -18,6 +19,8 @@ pub enum Submission {
     Dataset(dataset::Submission, Vec<u8>),
     /// An app, in files of its own.
     App(Files),
+    /// Work that is done in sandboxes.
+    Work(work::Submission),
 }
 
 /// A definition without faults, ready to be stored.
@@ -49,6 +52,7 @@ impl Submission {
                 Ok(Parsed { name, definition, splits, rows, digest })
             }
             Self::App(files) => app::parse(&files),
+            Self::Work(submission) => work::parse(&submission),
         }
     }
 }
@@ -79,7 +83,7 @@ impl Definition<'_> {
     ///
     /// # Errors
     /// When it does not have the stored form.
-    pub fn kind(&self) -> Result<Arc<dyn EnvironmentKind>, String> {
+    pub fn kind(&self, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
         match self.definition.get("kind") {
             None => dataset::kind(self),
             Some(kind) if kind == APP => {
@@ -88,6 +92,7 @@ impl Definition<'_> {
                 let app = app.map_err(|faults| faults.first().map(ToString::to_string).unwrap_or_default())?;
                 Ok(Arc::new(AppKind::new(app, self.version, self.digest.to_owned())))
             }
+            Some(_) if work::family(self.name).is_some() => work::kind(self, desk),
             Some(other) => Err(format!("there is no sort of definition {other}")),
         }
     }

@@ -1,11 +1,13 @@
 //! Archives of a definition's files: tar, plain or with gzip. Nothing is unpacked to a disk; what is no plain file of the
 //! definition refuses the whole archive.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Component;
 
 use flate2::read::MultiGzDecoder;
 use palestra_protocol::problem::Code;
+use palestra_workbench::work::UploadedFile;
 use tar::{Archive, Entry, EntryType};
 
 use super::problem::Failure;
@@ -15,6 +17,10 @@ use crate::environment::app::{FILE_BYTES_MAX, FILES_MAX, Files};
 const ARCHIVE_BYTES_MAX: u64 = FILE_BYTES_MAX as u64 + (1 << 20);
 /// Entries of an archive, folders included.
 const ENTRIES_MAX: usize = 4 * FILES_MAX;
+/// Bytes of an archive of tasks once it is unzipped.
+const TREE_BYTES_MAX: u64 = 256 << 20;
+/// Entries of an archive of tasks, folders included.
+const TREE_ENTRIES_MAX: usize = 100_000;
 /// How gzip begins (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -25,6 +31,38 @@ pub(super) fn files(archive: &[u8]) -> Result<Files, Failure> {
     } else {
         read(archive.take(ARCHIVE_BYTES_MAX + 1))
     }
+}
+
+/// The plain files of an archive by path, with their permission bits, folders and all.
+pub(super) fn tree(archive: &[u8]) -> Result<BTreeMap<String, UploadedFile>, Failure> {
+    if archive.starts_with(&GZIP) {
+        read_tree(MultiGzDecoder::new(archive).take(TREE_BYTES_MAX + 1))
+    } else {
+        read_tree(archive.take(TREE_BYTES_MAX + 1))
+    }
+}
+
+fn read_tree(bytes: impl Read) -> Result<BTreeMap<String, UploadedFile>, Failure> {
+    let mut archive = Archive::new(bytes);
+    let (mut files, mut total) = (BTreeMap::new(), 0);
+    for (number, entry) in archive.entries().map_err(|error| malformed(&error))?.enumerate() {
+        if number >= TREE_ENTRIES_MAX {
+            return Err(Failure::new(Code::TooLarge, format!("an archive has at most {TREE_ENTRIES_MAX} entries")));
+        }
+        let mut entry = entry.map_err(|error| malformed(&error))?;
+        let Some(parts) = parts(&entry)? else { continue };
+        total += entry.size();
+        if total > TREE_BYTES_MAX {
+            return Err(Failure::new(Code::TooLarge, format!("an archive has at most {TREE_BYTES_MAX} bytes")));
+        }
+        let mode = entry.header().mode().map_err(|error| malformed(&error))? & 0o777;
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).map_err(|error| malformed(&error))?;
+        if files.insert(parts.join("/"), UploadedFile { mode, bytes }).is_some() {
+            return Err(refused(&entry, "it is there twice"));
+        }
+    }
+    if files.is_empty() { Err(Failure::new(Code::Malformed, "the archive holds no file")) } else { Ok(files) }
 }
 
 fn read(text: impl Read) -> Result<Files, Failure> {
@@ -55,6 +93,16 @@ fn read(text: impl Read) -> Result<Files, Failure> {
 
 /// The folder and the name of a file; none for a folder.
 fn place(entry: &Entry<'_, impl Read>) -> Result<Option<(String, String)>, Failure> {
+    let Some(mut parts) = parts(entry)? else { return Ok(None) };
+    match (parts.pop(), parts.as_slice()) {
+        (Some(name), []) => Ok(Some((String::new(), name))),
+        (Some(name), [folder]) => Ok(Some((folder.clone(), name))),
+        _ => Err(refused(entry, "files lie at the top of the archive, or in one folder")),
+    }
+}
+
+/// The path of a plain file; none for a folder.
+fn parts(entry: &Entry<'_, impl Read>) -> Result<Option<Vec<String>>, Failure> {
     match entry.header().entry_type() {
         EntryType::Directory => return Ok(None),
         EntryType::Regular => {}
@@ -71,11 +119,7 @@ fn place(entry: &Entry<'_, impl Read>) -> Result<Option<(String, String)>, Failu
             }
         }
     }
-    match (parts.pop(), parts.as_slice()) {
-        (Some(name), []) => Ok(Some((String::new(), name))),
-        (Some(name), [folder]) => Ok(Some((folder.clone(), name))),
-        _ => Err(refused(entry, "files lie at the top of the archive, or in one folder")),
-    }
+    if parts.is_empty() { Err(refused(entry, "it has no name")) } else { Ok(Some(parts)) }
 }
 
 fn refused(entry: &Entry<'_, impl Read>, why: &str) -> Failure {

@@ -89,12 +89,12 @@ impl Table for Router<App> {
 
 /// Everything that can be called, in one table. Whoever is not in the group `public` needs a credential.
 struct Routes<T> {
-    /// Taken so often that every layer counts. Answered within `request_timeout_ms`, and never compressed: that would cost
+    /// Taken so often that every layer counts. Answered within `answer_timeout_ms`, and never compressed: that would cost
     /// more than all else.
     acts: T,
     /// Without a credential.
     public: T,
-    /// Answered within `request_timeout_ms`.
+    /// Answered within `answer_timeout_ms`.
     prompt: T,
     /// May wait for a verdict, or stay open as a stream.
     patient: T,
@@ -163,14 +163,14 @@ pub fn router(app: App) -> Router {
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
     let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), edge::guard);
     let in_time = Duration::from_millis(config.request_timeout_ms);
-    let acts = acts.route_layer(guard(bounds, Some(config.request_timeout_ms)));
-    let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.request_timeout_ms)));
+    let acts = acts.route_layer(guard(bounds, Some(config.answer_timeout_ms)));
+    let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.answer_timeout_ms)));
     // Their answers may take long, their bodies may not.
     let patient = patient.route_layer(guard(bounds, None));
     let uploads =
         uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
     let by_page =
-        middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.request_timeout_ms)), screen::guard_by_page);
+        middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.answer_timeout_ms)), screen::guard_by_page);
     let pages = pages.route_layer(by_page);
     let seats = Extension(openenv::Seats::new(app.clone()));
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));

@@ -71,6 +71,8 @@ impl From<SessionError> for Failure {
             SessionError::Lost => problem(Code::SessionLost),
             SessionError::Busy(_) => problem(Code::SessionBusy),
             SessionError::Capacity(_) => problem(Code::Capacity),
+            SessionError::Full { retry_after_ms, .. } => problem(Code::Capacity).with("retry_after_ms", retry_after_ms),
+            SessionError::Unavailable(_) => problem(Code::Unavailable),
             SessionError::Draining => problem(Code::Draining),
             SessionError::NotRecorded => problem(Code::NotRecorded),
             // Which node it is concerns operators, not callers.

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::environment::{Definition, Published};
 use palestra_protocol::problem::{Code, Problem};
+use palestra_workbench::work::{Upload as WorkUpload, UploadedFile};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use crate::app::App;
 use crate::environment::app::Files;
 use crate::environment::dataset::Submission as DatasetSubmission;
 use crate::environment::published::{APP, Submission};
+use crate::environment::work;
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
@@ -48,7 +50,7 @@ pub(super) async fn get_definition(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Heading {
-    /// `dataset/name`; may stand in the file's own header instead.
+    /// `dataset/name`, which may stand in the file's own header instead, or `terminal/name`, `code/name`, `repository/name`.
     name: Option<String>,
     /// Which verifier judges rows that name none: a name, or a JSON object with name and options.
     verifier: Option<String>,
@@ -86,6 +88,47 @@ fn app_of(heading: &Heading, files: Files) -> Result<Submission, Failure> {
     Err(Failure::new(Code::Malformed, "an app names and describes itself: send it without a query"))
 }
 
+/// Work names itself in the heading, which says nothing of how it is judged: its tasks do.
+async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failure> {
+    if heading.verifier.is_some() || heading.system.is_some() {
+        return Err(Failure::new(
+            Code::Malformed,
+            "work of this family says by itself how it is judged: leave out `verifier` and `system`",
+        ));
+    }
+    let upload = match upload {
+        Document::Lines(lines) => {
+            let text = String::from_utf8(lines);
+            WorkUpload::Text(text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text"))?)
+        }
+        Document::Yaml(text) => {
+            let file = UploadedFile { mode: 0o644, bytes: text.into_bytes() };
+            WorkUpload::Files([("task.yaml".to_owned(), file)].into())
+        }
+        Document::Archive(archive) => WorkUpload::Files(unpacked(move || archive::tree(&archive)).await?),
+        Document::Json(..) | Document::App(_) => {
+            let detail =
+                "send work as `application/jsonl`, `application/yaml`, `application/x-tar` or `application/gzip`";
+            return Err(Failure::new(Code::UnsupportedMediaType, detail));
+        }
+    };
+    let DatasetSubmission { name, description, tags, .. } = heading.into_submission();
+    let submission = DatasetSubmission {
+        name: name.clone(),
+        description: description.clone(),
+        tags: tags.clone(),
+        ..DatasetSubmission::default()
+    };
+    check(&submission)?;
+    let (name, description) = (name.unwrap_or_default(), description.unwrap_or_default());
+    Ok(Submission::Work(work::Submission { name, description, tags, upload }))
+}
+
+/// Reads an archive where slow work belongs.
+async fn unpacked<T: Send + 'static>(read: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(read).await.map_err(|error| internal(&error))?
+}
+
 /// Refuses what no store can hold, and what is too long to be a heading.
 fn check(submission: &DatasetSubmission) -> Result<(), Failure> {
     let texts = [("name", &submission.name), ("system", &submission.system), ("description", &submission.description)];
@@ -116,7 +159,8 @@ pub(super) struct PublishJson {
 /// Publish a data set or an app.
 ///
 /// A data set is JSON Lines with the heading in the query, or one JSON document. An app is one YAML file, a JSON document with its
-/// files by name, or a tar archive of them. The same content again is the version that exists. Every fault is reported, with its
+/// files by name, or a tar archive of them. Work that is done in sandboxes is named in the query (`terminal/name`, `code/name`,
+/// `repository/name`): JSON Lines, one YAML file, or a tar archive of task folders; each task is proven by execution first. The same content again is the version that exists. Every fault is reported, with its
 /// file and line.
 #[utoipa::path(post, path = "/v1/environments", tag = "environments", params(Heading),
     request_body(
@@ -139,9 +183,14 @@ pub(super) async fn publish_environment(
     Upload(upload): Upload,
 ) -> Result<Response, Failure> {
     let submission = match upload {
+        upload if heading.name.as_deref().is_some_and(|name| work::family(name).is_some()) => {
+            work_of(heading, upload).await?
+        }
         Document::Lines(lines) => rows(heading.into_submission(), lines)?,
         Document::Json(submission, lines) => rows(submission, lines)?,
         Document::App(files) => app_of(&heading, files)?,
+        Document::Yaml(text) => app_of(&heading, Files::from([(ONLY_FILE.to_owned(), text)]))?,
+        Document::Archive(archive) => app_of(&heading, unpacked(move || archive::files(&archive)).await?)?,
     };
     let published = app.catalog().publish(&principal.tenant, submission, app.clock().now()).await?;
     let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
@@ -191,6 +240,8 @@ enum Document {
     Lines(Vec<u8>),
     Json(DatasetSubmission, Vec<u8>),
     App(Files),
+    Yaml(String),
+    Archive(Vec<u8>),
 }
 
 impl FromRequest<App> for Upload {
@@ -213,12 +264,10 @@ impl FromRequest<App> for Upload {
             Some("application/yaml" | "application/x-yaml" | "text/yaml") => {
                 let text = String::from_utf8(body::read(request).await?.into());
                 let text = text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text"))?;
-                Ok(Self(Document::App(Files::from([(ONLY_FILE.to_owned(), text)]))))
+                Ok(Self(Document::Yaml(text)))
             }
             Some("application/x-tar" | "application/gzip" | "application/x-gzip" | "application/x-gtar") => {
-                let body = body::read(request).await?;
-                let files = tokio::task::spawn_blocking(move || archive::files(&body)).await;
-                Ok(Self(Document::App(files.map_err(|error| internal(&error))??)))
+                Ok(Self(Document::Archive(body::read(request).await?.into())))
             }
             _ => Err(Failure::new(
                 Code::UnsupportedMediaType,

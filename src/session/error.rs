@@ -5,6 +5,7 @@ use palestra_protocol::problem::Fault;
 use palestra_protocol::session::CloseReason;
 
 use crate::environment::task::TaskError;
+use crate::environment::{Cause, InfraError};
 use crate::store::StoreError;
 
 /// Why a command was refused. A refused command changed nothing.
@@ -69,6 +70,17 @@ pub enum SessionError {
     /// No more sessions fit.
     #[error("{0} sessions are live, and no more fit")]
     Capacity(usize),
+    /// What the environment needs is all in use.
+    #[error("{detail}")]
+    Full {
+        /// What is in use.
+        detail: String,
+        /// When some of it may be free.
+        retry_after_ms: u64,
+    },
+    /// This server lacks what the environment needs.
+    #[error("{0}")]
+    Unavailable(String),
     /// The server is shutting down.
     #[error("the server is shutting down")]
     Draining,
@@ -84,4 +96,15 @@ pub enum SessionError {
     /// A bug, caught.
     #[error("the engine failed: {0}")]
     Internal(String),
+}
+
+impl From<InfraError> for SessionError {
+    fn from(error: InfraError) -> Self {
+        let InfraError { detail, cause } = error;
+        match cause {
+            Cause::Broken => Self::Internal(detail),
+            Cause::Busy(retry_after_ms) => Self::Full { detail, retry_after_ms },
+            Cause::Missing => Self::Unavailable(detail),
+        }
+    }
 }

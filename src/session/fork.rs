@@ -12,13 +12,15 @@ use palestra_protocol::session::{
 };
 use palestra_protocol::time::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::cell::Live;
+use super::cell::{Last, Live, Past};
 use super::idempotency::Claim;
-use super::open::{fault, first_episode};
+use super::open::{Start, fault, first_episode};
 use super::rebuild::{Point, missing, salted};
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
+use crate::environment::state::Digest;
 use crate::environment::task::{SEED_MAX, pick};
 use crate::environment::{Context, Place};
 use crate::store::Durability;
@@ -60,27 +62,33 @@ impl Sessions {
         }
         let wanted = usize::try_from(count).unwrap_or(usize::MAX);
         self.check_capacity(wanted)?;
-        let mut point = if at_seq == live.seq && live.running() {
-            self.present(live).await?
-        } else {
-            self.earlier(live, at_seq).await?
-        };
+        let here = at_seq == live.seq && live.running();
+        let mut point = if here { self.present(live).await? } else { self.earlier(live, at_seq).await? };
         let room = self.0.recorder.reserve().await?;
         let now = self.0.clock.now();
         let mut fresh = Vec::with_capacity(wanted);
         for copy in 0..count {
             let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
             let id = EpisodeId::new();
-            let place = match point.place.as_mut() {
-                None => None,
-                Some(place) => turn::fork(place, id).await.map_err(|error| SessionError::Internal(error.0))?,
+            let copied = match if here { live.place.as_mut() } else { point.place.as_mut() } {
+                None => {
+                    Err(SessionError::NotSupported("the environment was lost, so there is nothing to fork".to_owned()))
+                }
+                Some(place) => match turn::fork(place, id).await {
+                    Ok(Some(copy)) => Ok(copy),
+                    Ok(None) => Err(SessionError::NotSupported("this environment cannot be forked now".to_owned())),
+                    Err(error) => Err(error.into()),
+                },
             };
-            let Some(place) = place else {
-                return Err(SessionError::NotSupported(
-                    "the environment was lost, so there is nothing to fork".to_owned(),
-                ));
-            };
-            fresh.push(self.child(live, &point, place, (id, salt), now));
+            match copied {
+                Ok(place) => fresh.push(self.child(live, &point, place, (id, salt), now)),
+                Err(error) => {
+                    for place in fresh.into_iter().filter_map(|live: Live| live.place) {
+                        turn::close(place).await;
+                    }
+                    return Err(error);
+                }
+            }
         }
         let parent = live.ledger.latest();
         // From here on the copies are independent: the parent may go on.
@@ -91,22 +99,18 @@ impl Sessions {
         self.enter(fresh, room, &claims, true).await
     }
 
-    /// The present of a session as a point to copy from.
+    /// The present of a session as a point to copy from, without its place: the copies are made from that itself.
     async fn present(&self, live: &mut Live) -> Result<Point, SessionError> {
-        let place = match live.place.as_mut() {
-            None => None,
-            Some(place) => turn::fork(place, live.episode.id).await.map_err(|error| SessionError::Internal(error.0))?,
-        };
         // Only at the beginning there is no step that tells what is seen.
         let first = match (live.seq, live.place.as_mut()) {
-            (0, Some(place)) => turn::observe(place).await.map_err(|error| SessionError::Internal(error.0))?,
+            (0, Some(place)) => turn::observe(place).await?,
             _ => Observation::default(),
         };
         Ok(Point {
             entry: Arc::clone(&live.entry),
             task: Arc::clone(&live.task),
             config: Arc::clone(&live.row.config),
-            place,
+            place: None,
             context: live.context.clone(),
             seq: live.seq,
             calls: live.calls,
@@ -203,10 +207,10 @@ impl Sessions {
         claim: Option<Claim>,
     ) -> Result<Box<Snapshot>, SessionError> {
         let live = turn.live()?;
-        replayable(live)?;
         if !live.running() {
             return Err(SessionError::EpisodeOver);
         }
+        let state = self.kept_state(live).await?;
         let room = self.0.recorder.reserve().await?;
         let now = self.0.clock.now();
         let snapshot = Box::new(Snapshot {
@@ -217,7 +221,10 @@ impl Sessions {
             seq: live.seq,
             created_at: now,
         });
-        let mut records = vec![Record::Snapshot(Box::new(SnapshotRow {
+        let digest = state.as_ref().map(|state| Digest::of_json(state).to_string());
+        let kept = digest.clone().zip(state).map(|(digest, state)| Record::State { digest, state });
+        let mut records: Vec<Record> = kept.into_iter().collect();
+        records.push(Record::Snapshot(Box::new(SnapshotRow {
             id: snapshot.id,
             tenant: live.row.tenant.to_string(),
             session: live.row.id,
@@ -225,7 +232,8 @@ impl Sessions {
             episode: snapshot.episode,
             seq: snapshot.seq,
             at: now,
-        }))];
+            state: digest,
+        })));
         if let Some(claim) = claim {
             records.push(claim.record(&snapshot, now)?);
         }
@@ -261,9 +269,13 @@ impl Sessions {
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.session == live.row.id) else {
             return Err(SessionError::NotFound("snapshot of this session"));
         };
-        replayable(live)?;
         let before = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
-        let point = if live.recorded() {
+        let id = EpisodeId::new();
+        let point = if let Some(digest) = &snapshot.state {
+            self.from_files(live, &before, snapshot.seq, digest, id).await?
+        } else if replayable(live).is_err() {
+            return Err(missing("state of the snapshot"));
+        } else if live.recorded() {
             self.rebuild(&live.row, &before, Some(snapshot.seq)).await?
         } else if snapshot.episode == live.episode.id {
             self.rebuild_unrecorded(live, snapshot.seq).await?
@@ -276,7 +288,7 @@ impl Sessions {
         let now = self.0.clock.now();
         let mut records = self.leave(live, now);
         let episode = EpisodeRow {
-            id: EpisodeId::new(),
+            id,
             ordinal: live.row.episodes + 1,
             attempt,
             task: before.task.clone(),
@@ -299,6 +311,52 @@ impl Sessions {
         drop(turn);
         ticket.committed().await?;
         Ok(opened)
+    }
+}
+
+impl Sessions {
+    /// What a snapshot keeps beside the step that it stands at: nothing where the recorded actions lead there again.
+    async fn kept_state(&self, live: &mut Live) -> Result<Option<Value>, SessionError> {
+        if live.entry.spec().capabilities.at_seq != AtSeq::Snapshots {
+            return replayable(live).map(|()| None);
+        }
+        let nothing = || SessionError::NotSupported("the environment cannot keep a snapshot now".to_owned());
+        match &mut live.place {
+            Some(Place::Live(place)) => place.snapshot().await?.map(Some).ok_or_else(nothing),
+            _ => Err(nothing()),
+        }
+    }
+
+    /// A point of an episode whose files were kept.
+    async fn from_files(
+        &self,
+        live: &Live,
+        before: &EpisodeRow,
+        seq: u64,
+        digest: &str,
+        id: EpisodeId,
+    ) -> Result<Point, SessionError> {
+        let (entry, config) = (Arc::clone(&live.entry), Arc::clone(&live.row.config));
+        let task = self.0.catalog.task_of_id(&entry, &before.task).await?;
+        let state = self.0.store.state(digest).await?.ok_or_else(|| missing("state of a snapshot"))?;
+        let past = if live.recorded() { self.recorded_past(before).await? } else { Vec::new() };
+        let taken: Vec<&Past> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
+        let calls = taken.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
+        let last = taken.last().map(|past| Last::new(past));
+        let beginning = self.begin(&entry, &task, before.seed, &config, id, Start::Snapshot(state)).await?;
+        Ok(Point {
+            entry,
+            task,
+            config,
+            place: Some(beginning.place),
+            context: beginning.context,
+            seq,
+            calls,
+            last,
+            first: beginning.first,
+            past: imbl::Vector::new(),
+            salts: Vec::new(),
+        })
     }
 }
 

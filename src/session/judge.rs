@@ -1,8 +1,10 @@
 //! Judging: ends episodes and reaches verdicts. Whatever keeps a judge from a score is a status, never a zero.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::list::List;
@@ -18,22 +20,28 @@ use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
 use crate::environment::Place;
+use crate::environment::remains::Remains;
 use crate::environment::state::State;
 use crate::environment::task::Task;
 use crate::store::Durability;
 use crate::store::row::{Record, VerdictRow};
-use crate::verifier::{Case, Turn};
+use crate::verifier::{Case, Judgement, Turn, Unjudged};
 
 /// How long `verify` waits for a verdict where the caller does not say.
 const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
 /// How long `verify` waits at most.
 pub(super) const VERDICT_WAIT_MS_MAX: u64 = 600_000;
 
+/// Longest judging in places of the judge's own, which bound themselves by their tasks.
+const LIVE_JUDGING_MAX: Duration = Duration::from_secs(3_600);
+
 /// Everything that a judge needs, captured at one step.
 pub(super) struct Docket {
     pub entry: Arc<Entry>,
     pub task: Arc<Task>,
     pub episode: EpisodeId,
+    /// The episode's seed.
+    pub seed: u64,
     pub seq: u64,
     pub usage: Usage,
     pub evidence: Result<Evidence, (Status, String)>,
@@ -297,11 +305,21 @@ impl Sessions {
             Some(forced) => Err(forced),
             None => self.evidence(live).await,
         };
+        if let Ok(Evidence { state, .. }) = &evidence
+            && !live.running()
+            && live.recorded()
+            && let Some(place @ Place::Live(_)) = live.place.take()
+        {
+            // All that can still be asked of the episode is in its evidence.
+            live.place = Some(Place::Pure(Box::new(Remains(state.clone()))));
+            self.0.tracker.spawn(turn::close(place));
+        }
         let usage = Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() };
         Docket {
             entry: Arc::clone(&live.entry),
             task: Arc::clone(&live.task),
             episode: live.episode.id,
+            seed: live.episode.seed,
             seq: live.seq,
             usage,
             evidence,
@@ -312,7 +330,7 @@ impl Sessions {
         let Some(place) = &mut live.place else {
             return Err((Status::InfraError, "the environment was lost".to_owned()));
         };
-        let state = turn::state(place).await.map_err(|error| (Status::InfraError, error.0))?;
+        let state = turn::state(place).await.map_err(|error| (Status::InfraError, error.detail))?;
         let trajectory = if live.entry.kind.verifier().needs_trajectory() {
             self.turns_of(live).await.map_err(|error| (Status::InfraError, error.to_string()))?
         } else {
@@ -323,6 +341,9 @@ impl Sessions {
 
     /// Judges, on the blocking pool where the environment is heavy.
     pub(super) async fn judge(&self, docket: Docket) -> Verdict {
+        if docket.entry.kind.live_verifier().is_some() {
+            return docket.judge_live().await;
+        }
         if !docket.entry.kind.heavy() {
             return docket.judge();
         }
@@ -401,26 +422,56 @@ impl Docket {
         let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
         let verifier = self.entry.kind.verifier();
         let began = Instant::now();
-        let judged = turn::guard("verifier", || verifier.verify(&case)).map_err(|error| error.0);
+        let judged = turn::guard("verifier", || verifier.verify(&case));
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let usage = Usage { judge_ms, ..skeleton.usage };
-        let scored = judged
-            .and_then(|judged| judged.map_err(|error| error.0))
-            .and_then(|judgement| judgement.score().map(|score| (judgement, score)).map_err(|error| error.0));
-        match scored {
+        let judged = judged.map_err(|error| error.detail).and_then(|judged| judged.map_err(|error| error.0));
+        match judged {
             Err(detail) => Verdict { detail: Some(detail), usage, ..skeleton },
-            Ok((judgement, score)) => {
-                let passed = judgement.checks.iter().all(|check| check.passed);
-                Verdict {
-                    status: Status::Scored,
-                    score: Some(score),
-                    strict: Some(u8::from(passed)),
-                    passed,
-                    trainable: judgement.trainable,
-                    checks: List::from(judgement.checks),
-                    usage,
-                    ..skeleton
-                }
+            Ok(judgement) => scored(judgement, Verdict { usage, ..skeleton }),
+        }
+    }
+
+    /// Judges in places of the judge's own.
+    async fn judge_live(self) -> Verdict {
+        let skeleton = self.skeleton();
+        let evidence = match self.evidence {
+            Ok(evidence) => evidence,
+            Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
+        };
+        let Some(verifier) = self.entry.kind.live_verifier() else { return skeleton };
+        let began = Instant::now();
+        let judging = AssertUnwindSafe(verifier.judge(&self.task, self.seed, &evidence.state)).catch_unwind();
+        let judged = tokio::time::timeout(LIVE_JUDGING_MAX, judging).await;
+        let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let skeleton = Verdict { usage: Usage { judge_ms, ..skeleton.usage }, ..skeleton };
+        let without = |status, detail| Verdict { status, detail: Some(detail), ..skeleton.clone() };
+        match judged {
+            Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
+            Ok(Err(panic)) => {
+                let words = turn::words_of(&*panic);
+                without(Status::VerifierError, format!("the verifier panicked: {words}"))
+            }
+            Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),
+            Ok(Ok(Ok((judgement, judge)))) => scored(judgement, Verdict { judge, ..skeleton }),
+        }
+    }
+}
+
+/// The verdict of a judgement; one whose score is none is a fault of the verifier.
+fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
+    match judgement.score() {
+        Err(error) => Verdict { detail: Some(error.0), ..skeleton },
+        Ok(score) => {
+            let passed = judgement.checks.iter().all(|check| check.passed);
+            Verdict {
+                status: Status::Scored,
+                score: Some(score),
+                strict: Some(u8::from(passed)),
+                passed,
+                trainable: judgement.trainable,
+                checks: List::from(judgement.checks),
+                ..skeleton
             }
         }
     }

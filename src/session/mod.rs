@@ -289,7 +289,9 @@ impl Sessions {
         if let Slot::Live(live) = slot
             && let Some(crate::environment::Place::Live(mut place)) = live.place
         {
-            self.0.tracker.spawn(async move { place.close().await });
+            // Where the last record was refused, the session comes back from what its place left.
+            let comes_back = live.ledger.failed();
+            self.0.tracker.spawn(async move { if comes_back { place.leave().await } else { place.close().await } });
         }
     }
 

@@ -35,6 +35,16 @@ pub(super) struct Beginning {
     pub first: Observation,
 }
 
+/// What an episode begins with.
+pub(super) enum Start {
+    /// The beginning of its task.
+    Fresh,
+    /// What is left of the same episode.
+    Left,
+    /// A snapshot of another episode.
+    Snapshot(Value),
+}
+
 impl Sessions {
     pub(super) async fn create(
         &self,
@@ -160,7 +170,7 @@ impl Sessions {
 
     /// A session that nobody knows of yet.
     async fn prepare(&self, entry: &Arc<Entry>, task: &Arc<Task>, row: SessionRow) -> Result<Live, SessionError> {
-        let beginning = self.begin(entry, task, row.seed, &row.config, row.episode, false).await?;
+        let beginning = self.begin(entry, task, row.seed, &row.config, row.episode, Start::Fresh).await?;
         let episode = first_episode(&row, self.0.clock.now());
         Ok(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning))
     }
@@ -231,7 +241,7 @@ impl Sessions {
         let attempt = self.next_attempt(tenant, live, &task.public.id).await?;
         let room = self.0.recorder.reserve().await?;
         let id = EpisodeId::new();
-        let beginning = self.begin(&live.entry, &task, seed, &live.row.config, id, false).await?;
+        let beginning = self.begin(&live.entry, &task, seed, &live.row.config, id, Start::Fresh).await?;
         let now = self.0.clock.now();
         let mut records = self.leave(live, now);
         let ordinal = live.row.episodes + 1;
@@ -287,13 +297,26 @@ impl Sessions {
         seed: u64,
         config: &Arc<Map<String, Value>>,
         episode: EpisodeId,
-        resumed: bool,
+        start: Start,
     ) -> Result<Beginning, SessionError> {
         let make = {
             let (entry, task, config, folder) =
                 (Arc::clone(entry), Arc::clone(task), Arc::clone(config), self.0.folder.clone());
+            let (resumed, from) = match start {
+                Start::Fresh => (false, None),
+                Start::Left => (true, None),
+                Start::Snapshot(state) => (false, Some(state)),
+            };
             move || {
-                let opening = Opening { task: &task, seed, config: &config, episode, resumed, folder: Some(&folder) };
+                let opening = Opening {
+                    task: &task,
+                    seed,
+                    config: &config,
+                    episode,
+                    resumed,
+                    folder: Some(&folder),
+                    from: from.as_ref(),
+                };
                 turn::guard("environment", || entry.kind.open(opening))
             }
         };
@@ -302,21 +325,31 @@ impl Sessions {
         } else {
             make()
         };
-        let mut place = opened.map_err(|error| SessionError::Internal(error.0))?.map_err(|error| {
+        let mut place = opened?.map_err(|error| {
             let field = error.field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
             fault(&field, &error.detail)
         })?;
-        let first = turn::observe(&mut place).await.map_err(|error| SessionError::Internal(error.0))?;
-        let spec = entry.spec();
-        let context = Context::seeded(&[
-            b"episode",
-            spec.name.as_bytes(),
-            &spec.version.to_le_bytes(),
-            task.public.id.as_bytes(),
-            &seed.to_le_bytes(),
-        ]);
-        Ok(Beginning { place, context, first })
+        let first = match turn::observe(&mut place).await {
+            Ok(first) => first,
+            Err(error) => {
+                turn::close(place).await;
+                return Err(error.into());
+            }
+        };
+        Ok(Beginning { place, context: context_of(entry, task, seed), first })
     }
+}
+
+/// Randomness and clock at the beginning of an episode.
+pub(super) fn context_of(entry: &Entry, task: &Task, seed: u64) -> Context {
+    let spec = entry.spec();
+    Context::seeded(&[
+        b"episode",
+        spec.name.as_bytes(),
+        &spec.version.to_le_bytes(),
+        task.public.id.as_bytes(),
+        &seed.to_le_bytes(),
+    ])
 }
 
 impl Live {

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use palestra_protocol::environment::{ForkKind, Recovery};
 use palestra_protocol::episode::{Episode, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::session::{Diff, RecordMode, Session, SessionState, Snapshot, StateView, Verify};
 use palestra_protocol::verdict::{Status, Usage, Verdict};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::cell::Slot;
+use super::cell::{Live, Slot};
 use super::judge::{Docket, Evidence, verdict_record};
 use super::rebuild::{judged_turn, missing};
 use super::recorder::Ledger;
 use super::repeat::read_step;
 use super::{Answer, SessionError, Sessions, Tenant, turn};
+use crate::environment::Place;
 use crate::environment::state::State;
 use crate::store::Durability;
 use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, SessionFilter, SessionRow, SnapshotRow};
@@ -46,6 +48,7 @@ impl Sessions {
                     seq: Some(live.seq),
                     durable_seq: Some(live.durable_seq()),
                     limits_left,
+                    isolation: live.place.as_ref().and_then(isolation),
                     ..view(live.row.clone())
                 });
             }
@@ -114,6 +117,9 @@ impl Sessions {
     /// # Errors
     /// When either cannot be read.
     pub async fn diff(&self, tenant: &Tenant, id: SessionId, against: Against) -> Result<Diff, SessionError> {
+        if let Some(files) = self.changed_files(tenant, id, against).await? {
+            return Ok(Diff { patch: json!([]), rows: None, files: Some(files), from: None, to: None });
+        }
         let (to, ..) = self.state_of(tenant, id).await?;
         // One turn after the other: two sessions that are compared with each other must not wait for each other.
         let from = match against {
@@ -124,7 +130,40 @@ impl Sessions {
         let patch = serde_json::to_value(json_patch::diff(&before, &after))
             .map_err(|error| SessionError::Internal(error.to_string()))?;
         let rows = self.turn(tenant, id).await?.live()?.entry.kind.changed_rows(&from, &to);
-        Ok(Diff { patch, rows, from: from.digest().to_string(), to: to.digest().to_string() })
+        let (from, to) = (Some(from.digest().to_string()), Some(to.digest().to_string()));
+        Ok(Diff { patch, rows, files: None, from, to })
+    }
+
+    /// Which files differ; nothing where the session has none.
+    async fn changed_files(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        against: Against,
+    ) -> Result<Option<Value>, SessionError> {
+        let has_files = |live: &Live| live.entry.spec().capabilities.fork == ForkKind::Files;
+        if !has_files(self.turn(tenant, id).await?.live()?) {
+            return Ok(None);
+        }
+        let lost = || SessionError::NotSupported("the environment was lost, so it has no files".to_owned());
+        let since = match against {
+            // One turn after the other, as for states.
+            Against::Session(other) => {
+                let mut turn = self.turn(tenant, other).await?;
+                let Some(Place::Live(place)) = &mut turn.live()?.place else { return Err(lost()) };
+                place.snapshot().await?.ok_or_else(lost)?
+            }
+            Against::Snapshot(snapshot) => {
+                let stored = self.0.store.snapshot(tenant, snapshot).await?;
+                let unknown = SessionError::NotFound("snapshot of this session");
+                let snapshot = stored.filter(|snapshot| snapshot.session == id).ok_or(unknown)?;
+                let digest = snapshot.state.ok_or_else(|| missing("state of a snapshot"))?;
+                self.0.store.state(&digest).await?.ok_or_else(|| missing("state of a snapshot"))?
+            }
+        };
+        let mut turn = self.turn(tenant, id).await?;
+        let Some(Place::Live(place)) = &mut turn.live()?.place else { return Err(lost()) };
+        place.changed_files(Some(&since)).await?.map(Some).ok_or_else(lost)
     }
 
     async fn state_at(&self, tenant: &Tenant, id: SessionId, snapshot: SnapshotId) -> Result<State, SessionError> {
@@ -249,10 +288,11 @@ impl Sessions {
             return Ok(verdict);
         }
         let stored = self.0.store.verdicts(id).await?;
-        let task = self.0.catalog.task_of_id(&then, &episode.task).await?;
+        let judged_as = if entry.kind.judges_by_task() { &entry } else { &then };
+        let task = self.0.catalog.task_of_id(judged_as, &episode.task).await?;
         let evidence = self.stored_evidence(tenant, &episode, &stored.first().map(|row| row.verdict.clone())).await?;
         let usage = stored.first().map_or(Usage { steps: seq, ..Usage::default() }, |row| row.verdict.usage);
-        let verdict = self.judge(Docket { entry, task, episode: id, seq, usage, evidence }).await;
+        let verdict = self.judge(Docket { entry, task, episode: id, seed: episode.seed, seq, usage, evidence }).await;
         let record = verdict_record(tenant, episode.session, &verdict, self.0.clock.now());
         let room = self.0.recorder.reserve().await?;
         let ledger = Ledger::new(episode.session);
@@ -296,6 +336,8 @@ impl Sessions {
         };
         let (state, step_rewards) = match stored {
             Some(state) => (Some(State::from(state)), false),
+            // What was done in a sandbox is not done again.
+            None if self.entry_of(&session).await?.spec().capabilities.recovery != Recovery::Replay => (None, false),
             None => {
                 let mut point = self.rebuild(&session, episode, None).await?;
                 let step_rewards = point.entry.spec().step_rewards;
@@ -314,6 +356,13 @@ impl Sessions {
                 Ok(Evidence { state, trajectory })
             }
         })
+    }
+}
+
+fn isolation(place: &Place) -> Option<Value> {
+    match place {
+        Place::Live(place) => place.isolation(),
+        Place::Pure(_) => None,
     }
 }
 
@@ -340,6 +389,7 @@ fn view(row: SessionRow) -> Session {
         created_at: row.created_at,
         expires_at: row.expires_at,
         closed_at: row.closed_at.filter(|_| row.state == SessionState::Closed),
+        isolation: None,
     }
 }
 

@@ -157,6 +157,7 @@ impl Sessions {
             let now = self.0.clock.now();
             // Before anything is changed in memory: from there on nothing may fail.
             let room = self.0.recorder.reserve().await?;
+            let unloaded = matches!(&*turn, Slot::Empty);
             let (ledger, records) = match &mut *turn {
                 Slot::Retired => continue,
                 Slot::Live(live) if live.ledger.failed() => {
@@ -180,8 +181,21 @@ impl Sessions {
             // The turn is held until the store knows, so that nobody reads the session back as open.
             let closed = ticket.committed().await;
             self.retire(&cell, &mut turn);
+            if unloaded && closed.is_ok() {
+                self.forget(tenant, id).await?;
+            }
             return closed;
         }
+    }
+
+    /// Removes what a session left outside the server, without bringing it into memory.
+    async fn forget(&self, tenant: &str, id: SessionId) -> Result<(), SessionError> {
+        let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(()) };
+        // A newer server may not have the environment any more; then it swept its remains at its start.
+        if let Ok(entry) = self.entry_of(&row).await {
+            entry.kind.forget(row.episode);
+        }
+        Ok(())
     }
 
     /// What closing a session that is not in memory records; nothing where it is closed already.
@@ -269,6 +283,7 @@ fn closing(live: &mut Live, reason: CloseReason, now: Timestamp) -> Vec<Record> 
                 entry: Arc::clone(&live.entry),
                 task: Arc::clone(&live.task),
                 episode: live.episode.id,
+                seed: live.episode.seed,
                 seq: live.seq,
                 usage: Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() },
                 evidence: Err(run_ended()),

@@ -15,13 +15,15 @@ use serde_json::{Map, Value};
 use tracing::error;
 
 use super::cell::{Kept, Last, Live, Past};
-use super::open::Beginning;
+use super::open::{Beginning, Start, context_of};
 use super::recorder::Ledger;
 use super::repeat::read_step;
 use super::step;
 use super::{Said, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
 use crate::environment::randomness::Randomness;
+use crate::environment::remains::Remains;
+use crate::environment::state::State;
 use crate::environment::task::Task;
 use crate::environment::{Context, Place};
 use crate::store::row::{EpisodeRow, Record, SessionRow, StepRow};
@@ -133,7 +135,7 @@ impl Sessions {
         Ok(Box::new(live))
     }
 
-    async fn entry_of(&self, row: &SessionRow) -> Result<Arc<Entry>, SessionError> {
+    pub(super) async fn entry_of(&self, row: &SessionRow) -> Result<Arc<Entry>, SessionError> {
         Ok(self.0.catalog.resolve(&row.tenant, &format!("{}@{}", row.environment, row.version)).await?)
     }
 
@@ -182,7 +184,7 @@ impl Sessions {
         let name = format!("{}@{}", root.environment, root.version);
         let entry = self.0.catalog.resolve(&root.tenant, &name).await?;
         let task = self.0.catalog.task_of_id(&entry, &root.task).await?;
-        let beginning = self.begin(&entry, &task, root.seed, &root.config, root.id, false).await?;
+        let beginning = self.begin(&entry, &task, root.seed, &root.config, root.id, Start::Fresh).await?;
         // A fork that was itself forked at a step before its own beginning hands on nothing of its own.
         let reached = |seq: u64, upto: &Option<u64>| upto.is_none_or(|upto| upto >= seq);
         let salts = chain
@@ -232,7 +234,7 @@ impl Sessions {
             return Err(SessionError::NotSupported(detail));
         }
         let (config, id) = (&live.row.config, live.episode.id);
-        let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, false).await?;
+        let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, Start::Fresh).await?;
         let salts = live.salts.clone();
         let point =
             Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
@@ -273,17 +275,42 @@ impl Sessions {
         let failed = episode.stop_reason == Some(StopReason::InfraError);
         let wanted = running || (episode.verdict.is_none() && !failed);
         let survives = wanted && entry.spec().capabilities.recovery == Recovery::Files;
-        let beginning = self.begin(&entry, &task, episode.seed, &row.config, episode.id, survives).await?;
+        let picked_up = if survives {
+            match self.begin(&entry, &task, episode.seed, &row.config, episode.id, Start::Left).await {
+                // Nothing of it outlived the server: the session goes on as one whose environment is lost.
+                Err(SessionError::Internal(why)) => {
+                    tracing::warn!(session = %row.id, why, "an environment could not be picked up");
+                    None
+                }
+                picked_up => Some(picked_up?),
+            }
+        } else {
+            None
+        };
         let verdict = episode.verdict.clone();
+        let survives = picked_up.is_some();
+        let (remains, beginning) = match picked_up {
+            Some(beginning) => (None, beginning),
+            None => {
+                let judged = verdict.as_ref().and_then(|verdict| verdict.state.as_deref());
+                let state = match judged {
+                    Some(digest) => self.0.store.state(digest).await?.map(State::from),
+                    None => None,
+                };
+                let place = Place::Pure(Box::new(Remains(state.clone().unwrap_or(State::Null))));
+                let context = context_of(&entry, &task, episode.seed);
+                (state, Beginning { place, context, first: Observation::default() })
+            }
+        };
         let mut live = Live::new(row, entry, task, episode, beginning);
         live.seq = past.last().map_or(0, |past| past.answer.seq);
         live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
         live.last = past.last().map(Last::new);
         live.verdict = verdict;
-        if !survives {
+        if !survives && (running || remains.is_none()) {
             live.place = None;
-        } else if running {
+        } else if survives && running {
             live.notice = live.first.take().map(|first| first.text);
         }
         live.first = None;

@@ -4,7 +4,7 @@ use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 
 use super::{SessionError, Sessions, Tenant, turn};
-use crate::environment::{InfraError, PageCall, Place};
+use crate::environment::{PageCall, Place};
 
 /// What a page shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Sessions {
         }
         let Some(Place::Pure(place)) = &live.place else { return Ok(Screen::Over) };
         let page =
-            turn::guard("environment", || place.page(path)).map_err(|InfraError(why)| SessionError::Internal(why))?;
+            turn::guard("environment", || place.page(path)).map_err(|error| SessionError::Internal(error.detail))?;
         page.map(Screen::Live).ok_or(SessionError::NotFound("page"))
     }
 
@@ -48,7 +48,7 @@ impl Sessions {
             return Err(SessionError::EpisodeOver);
         };
         let calls = turn::guard("environment", || place.calls_of_form(fields));
-        let calls = calls.map_err(|InfraError(why)| SessionError::Internal(why))?;
+        let calls = calls.map_err(|error| SessionError::Internal(error.detail))?;
         let calls = calls.map_err(|why| super::open::fault("form", &why))?;
         Ok(calls.into_iter().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments }).collect())
     }

@@ -174,12 +174,12 @@ impl Sessions {
         let calls_left = limits.calls.unwrap_or(u64::MAX).saturating_sub(live.calls);
         let began = Instant::now();
         let outcome = match live.place.take() {
-            None => Err(InfraError("the environment was lost".to_owned())),
+            None => Err(InfraError::new("the environment was lost")),
             Some(place) => self.turn_in(live, place, &request.action, calls_left).await,
         };
         let env_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         match outcome {
-            Err(InfraError(detail)) => {
+            Err(InfraError { detail, .. }) => {
                 tracing::warn!(session = %live.row.id, detail, "an environment failed in a step");
                 let words = "The environment failed; this episode is not a sample.";
                 Acted { env_us, reached: true, ..Acted::stopped(words, StopReason::InfraError, Some(detail)) }
@@ -227,8 +227,8 @@ impl Sessions {
                 turn::take(&mut place, &entry.offer(&config).toolbox, &action, calls_left, &mut context).now_or_never();
             (turned, place, context)
         };
-        let (turned, place, context) = self.heavy(work).await.map_err(InfraError)?;
-        let turned = turned.unwrap_or_else(|| Err(InfraError("a pure environment waited".to_owned())))?;
+        let (turned, place, context) = self.heavy(work).await.map_err(InfraError::new)?;
+        let turned = turned.unwrap_or_else(|| Err(InfraError::new("a pure environment waited")))?;
         (live.place, live.context) = (Some(place), context);
         Ok(turned)
     }

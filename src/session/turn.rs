@@ -111,7 +111,7 @@ async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Resu
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
 pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
     catch_unwind(AssertUnwindSafe(code))
-        .map_err(|panic| InfraError(format!("the {whose} panicked: {}", words_of(&*panic))))
+        .map_err(|panic| InfraError::new(format!("the {whose} panicked: {}", words_of(&*panic))))
 }
 
 /// What a panic said.
@@ -141,6 +141,13 @@ pub(super) async fn fork(place: &mut Place, episode: EpisodeId) -> Result<Option
     match place {
         Place::Pure(environment) => guard("environment", || environment.fork()).map(|copy| Some(Place::Pure(copy))),
         Place::Live(environment) => environment.fork(episode).await.map(|copy| copy.map(Place::Live)),
+    }
+}
+
+/// Frees what a place owns outside this process.
+pub(super) async fn close(place: Place) {
+    if let Place::Live(mut environment) = place {
+        environment.close().await;
     }
 }
 
@@ -279,7 +286,7 @@ mod tests {
     fn a_panic_is_caught_with_its_words() {
         assert_eq!(
             guard("environment", || panic!("boom")).map(|()| 0),
-            Err(InfraError("the environment panicked: boom".to_owned()))
+            Err(InfraError::new("the environment panicked: boom"))
         );
     }
 }

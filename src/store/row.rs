@@ -195,6 +195,8 @@ pub struct SnapshotRow {
     pub episode: EpisodeId,
     pub seq: u64,
     pub at: Timestamp,
+    /// Digest of the state that it goes on from, where the recorded actions do not lead there.
+    pub state: Option<String>,
 }
 
 /// The answer of a creating call, unique per tenant, operation and key.

@@ -18,6 +18,7 @@ pub(super) const SNAPSHOTS: Table = Table {
         ("episode", Kind::Text),
         ("seq", Kind::Integer),
         ("at", Kind::Integer),
+        ("state", Kind::Text),
     ],
 };
 
@@ -30,6 +31,7 @@ pub(super) fn encode(row: &SnapshotRow) -> Result<BulkRow<'_>, StoreError> {
         id(row.episode),
         number(row.seq)?,
         time(row.at),
+        optional_text(row.state.as_deref()),
     ])
 }
 
@@ -42,6 +44,7 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<SnapshotRow, StoreError> {
         episode: row.id("episode")?,
         seq: row.number("seq")?,
         at: row.time("at")?,
+        state: row.text_or_none("state")?,
     })
 }
 

@@ -11,9 +11,10 @@ pub mod rule;
 pub mod set;
 pub mod text;
 
+use async_trait::async_trait;
 use palestra_protocol::action::Action;
 use palestra_protocol::step::Stepped;
-use palestra_protocol::verdict::{Check, Judge};
+use palestra_protocol::verdict::{Check, Judge, Status};
 
 use crate::environment::state::State;
 use crate::environment::task::Task;
@@ -41,6 +42,26 @@ pub trait Verifier: Send + Sync {
     /// # Errors
     /// When the verifier itself fails; the episode is then not a sample.
     fn verify(&self, case: &Case<'_>) -> Result<Judgement, VerifierError>;
+}
+
+/// Judges episodes in places of its own, which the acting side never saw. A case is judged from its state alone, so that it can
+/// be judged again after everything else of the episode is gone.
+#[async_trait]
+pub trait LiveVerifier: Send + Sync {
+    /// Judges, and says from where it looked. The same case always gives the same judgement.
+    ///
+    /// # Errors
+    /// What kept it from a score.
+    async fn judge(&self, task: &Task, seed: u64, state: &State) -> Result<(Judgement, Judge), Unjudged>;
+}
+
+/// Why an episode was not scored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unjudged {
+    /// Never `scored`.
+    pub status: Status,
+    /// In words.
+    pub detail: String,
 }
 
 /// What a verifier sees.

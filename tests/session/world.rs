@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use palestra::catalog::Catalog;
 use palestra::clock::Clock;
+use palestra::desk::without_sandboxes;
 use palestra::environment::EnvironmentKind;
 use palestra::environment::registry::{self, BuiltinSettings};
 use palestra::session::{Parts, SessionSettings, Sessions, Tenant};
@@ -92,7 +93,7 @@ impl Start<'_> {
         let effects_folder = Some(self.data.path().join("effects"));
         let mut kinds = registry::builtin(&BuiltinSettings { effects_folder });
         kinds.extend(self.kinds.iter().cloned());
-        let catalog = Catalog::new(Arc::clone(&store), kinds);
+        let catalog = Catalog::new(Arc::clone(&store), kinds, without_sandboxes(self.data.path()));
         Sessions::start(Parts {
             store,
             catalog,

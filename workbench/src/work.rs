@@ -29,6 +29,12 @@ pub trait Work: Send + Sync + 'static {
     /// Every fault that was found.
     fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>>;
 
+    /// Proves by execution that a row can be played and judged, before it is published.
+    ///
+    /// # Errors
+    /// What is wrong with it, or why it could not be tried.
+    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String>;
+
     /// What may be told of a task.
     ///
     /// # Errors
@@ -123,6 +129,8 @@ pub struct Opening {
     pub config: Map<String, Value>,
     /// Whether the room was opened by an earlier server and only its disk is left.
     pub resumed: bool,
+    /// The snapshot that the room goes on from, as [`Room::snapshot`] gave it.
+    pub from: Option<Value>,
 }
 
 /// A place to act in.
@@ -151,11 +159,33 @@ pub trait Room: Send + Sync {
     /// When the sandbox is lost or no other can be had.
     async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError>;
 
-    /// What is in force, and what can be told of the room apart from evidence.
-    fn facts(&self) -> Value;
+    /// What a room can be opened from again, as [`Opening::from`]; archives in it stand by digest. `None` where this cannot be.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
+        Ok(None)
+    }
+
+    /// What differs in files, since a snapshot or else since the beginning, as `{"data":[{"path","change","size","mode"}]}` by
+    /// path. `None` where there are no files.
+    ///
+    /// # Errors
+    /// When the sandbox is lost.
+    async fn changes(&mut self, _since: Option<&Value>) -> Result<Option<Value>, SandboxError> {
+        Ok(None)
+    }
+
+    /// What is in force, as the sandbox's `Isolation`; `null` while there is no sandbox.
+    fn isolation(&self) -> Value;
 
     /// Frees everything, the disk too.
     async fn close(&mut self);
+
+    /// Frees everything but the disk, from which [`Opening::resumed`] goes on.
+    async fn leave(&mut self) {
+        self.close().await;
+    }
 }
 
 /// One thing to react to.

@@ -28,7 +28,8 @@ fn task(kind: &dyn EnvironmentKind, split: &str, seed: u64) -> Arc<Task> {
 
 fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>, config: &Value) -> Box<dyn Environment> {
     let config = config.as_object().expect("settings");
-    let opening = Opening { task, seed: 0, config, episode: EpisodeId::new(), resumed: false, folder: None };
+    let opening =
+        Opening { task, seed: 0, config, episode: EpisodeId::new(), resumed: false, folder: None, from: None };
     match kind.open(opening).expect("a place") {
         Place::Pure(place) => place,
         Place::Live(_) => panic!("apps are pure"),

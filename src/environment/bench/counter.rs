@@ -230,7 +230,15 @@ mod tests {
         let task = Arc::new(counter.generate("train", 1, None).expect("a task"));
         let config = config.as_object().expect("an object");
         let episode = EpisodeId::new();
-        match counter.open(Opening { task: &task, seed: 1, config, episode, resumed: false, folder: None })? {
+        match counter.open(Opening {
+            task: &task,
+            seed: 1,
+            config,
+            episode,
+            resumed: false,
+            folder: None,
+            from: None,
+        })? {
             Place::Pure(place) => Ok(place),
             Place::Live(_) => panic!("the counter is pure"),
         }

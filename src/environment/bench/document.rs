@@ -300,7 +300,7 @@ mod tests {
         let task = Arc::new(kind.generate("train", 1, None).expect("a task"));
         let config = config.as_object().expect("an object");
         let episode = EpisodeId::new();
-        match kind.open(Opening { task: &task, seed: 1, config, episode, resumed: false, folder: None })? {
+        match kind.open(Opening { task: &task, seed: 1, config, episode, resumed: false, folder: None, from: None })? {
             Place::Pure(place) => Ok(place),
             Place::Live(_) => panic!("the document is pure"),
         }

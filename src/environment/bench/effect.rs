@@ -216,7 +216,7 @@ impl LiveEnvironment for Log {
 }
 
 fn failed(what: &str, error: &std::io::Error) -> InfraError {
-    InfraError(format!("{what} the log failed: {error}"))
+    InfraError::new(format!("{what} the log failed: {error}"))
 }
 
 /// At most [`NOTE_BYTES_MAX`] bytes without line breaks and control characters.
@@ -231,7 +231,7 @@ mod tests {
 
     fn open(effect: &Effect, episode: EpisodeId, resumed: bool) -> Box<dyn LiveEnvironment> {
         let task = Arc::new(effect.generate("test", 5, None).expect("a task"));
-        let opening = Opening { task: &task, seed: 0, config: &Map::new(), episode, resumed, folder: None };
+        let opening = Opening { task: &task, seed: 0, config: &Map::new(), episode, resumed, folder: None, from: None };
         match effect.open(opening).expect("a place") {
             Place::Live(place) => place,
             Place::Pure(_) => panic!("the effect is live"),

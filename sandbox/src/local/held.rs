@@ -1,0 +1,211 @@
+//! What this machine holds of a sandbox: processes, control groups, a disk. However it ends, nothing of it is left.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use palestra_sandbox_agent::plan::Upper;
+use tokio::process::Child;
+use tokio::task::JoinHandle;
+
+use super::disk::Disk;
+use super::{Inner, watch};
+use crate::backend::Holder;
+use crate::cgroup::Group;
+use crate::error::SandboxError;
+use crate::profile::Profile;
+
+/// How long an agent whose pipe is closed may take to end by itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest wait for what was killed.
+const KILL_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether a process group is gone: only its parent is told.
+const GROUP_POLL: Duration = Duration::from_millis(2);
+
+/// What is held. When it is dropped before it is destroyed, it is destroyed in the background.
+pub(super) struct Held(Option<Parts>);
+
+struct Parts {
+    inner: Arc<Inner>,
+    group: Group,
+    disk: Option<Disk>,
+    disk_is_new: bool,
+    /// The name under which the disk is marked as used.
+    disk_name: Option<String>,
+    child: Option<Child>,
+    /// Tasks that end with the sandbox: what reads its complaints, what watches its folder.
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Held {
+    /// Makes control groups and disk.
+    pub(super) fn prepare(
+        inner: &Arc<Inner>,
+        id: &str,
+        disk: Option<String>,
+        profile: &Profile,
+    ) -> Result<Self, SandboxError> {
+        let failed = |error: std::io::Error| SandboxError::Start(error.to_string());
+        let mut parts = Parts {
+            inner: Arc::clone(inner),
+            group: inner.cgroups.make(id, profile).map_err(failed)?,
+            disk: None,
+            disk_is_new: true,
+            disk_name: None,
+            child: None,
+            tasks: Vec::new(),
+        };
+        let made = match disk {
+            None => inner.disks.ephemeral(id, profile.disk_bytes.value, profile.disk_inodes.value),
+            Some(name) if !inner.used.lock().insert(name.clone()) => {
+                parts.group.remove();
+                return Err(SandboxError::Start(format!("the disk {name:?} is in use")));
+            }
+            Some(name) => {
+                parts.disk_name = Some(name.clone());
+                parts.disk_is_new = !inner.disks.has(&name);
+                inner.disks.named(&name, profile.disk_bytes.value, profile.disk_inodes.value)
+            }
+        };
+        match made {
+            Ok(disk) => {
+                parts.disk = Some(disk);
+                Ok(Self(Some(parts)))
+            }
+            Err(error) => {
+                parts.free(false);
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// The same with the processes that were started.
+    pub(super) fn with_processes(mut self, child: Child, listening: JoinHandle<()>, profile: &Profile) -> Self {
+        if let Some(parts) = &mut self.0 {
+            parts.tasks.push(listening);
+            let folder = parts.disk.as_ref().and_then(Disk::folder);
+            if let (Some(folder), Some(process)) = (folder, group_of(&child)) {
+                parts.tasks.push(watch::watch(folder.join("upper"), profile, process));
+            }
+            parts.child = Some(child);
+        }
+        self
+    }
+
+    pub(super) fn cgroup_files(&self) -> Vec<String> {
+        self.0.as_ref().map(|parts| parts.group.files()).unwrap_or_default()
+    }
+
+    pub(super) fn upper(&self) -> Upper {
+        let disk = self.0.as_ref().and_then(|parts| parts.disk.as_ref());
+        disk.map_or_else(|| Upper::Folder(String::new()), Disk::upper)
+    }
+
+    /// Whether the disk was made for this sandbox.
+    pub(super) fn disk_is_new(&self) -> bool {
+        self.0.as_ref().is_some_and(|parts| parts.disk_is_new)
+    }
+
+    /// Whether a sandbox of an earlier server is not quite gone from the disk.
+    pub(super) fn disk_is_mounted(&self) -> bool {
+        self.0.as_ref().and_then(|parts| parts.disk.as_ref()).is_some_and(Disk::mounted)
+    }
+}
+
+#[async_trait]
+impl Holder for Held {
+    async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError> {
+        let Some(parts) = &mut self.0 else { return Err(SandboxError::Lost("it was destroyed".to_owned())) };
+        let Some(held) = &mut parts.disk else { return Err(SandboxError::Lost("it has no disk".to_owned())) };
+        super::launch::named(disk)?;
+        if !parts.inner.used.lock().insert(disk.to_owned()) {
+            return Err(SandboxError::Unavailable(format!("the disk {disk:?} is in use")));
+        }
+        if let Err(error) = parts.inner.disks.keep(held, disk) {
+            parts.inner.used.lock().remove(disk);
+            return Err(SandboxError::Unavailable(format!("the disk cannot be kept: {error}")));
+        }
+        if let Some(former) = parts.disk_name.replace(disk.to_owned()) {
+            parts.inner.used.lock().remove(&former);
+        }
+        Ok(())
+    }
+
+    async fn destroy(&mut self, with_disk: bool) {
+        if let Some(parts) = self.0.take() {
+            parts.end(with_disk).await;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(parts) = self.0.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn(parts.end(false));
+            }
+            // The runtime is gone, and this process with it: its pipe ends the agent, and a later sweep does the rest.
+            Err(_) => tracing::debug!("a sandbox is left to the next sweep"),
+        }
+    }
+}
+
+impl Parts {
+    /// The pipe to the agent is closed by now, so it ends by itself, and everything mounted is gone with it.
+    async fn end(mut self, with_disk: bool) {
+        if let Some(mut child) = self.child.take() {
+            let group = group_of(&child);
+            if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+                if let Some(group) = group {
+                    let _ = killpg(group, Signal::SIGKILL);
+                }
+                let _ = tokio::time::timeout(KILL_MAX, child.wait()).await;
+            }
+            let freed = tokio::task::spawn_blocking(move || {
+                self.group.kill();
+                if let Some(group) = group {
+                    wait_for(group);
+                }
+                self.finish(with_disk);
+            });
+            let _ = freed.await;
+        } else {
+            let _ = tokio::task::spawn_blocking(move || self.finish(with_disk)).await;
+        }
+    }
+
+    fn finish(mut self, with_disk: bool) {
+        for task in self.tasks.drain(..) {
+            task.abort();
+        }
+        self.free(with_disk);
+    }
+
+    fn free(mut self, with_disk: bool) {
+        self.group.remove();
+        if let Some(disk) = self.disk.take()
+            && let Err(error) = disk.release(with_disk)
+        {
+            tracing::warn!(%error, "the disk of a sandbox cannot be removed");
+        }
+        if let Some(name) = &self.disk_name {
+            self.inner.used.lock().remove(name);
+        }
+    }
+}
+
+/// The launcher leads a process group, in which bubblewrap and the agent are too.
+fn group_of(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw)
+}
+
+fn wait_for(group: Pid) {
+    let until = Instant::now() + KILL_MAX;
+    while killpg(group, None) != Err(Errno::ESRCH) && Instant::now() < until {
+        std::thread::sleep(GROUP_POLL);
+    }
+}

@@ -1,0 +1,142 @@
+//! Starting the processes of a sandbox.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use palestra_sandbox_agent::plan::{Ids, Plan};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use super::held::Held;
+use super::{FIRST_ID, IDS, Inner, host};
+use crate::backend::Start;
+use crate::error::SandboxError;
+use crate::image::Image;
+use crate::link::Link;
+
+/// Most that is kept of what a start complains about.
+const COMPLAINT_BYTES_MAX: usize = 4_096;
+/// How often it is looked whether a disk is free: the kernel tells nobody.
+const DISK_POLL: Duration = Duration::from_millis(10);
+
+/// Processes that were started.
+pub(super) struct Launched {
+    pub(super) held: Held,
+    pub(super) link: Link,
+    pub(super) complaint: Complaint,
+}
+
+/// What the processes of a sandbox print on standard error: why a start failed.
+#[derive(Clone)]
+pub(super) struct Complaint(Arc<Mutex<Vec<u8>>>);
+
+impl Complaint {
+    fn listen(mut stderr: impl AsyncRead + Send + Unpin + 'static) -> (Self, JoinHandle<()>) {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let complaint = Self(Arc::clone(&kept));
+        let reading = async move {
+            let mut buffer = vec![0; 1_024];
+            while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+                let mut kept = kept.lock();
+                let room = COMPLAINT_BYTES_MAX.saturating_sub(kept.len());
+                kept.extend_from_slice(&buffer[..read.min(room)]);
+            }
+        };
+        (complaint, tokio::runtime::Handle::current().spawn(reading))
+    }
+
+    /// The error with what was said about it.
+    pub(super) fn explain(&self, error: SandboxError) -> SandboxError {
+        let said = String::from_utf8_lossy(&self.0.lock()).trim().to_owned();
+        match error {
+            SandboxError::Lost(why) if said.is_empty() => SandboxError::Start(why),
+            SandboxError::Lost(_) => SandboxError::Start(said),
+            other => other,
+        }
+    }
+}
+
+/// Makes what a sandbox needs and starts its processes. When this fails, nothing is left.
+pub(super) async fn launch(inner: &Arc<Inner>, bwrap: &Path, start: &Start) -> Result<Launched, SandboxError> {
+    let Some(root) = start.image.root.clone() else {
+        let why = format!(
+            "the image {:?} is not unpacked on this machine: build it, or use --sandbox docker",
+            start.image.name
+        );
+        return Err(SandboxError::Unavailable(why));
+    };
+    for name in std::iter::once(&start.id).chain(&start.disk) {
+        named(name)?;
+    }
+    let held = prepare(inner, start).await?;
+    let plan = plan(inner, bwrap, start, &root, &held);
+    let plan = serde_json::to_string(&plan).map_err(|error| SandboxError::Start(error.to_string()))?;
+    let spawned = Command::new(&inner.agent)
+        .arg("launch")
+        .arg(plan)
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = spawned.map_err(|error| SandboxError::Start(format!("{}: {error}", inner.agent.display())))?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(SandboxError::Start("the launcher has no pipes".to_owned()));
+    };
+    let (complaint, listening) = Complaint::listen(stderr);
+    let held = held.with_processes(child, listening, &start.profile);
+    Ok(Launched { held, link: Link::new(stdout, stdin), complaint })
+}
+
+/// Makes control groups and disk.
+async fn prepare(inner: &Arc<Inner>, start: &Start) -> Result<Held, SandboxError> {
+    let (inner, id, disk) = (Arc::clone(inner), start.id.clone(), start.disk.clone());
+    let profile = Arc::clone(&start.profile);
+    let made = tokio::task::spawn_blocking(move || Held::prepare(&inner, &id, disk, &profile));
+    let held = made.await.map_err(|error| SandboxError::Start(error.to_string()))??;
+    while held.disk_is_mounted() {
+        tokio::time::sleep(DISK_POLL).await;
+    }
+    Ok(held)
+}
+
+fn plan(inner: &Inner, bwrap: &Path, start: &Start, root: &Path, held: &Held) -> Plan {
+    let profile = &start.profile;
+    let bounded = inner.cgroups.bounded();
+    let user = profile.user.value;
+    Plan {
+        cgroup_files: held.cgroup_files(),
+        bwrap: bwrap.display().to_string(),
+        agent: inner.agent.display().to_string(),
+        lowers: vec![root.display().to_string()],
+        upper: held.upper(),
+        ids: if inner.root {
+            Ids::Range { first: FIRST_ID, count: IDS }
+        } else {
+            Ids::Single { uid: user.uid, gid: user.gid }
+        },
+        read_only: shown(&start.image),
+        // What is there counts as memory.
+        shared_memory_bytes: profile.memory_bytes.value / 2,
+        processes_max: (!bounded.processes).then_some(profile.processes.value),
+        data_bytes_max: (!bounded.memory).then_some(profile.memory_bytes.value),
+    }
+}
+
+fn shown(image: &Image) -> Vec<String> {
+    if image.name == host::NAME { host::shown() } else { Vec::new() }
+}
+
+/// Names become names of files.
+pub(super) fn named(name: &str) -> Result<(), SandboxError> {
+    let sane = (1..=100).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if sane { Ok(()) } else { Err(SandboxError::Start(format!("{name:?} is no name of a sandbox or a disk"))) }
+}

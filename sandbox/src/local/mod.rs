@@ -1,0 +1,127 @@
+//! The local back end: namespaces of this machine by bubblewrap, a file system in layers, control groups.
+
+mod disk;
+mod examine;
+mod folder;
+mod held;
+pub(crate) mod host;
+pub(crate) mod incarnation;
+mod launch;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nix::unistd::geteuid;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::backend::{Backend, Start, Swept};
+use crate::cgroup::Cgroups;
+use crate::error::SandboxError;
+use crate::isolation::Isolation;
+use crate::profile::Profile;
+use crate::sandbox::Sandbox;
+use crate::{embedded, seccomp};
+use disk::Disks;
+use incarnation::Incarnation;
+
+/// User id 0 inside is this one on the host, where the server is root. Files of images belong to ids from here on.
+pub const FIRST_ID: u32 = 100_000;
+/// User ids inside.
+pub const IDS: u32 = 65_536;
+
+/// Starts sandboxes on this machine.
+#[derive(Clone)]
+pub struct Local(Arc<Inner>);
+
+struct Inner {
+    agent: PathBuf,
+    disks: Disks,
+    cgroups: Cgroups,
+    /// Whether the server is root, and so a range of user ids and disks can be had.
+    root: bool,
+    seccomp: Vec<u64>,
+    /// Bubblewrap, once it was found that sandboxes can be started here.
+    usable: OnceCell<PathBuf>,
+    /// Names of disks that sandboxes of this server use.
+    used: Mutex<BTreeSet<String>>,
+}
+
+impl Local {
+    /// The back end that keeps its disks in `folder`. No other process may use it at the same time.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] when the folder cannot be written.
+    pub fn new(folder: &Path) -> Result<Self, SandboxError> {
+        let root = geteuid().is_root();
+        let unwritable = |error| SandboxError::Unavailable(format!("{}: {error}", folder.display()));
+        let folder = std::path::absolute(folder).map_err(unwritable)?;
+        Ok(Self(Arc::new(Inner {
+            agent: embedded::place(&folder).map_err(unwritable)?,
+            disks: Disks::new(&folder, root).map_err(unwritable)?,
+            cgroups: Cgroups::find(Incarnation::new()),
+            root,
+            seccomp: seccomp::program(root).map_err(SandboxError::Unavailable)?,
+            usable: OnceCell::new(),
+            used: Mutex::default(),
+        })))
+    }
+
+    async fn bubblewrap(&self) -> Result<&Path, SandboxError> {
+        let found = self.0.usable.get_or_try_init(|| examine::bubblewrap(&self.0.agent));
+        found.await.map(PathBuf::as_path).map_err(SandboxError::Unavailable)
+    }
+}
+
+#[async_trait]
+impl Backend for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    async fn examine(&self, _profile: &Profile) -> Result<Isolation, SandboxError> {
+        self.bubblewrap().await?;
+        Ok(examine::isolation(self.0.root, &self.0.cgroups))
+    }
+
+    async fn start(&self, start: Start) -> Result<Sandbox, SandboxError> {
+        let bwrap = self.bubblewrap().await?;
+        let isolation = examine::isolation(self.0.root, &self.0.cgroups);
+        let limit = Duration::from_millis(start.profile.start_ms.value);
+        let launched = tokio::time::timeout(limit, launch::launch(&self.0, bwrap, &start)).await;
+        let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;
+        let Start { image, profile, .. } = start;
+        let launch::Launched { held, link, complaint } = launched;
+        let disk_is_new = held.disk_is_new();
+        match Sandbox::set_up(link, Box::new(held), isolation, image, profile, self.0.seccomp.clone()).await {
+            Ok(sandbox) => Ok(sandbox),
+            Err((error, mut held)) => {
+                held.destroy(disk_is_new).await;
+                Err(complaint.explain(error))
+            }
+        }
+    }
+
+    async fn sweep(&self, keep: &BTreeSet<String>) -> Result<Swept, SandboxError> {
+        let inner = Arc::clone(&self.0);
+        let mut keep = keep.clone();
+        keep.extend(self.0.used.lock().iter().cloned());
+        let swept = tokio::task::spawn_blocking(move || {
+            let sandboxes = inner.cgroups.sweep();
+            inner.disks.sweep(&keep).map(|disks| Swept { sandboxes, disks })
+        });
+        let failed = |error: String| SandboxError::Unavailable(format!("what an earlier server left: {error}"));
+        swept.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// A program on the path, or where administrators have theirs.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/bin", "/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_absolute() && path.is_file())
+}

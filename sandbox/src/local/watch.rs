@@ -1,0 +1,45 @@
+//! Watching a folder that the kernel does not bound.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use super::folder::{Held, measure};
+use crate::profile::Profile;
+
+/// How often.
+pub(super) const EVERY: Duration = Duration::from_millis(200);
+
+/// Kills a process group once the folder holds more than the profile allows, or cannot be measured.
+pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid) -> JoinHandle<()> {
+    let most = Held { bytes: profile.disk_bytes.value, files: profile.disk_inodes.value };
+    let watching = async move {
+        let mut ticks = tokio::time::interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let folder = folder.clone();
+            let Ok(broken) = tokio::task::spawn_blocking(move || excess(&folder, most)).await else { return };
+            if let Some(why) = broken {
+                tracing::warn!(%why, "a sandbox is ended");
+                let _ = killpg(group, Signal::SIGKILL);
+                return;
+            }
+        }
+    };
+    tokio::runtime::Handle::current().spawn(watching)
+}
+
+/// What is too much; `None` while all is well.
+fn excess(folder: &Path, most: Held) -> Option<String> {
+    match measure(folder, most) {
+        Ok(held) if held.bytes > most.bytes => Some(format!("its disk holds more than {} bytes", most.bytes)),
+        Ok(held) if held.files > most.files => Some(format!("its disk holds more than {} files", most.files)),
+        Ok(_) => None,
+        Err(error) => Some(format!("its disk cannot be measured: {error}")),
+    }
+}
