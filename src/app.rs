@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use palestra_protocol::action::Action;
+use palestra_workbench::work::Desk;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,7 @@ use crate::auth::{Auth, DEFAULT_TENANT, RootSecret, SecretError};
 use crate::catalog::{Catalog, CatalogError};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
+use crate::desk::{self, DeskError};
 use crate::environment::EnvironmentKind;
 use crate::environment::registry::{self, BuiltinSettings};
 use crate::http;
@@ -60,6 +62,9 @@ pub enum StartError {
     /// An environment is broken.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// Sandboxes cannot be had where they were asked for.
+    #[error(transparent)]
+    Desk(#[from] DeskError),
     /// The engine cannot start.
     #[error("the engine cannot start: {0}")]
     Sessions(#[from] SessionError),
@@ -76,6 +81,7 @@ struct Inner {
     config: Config,
     store: Arc<dyn Store>,
     catalog: Catalog,
+    desk: Desk,
     sessions: Sessions,
     auth: Auth,
     clock: Clock,
@@ -104,7 +110,8 @@ impl App {
         let store = open_store(&config).await?;
         store.claim_node(&node).await?;
         let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
-        Self::assemble(config, store, kinds, node, &root, Clock::System, Some(folder)).await
+        let desk = desk::open(&config, store.as_ref()).await?;
+        Self::assemble(config, store, kinds, desk, node, &root, Clock::System, Some(folder)).await
     }
 
     /// Starts everything on a store that is open, with a clock of choice.
@@ -115,13 +122,14 @@ impl App {
         config: Config,
         store: Arc<dyn Store>,
         kinds: Vec<Arc<dyn EnvironmentKind>>,
+        desk: Desk,
         node: NodeRow,
         root: &RootSecret,
         clock: Clock,
         folder: Option<File>,
     ) -> Result<Self, StartError> {
         let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-        let catalog = Catalog::new(Arc::clone(&store), kinds, crate::desk::without_sandboxes(&config.data));
+        let catalog = Catalog::new(Arc::clone(&store), kinds, desk.clone());
         let sessions = Sessions::start(Parts {
             store: Arc::clone(&store),
             catalog: catalog.clone(),
@@ -137,11 +145,14 @@ impl App {
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
+        let sandboxes = desk.sandboxes.clone();
+        tracker.spawn(async move { sandboxes.tend().await });
         let streams = Arc::new(Semaphore::new(config.streams_max.min(Semaphore::MAX_PERMITS)));
         Ok(Self(Arc::new(Inner {
             config,
             store,
             catalog,
+            desk,
             sessions,
             auth,
             clock,
@@ -229,6 +240,9 @@ impl App {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
         }
         self.0.background.cancel();
+        if tokio::time::timeout(patience, self.0.desk.sandboxes.close()).await.is_err() {
+            tracing::warn!("warm sandboxes were left to end by themselves");
+        }
         self.0.tracker.close();
         if tokio::time::timeout(patience, self.0.tracker.wait()).await.is_err() {
             tracing::warn!(tasks = self.0.tracker.len(), "tasks were still running when the server stopped");

@@ -1,16 +1,101 @@
 //! Where work is done on this server: the back ends of sandboxes that can be used here, images, profiles, and the evidence that is
 //! kept by digest.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use palestra_sandbox::Sandboxes;
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::session::SessionState;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::image::Images;
+use palestra_sandbox::local::Local;
+use palestra_sandbox::pool::Bounds;
+use palestra_sandbox::{Backend, SandboxError, Sandboxes, shipped};
 use palestra_workbench::work::Desk;
+
+use crate::config::{Config, SandboxChoice};
+use crate::store::{Store, StoreError};
+
+/// The profile that a back end is tried with.
+const PROFILE: &str = "terminal";
+
+/// Why sandboxes cannot be had where they were asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum DeskError {
+    /// A back end that was named cannot be used.
+    #[error("sandboxes cannot run as asked for: {0}")]
+    Backend(#[from] SandboxError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The desk of a configuration; what sandboxes of an earlier process left is removed, but for the disks of open sessions.
+///
+/// # Errors
+/// When a back end that the configuration names cannot be used. Where it leaves the choice, those that cannot are left out.
+pub async fn open(config: &Config, store: &dyn Store) -> Result<Desk, DeskError> {
+    let sandboxes = sandboxes(config).await?;
+    for backend in sandboxes.backends() {
+        let mut keep = BTreeSet::new();
+        for disk in backend.disks() {
+            if belongs_to_open_session(store, &disk).await? {
+                keep.insert(disk);
+            }
+        }
+        let swept = backend.sweep(&keep).await?;
+        tracing::debug!(backend = backend.name(), ?swept, kept = keep.len(), "looked for what an earlier server left");
+    }
+    Ok(Desk { sandboxes, blobs: Blobs::new(config.data.join("blobs")) })
+}
+
+/// The sandboxes of a configuration.
+///
+/// # Errors
+/// As [`open`].
+pub async fn sandboxes(config: &Config) -> Result<Sandboxes, SandboxError> {
+    let images = Images::new(config.images.clone().unwrap_or_else(|| config.data.join("images")));
+    let profiles = shipped::profiles().map_err(SandboxError::Unavailable)?;
+    let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+    for candidate in candidates(config) {
+        let tried = async {
+            let backend = candidate?;
+            if let Some(profile) = profiles.get(PROFILE) {
+                backend.examine(profile).await?;
+            }
+            Ok::<_, SandboxError>(backend)
+        };
+        match tried.await {
+            Ok(backend) => backends.push(backend),
+            Err(error) if config.sandbox == SandboxChoice::Auto => {
+                tracing::info!(%error, "a back end of sandboxes is left out");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let bounds = Bounds { sandboxes_max: config.sandboxes_max, warm_min: config.sandboxes_warm };
+    Ok(Sandboxes::new(backends, images, profiles, bounds))
+}
+
+/// The back ends that a configuration admits, in the order in which they serve.
+pub fn candidates(config: &Config) -> Vec<Result<Arc<dyn Backend>, SandboxError>> {
+    let local = || Local::new(&config.data.join("sandbox")).map(|local| Arc::new(local) as Arc<dyn Backend>);
+    match config.sandbox {
+        SandboxChoice::Auto | SandboxChoice::Local => vec![local()],
+        SandboxChoice::Docker | SandboxChoice::None => Vec::new(),
+    }
+}
 
 /// A desk without any sandbox, for those who read tasks and do none.
 #[must_use]
 pub fn without_sandboxes(data: &Path) -> Desk {
-    let images = Images::new(data.join("images"));
-    Desk { sandboxes: Sandboxes::none(images), blobs: Blobs::new(data.join("blobs")) }
+    Desk { sandboxes: Sandboxes::none(Images::new(data.join("images"))), blobs: Blobs::new(data.join("blobs")) }
+}
+
+async fn belongs_to_open_session(store: &dyn Store, disk: &str) -> Result<bool, StoreError> {
+    let Ok(id) = disk.parse::<EpisodeId>() else { return Ok(false) };
+    let Some(episode) = store.episode_of_anybody(id).await? else { return Ok(false) };
+    let session = store.session(&episode.tenant, episode.session).await?;
+    Ok(session.is_some_and(|session| session.state == SessionState::Open && session.episode == id))
 }

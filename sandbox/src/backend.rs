@@ -29,6 +29,11 @@ pub trait Backend: Send + Sync {
     /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
 
+    /// The names of all disks that are there, kept ones and those in use.
+    fn disks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Removes a kept disk that no sandbox uses. What cannot be removed is left to the next sweep.
     fn forget_disk(&self, _disk: &str) {}
 

@@ -11,6 +11,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::auth::RootSecret;
 use crate::clock::Clock;
+use crate::desk::without_sandboxes;
 use crate::store::row::NodeRow;
 use crate::store::{self, Target};
 
@@ -39,7 +40,8 @@ async fn app(change: impl FnOnce(&mut Config)) -> World {
     let store = store::open(&Target::Sqlite(folder.path().join("palestra.db"))).await.unwrap();
     store.claim_node(&node).await.unwrap();
     let root = RootSecret::from_text("root");
-    let app = App::assemble(config, store, Vec::new(), node, &root, Clock::manual(), None).await.unwrap();
+    let desk = without_sandboxes(folder.path());
+    let app = App::assemble(config, store, Vec::new(), desk, node, &root, Clock::manual(), None).await.unwrap();
     World { app, _folder: folder }
 }
 

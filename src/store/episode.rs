@@ -126,6 +126,10 @@ pub(super) fn one(tenant: &str, episode: EpisodeId) -> Statement<'_> {
     Select::from(&EPISODES).only("tenant =", text(tenant)).only("id =", id(episode)).build()
 }
 
+pub(super) fn of_anybody(episode: EpisodeId) -> Statement<'static> {
+    Select::from(&EPISODES).only("id =", id(episode)).build()
+}
+
 pub(super) fn page<'a>(tenant: &'a str, filter: &'a EpisodeFilter, page: &'a PageRequest) -> Statement<'a> {
     let (environment, version) = filter::environment(filter.environment.as_deref());
     Select::from(&EPISODES)

@@ -166,6 +166,8 @@ pub trait Store: Send + Sync + 'static {
 
     // Episodes, steps, verdicts, snapshots.
     async fn episode(&self, tenant: &str, id: EpisodeId) -> Result<Option<EpisodeRow>, StoreError>;
+    /// The episode whoever's it is, for the server's own upkeep.
+    async fn episode_of_anybody(&self, id: EpisodeId) -> Result<Option<EpisodeRow>, StoreError>;
     /// Episodes of a tenant by descending id.
     async fn episodes(
         &self,

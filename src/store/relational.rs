@@ -173,6 +173,10 @@ impl<E: Engine> Store for Relational<E> {
         self.one(episode::one(tenant, id), episode::decode).await
     }
 
+    async fn episode_of_anybody(&self, id: EpisodeId) -> Result<Option<EpisodeRow>, StoreError> {
+        self.one(episode::of_anybody(id), episode::decode).await
+    }
+
     async fn episodes(
         &self,
         tenant: &str,

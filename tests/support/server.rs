@@ -7,7 +7,8 @@ use std::time::Duration;
 use palestra::app::{self, App};
 use palestra::auth::RootSecret;
 use palestra::clock::Clock;
-use palestra::config::Config;
+use palestra::config::{Config, SandboxChoice};
+use palestra::desk::without_sandboxes;
 use palestra::environment::EnvironmentKind;
 use palestra::store::row::NodeRow;
 use palestra::store::{self, Target};
@@ -71,6 +72,7 @@ impl TestServer {
             data: data.path().to_owned(),
             admin_key: Some(ADMIN_KEY.into()),
             bench_effects: Some(data.path().join("effects")),
+            sandbox: SandboxChoice::None,
             ..Config::default()
         };
         change(&mut config);
@@ -86,7 +88,9 @@ impl TestServer {
         let store = store::open(&Target::Sqlite(data.path().join("palestra.db"))).await.expect("a store");
         store.claim_node(&node).await.expect("the node");
         let root = RootSecret::from_text("a root secret for tests");
-        let app = App::assemble(config, store, kinds, node, &root, Clock::System, None).await.expect("an application");
+        let app = App::assemble(config, store, kinds, without_sandboxes(data.path()), node, &root, Clock::System, None)
+            .await
+            .expect("an application");
         Self::serve(app, data).await
     }
 

@@ -113,6 +113,18 @@ impl Disks {
         Ok(())
     }
 
+    /// What every disk is called.
+    pub(super) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    /// Removes one.
+    pub(super) fn forget(&self, name: &str) -> io::Result<()> {
+        let path = self.folder.join(name);
+        if path.exists() { remove(&path) } else { Ok(()) }
+    }
+
     /// Removes all disks but these; answers how many.
     pub(super) fn sweep(&self, keep: &BTreeSet<String>) -> io::Result<u64> {
         let mut removed = 0;

@@ -106,6 +106,20 @@ impl Backend for Local {
         }
     }
 
+    fn disks(&self) -> Vec<String> {
+        self.0.disks.names()
+    }
+
+    fn forget_disk(&self, disk: &str) {
+        let sane = !disk.is_empty() && disk.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        if !sane || self.0.used.lock().contains(disk) {
+            return;
+        }
+        if let Err(error) = self.0.disks.forget(disk) {
+            tracing::warn!(disk, %error, "a disk could not be removed; the next start tries again");
+        }
+    }
+
     async fn sweep(&self, keep: &BTreeSet<String>) -> Result<Swept, SandboxError> {
         let inner = Arc::clone(&self.0);
         let mut keep = keep.clone();
