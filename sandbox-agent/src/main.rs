@@ -1,5 +1,7 @@
 //! The program inside every sandbox. The first argument is the mode.
 
+use palestra_sandbox_agent::wire;
+
 mod launch;
 mod serve;
 mod stage;

@@ -1,4 +1,20 @@
-//! Serves a sandbox as its process 1.
+//! Serves a sandbox as its process 1: carries out what the server asks for, and ends everything when the server hangs up.
+
+mod commands;
+mod failure;
+mod file;
+mod inbox;
+mod jobs;
+mod keeper;
+mod layers;
+mod outbox;
+mod pack;
+mod place;
+mod privilege;
+mod processes;
+mod server;
+mod spawn;
+mod unpack;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,7 +37,7 @@ pub(crate) struct Layers {
 /// # Errors
 /// In words.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), String> {
-    serve(layers(arguments)?)
+    serve(layers_of(arguments)?)
 }
 
 /// Serves until the server hangs up.
@@ -33,11 +49,10 @@ pub(crate) fn serve(layers: Layers) -> Result<(), String> {
     if getpid().as_raw() != 1 {
         return Err("serve runs as process 1 of a process namespace only".to_owned());
     }
-    drop(layers);
-    Ok(())
+    server::run(layers)
 }
 
-fn layers(arguments: &[OsString]) -> Result<Layers, String> {
+fn layers_of(arguments: &[OsString]) -> Result<Layers, String> {
     let mut layers = Layers::default();
     for pair in arguments.chunks(2) {
         let [name, number] = pair else { return Err(format!("{} needs a number", pair[0].display())) };

@@ -1,0 +1,260 @@
+//! Packs files and folders as a tar stream, within bounds.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, readlinkat};
+use nix::sys::stat::{FileStat, fstat};
+use tar::{EntryType, Header};
+
+use super::failure::Failure;
+use super::file::{Sender, open_regular};
+use super::outbox::Outbox;
+use super::place;
+use crate::wire::{EntryKind, Event, FailureCode};
+
+/// How deep folders may lie in each other.
+pub(crate) const DEPTH_MAX: usize = 256;
+/// Most paths that are told to be left out, and most bytes of them.
+const LEFT_OUT_MAX: usize = 100;
+const LEFT_OUT_BYTES_MAX: usize = 24 * 1024;
+/// What a name or link target of a header holds.
+const SHORT_BYTES_MAX: usize = 100;
+const BLOCK_BYTES: u64 = 512;
+
+/// Sends everything at `paths`.
+pub(crate) fn pack(
+    paths: &[String],
+    bytes_max: u64,
+    entries_max: u64,
+    stream: u32,
+    outbox: &Outbox,
+) -> Result<Event, Failure> {
+    let mut packer = Packer::new(bytes_max, entries_max, stream, outbox);
+    for path in paths {
+        let (folder, name) = match place::parent(path, None) {
+            Ok(found) => found,
+            Err(failure) if failure.code == FailureCode::NotFound => continue,
+            Err(failure) => return Err(failure),
+        };
+        let names = place::absolute(path)?;
+        packer.tree(&folder, name, &names.join(OsStr::new("/")).into_vec(), 0)?;
+    }
+    packer.finish()
+}
+
+/// Writes an archive.
+pub(crate) struct Packer<'a> {
+    sender: Sender<'a>,
+    bytes_left: u64,
+    entries_left: u64,
+    entries: u64,
+    left_out: Vec<String>,
+    left_out_bytes: usize,
+}
+
+impl<'a> Packer<'a> {
+    pub(crate) fn new(bytes_max: u64, entries_max: u64, stream: u32, outbox: &'a Outbox) -> Self {
+        Self {
+            sender: Sender::new(stream, outbox),
+            bytes_left: bytes_max,
+            entries_left: entries_max,
+            entries: 0,
+            left_out: Vec::new(),
+            left_out_bytes: 0,
+        }
+    }
+
+    /// Packs what stands at a name and all that is below; what vanishes meanwhile is left out.
+    fn tree(&mut self, parent: &OwnedFd, name: &OsStr, path: &[u8], depth: usize) -> Result<(), Failure> {
+        let Some(stat) = place::stat(parent, name).map_err(|errno| fail(errno, path))? else { return Ok(()) };
+        if place::kind(&stat) != EntryKind::Folder {
+            return self.single(parent, name, path, &stat);
+        }
+        if depth >= DEPTH_MAX {
+            return Err(too_deep(path));
+        }
+        let folder = match place::open(parent, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+            Ok(folder) => folder,
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
+            Err(errno) => return Err(fail(errno, path)),
+        };
+        let stat = fstat(&folder).map_err(|errno| fail(errno, path))?;
+        if place::is_kernel_file(&folder).map_err(|errno| fail(errno, path))? {
+            self.leave_out(path);
+            return Ok(());
+        }
+        self.folder(path, &stat)?;
+        for name in self.list(&folder, path)? {
+            self.tree(&folder, &name, &below(path, &name), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// The names of a folder, which must be few enough for what is still allowed.
+    pub(crate) fn list(&self, folder: impl AsFd, path: &[u8]) -> Result<Vec<OsString>, Failure> {
+        let names = place::list(folder, self.entries_left).map_err(|errno| fail(errno, path))?;
+        names.ok_or_else(|| Failure::too_large("more entries than allowed"))
+    }
+
+    /// Packs a folder without what it holds.
+    pub(crate) fn folder(&mut self, path: &[u8], stat: &FileStat) -> Result<(), Failure> {
+        self.header(path, EntryType::Directory, stat, 0, None)
+    }
+
+    /// Packs what is no folder.
+    pub(crate) fn single(
+        &mut self,
+        parent: &OwnedFd,
+        name: &OsStr,
+        path: &[u8],
+        stat: &FileStat,
+    ) -> Result<(), Failure> {
+        match place::kind(stat) {
+            EntryKind::File => match open_regular(parent, name, stat) {
+                Ok((file, stat)) => self.file(file, path, &stat),
+                // It is gone, or became something else that was not asked for.
+                Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => Ok(()),
+                Err(errno) => Err(fail(errno, path)),
+            },
+            EntryKind::Link => match readlinkat(parent, name) {
+                Ok(target) => self.header(path, EntryType::Symlink, stat, 0, Some(target.as_bytes())),
+                Err(Errno::ENOENT | Errno::EINVAL) => Ok(()),
+                Err(errno) => Err(fail(errno, path)),
+            },
+            EntryKind::Folder => self.folder(path, stat),
+            EntryKind::Other => {
+                self.leave_out(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// Packs an empty file that stands for something.
+    pub(crate) fn mark(&mut self, path: &[u8]) -> Result<(), Failure> {
+        let mut header = Header::new_gnu();
+        header.set_mode(0o600);
+        self.entry(header, path, EntryType::Regular, 0, None)
+    }
+
+    pub(crate) fn leave_out(&mut self, path: &[u8]) {
+        let path = format!("/{}", String::from_utf8_lossy(path));
+        if self.left_out.len() < LEFT_OUT_MAX && self.left_out_bytes + path.len() <= LEFT_OUT_BYTES_MAX {
+            self.left_out_bytes += path.len();
+            self.left_out.push(path);
+        }
+    }
+
+    /// Ends the archive.
+    pub(crate) fn finish(mut self) -> Result<Event, Failure> {
+        self.write(&[0; 2 * BLOCK_BYTES as usize])?;
+        self.sender.flush().map_err(|error| sending(&error))?;
+        Ok(Event::Packed { entries: self.entries, left_out: self.left_out })
+    }
+
+    fn file(&mut self, file: OwnedFd, path: &[u8], stat: &FileStat) -> Result<(), Failure> {
+        let size = place::size(stat);
+        self.bytes_left = self
+            .bytes_left
+            .checked_sub(size)
+            .ok_or_else(|| Failure::too_large(format!("more bytes than allowed, at {}", show(path))))?;
+        self.header(path, EntryType::Regular, stat, size, None)?;
+        // As long as the header says, though the file may shrink or grow meanwhile.
+        let read = io::copy(&mut File::from(file).take(size), &mut self.sender)
+            .map_err(|error| Failure::io(&error, show(path)))?;
+        io::copy(&mut io::repeat(0).take(size - read), &mut self.sender).map_err(|error| sending(&error))?;
+        self.pad(size)
+    }
+
+    fn header(
+        &mut self,
+        path: &[u8],
+        kind: EntryType,
+        stat: &FileStat,
+        size: u64,
+        target: Option<&[u8]>,
+    ) -> Result<(), Failure> {
+        let mut header = Header::new_gnu();
+        header.set_mode(stat.st_mode & 0o7777);
+        header.set_uid(stat.st_uid.into());
+        header.set_gid(stat.st_gid.into());
+        header.set_mtime(u64::try_from(stat.st_mtime).unwrap_or(0));
+        self.entry(header, path, kind, size, target)
+    }
+
+    fn entry(
+        &mut self,
+        mut header: Header,
+        path: &[u8],
+        kind: EntryType,
+        size: u64,
+        target: Option<&[u8]>,
+    ) -> Result<(), Failure> {
+        self.entries_left =
+            self.entries_left.checked_sub(1).ok_or_else(|| Failure::too_large("more entries than allowed"))?;
+        self.entries += 1;
+        if let Some(target) = target {
+            if target.len() > SHORT_BYTES_MAX {
+                self.long(EntryType::GNULongLink, target)?;
+            }
+            let short = &target[..target.len().min(SHORT_BYTES_MAX)];
+            header.as_old_mut().linkname[..short.len()].copy_from_slice(short);
+        }
+        if path.len() > SHORT_BYTES_MAX {
+            self.long(EntryType::GNULongName, path)?;
+        }
+        self.put_header(header, path, kind, size)
+    }
+
+    /// A name that is too long for a header, ahead of the entry that it belongs to.
+    fn long(&mut self, kind: EntryType, name: &[u8]) -> Result<(), Failure> {
+        let size = name.len() as u64 + 1;
+        self.put_header(Header::new_gnu(), b"././@LongLink", kind, size)?;
+        self.write(name)?;
+        self.write(&[0])?;
+        self.pad(size)
+    }
+
+    fn put_header(&mut self, mut header: Header, path: &[u8], kind: EntryType, size: u64) -> Result<(), Failure> {
+        let short = &path[..path.len().min(SHORT_BYTES_MAX)];
+        header.as_old_mut().name[..short.len()].copy_from_slice(short);
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_cksum();
+        self.write(header.as_bytes())
+    }
+
+    fn pad(&mut self, size: u64) -> Result<(), Failure> {
+        let left = size.next_multiple_of(BLOCK_BYTES) - size;
+        io::copy(&mut io::repeat(0).take(left), &mut self.sender).map(drop).map_err(|error| sending(&error))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.sender.write_all(bytes).map_err(|error| sending(&error))
+    }
+}
+
+/// The path of a name below another path.
+pub(crate) fn below(path: &[u8], name: &OsStr) -> Vec<u8> {
+    if path.is_empty() { name.as_bytes().to_vec() } else { [path, b"/", name.as_bytes()].concat() }
+}
+
+pub(crate) fn too_deep(path: &[u8]) -> Failure {
+    Failure::too_large(format!("folders lie more than {DEPTH_MAX} deep at {}", show(path)))
+}
+
+pub(crate) fn fail(errno: Errno, path: &[u8]) -> Failure {
+    Failure::kernel(errno, show(path))
+}
+
+fn show(path: &[u8]) -> String {
+    format!("/{}", String::from_utf8_lossy(path))
+}
+
+fn sending(error: &io::Error) -> Failure {
+    Failure::io(error, "sending")
+}

@@ -1,0 +1,158 @@
+//! What the agent may still do once commands run beside it: change owners, step over permissions and signal, as a user that no
+//! command has; nothing that commands could take over.
+
+use std::fs;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::prctl;
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+
+use crate::wire::User;
+
+/// The user of the agent, where there is more than one.
+const AGENT_ID: u32 = 65_533;
+
+const CAP_CHOWN: u32 = 0;
+const CAP_DAC_OVERRIDE: u32 = 1;
+const CAP_DAC_READ_SEARCH: u32 = 2;
+const CAP_FOWNER: u32 = 3;
+const CAP_FSETID: u32 = 4;
+const CAP_KILL: u32 = 5;
+const CAP_SETGID: u32 = 6;
+const CAP_SETUID: u32 = 7;
+const CAP_SETPCAP: u32 = 8;
+
+/// All that the agent keeps.
+const KEPT: u32 = 1 << CAP_CHOWN
+    | 1 << CAP_DAC_OVERRIDE
+    | 1 << CAP_DAC_READ_SEARCH
+    | 1 << CAP_FOWNER
+    | 1 << CAP_FSETID
+    | 1 << CAP_KILL
+    | 1 << CAP_SETGID
+    | 1 << CAP_SETUID;
+
+/// Version 3 of the kernel's structure: two words of 32 capabilities each.
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapabilityWord {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Gives up all that is not needed any more. Whether commands run under other user ids than the agent.
+///
+/// # Errors
+/// When something could not be given up.
+pub(crate) fn reduce(user: User) -> Result<bool, String> {
+    let fail = |what: &'static str| move |errno: Errno| format!("{what}: {}", errno.desc());
+    let other_uid = [user.uid, AGENT_ID].iter().all(|id| is_mapped("uid", *id))
+        && [user.gid, AGENT_ID].iter().all(|id| is_mapped("gid", *id));
+    prctl::set_no_new_privs().map_err(fail("no_new_privs"))?;
+    let mut held = capabilities().map_err(fail("capget"))?;
+    if held[0].effective & (1 << CAP_SETPCAP) != 0 {
+        drop_bounding_set();
+        lock_securebits().map_err(fail("securebits"))?;
+    }
+    if other_uid {
+        setgroups(&[]).map_err(fail("setgroups"))?;
+        let (uid, gid) = (Uid::from_raw(AGENT_ID), Gid::from_raw(AGENT_ID));
+        setresgid(gid, gid, gid).map_err(fail("setresgid"))?;
+        setresuid(uid, uid, uid).map_err(fail("setresuid"))?;
+    }
+    held[0].permitted &= KEPT;
+    held[1].permitted = 0;
+    for word in &mut held {
+        word.effective = word.permitted;
+        word.inheritable = 0;
+    }
+    set_capabilities(&held).map_err(fail("capset"))?;
+    prctl::set_dumpable(false).map_err(fail("dumpable"))?;
+    Ok(other_uid)
+}
+
+/// Loads a program of the kernel's packet filter, one `sock_filter` for each number; `false` where there is none or the kernel
+/// refuses it.
+pub(crate) fn load_filter(program: &[u64]) -> bool {
+    let filter: Vec<libc::sock_filter> = program
+        .iter()
+        .map(|word| {
+            let [code_high, code_low, jt, jf, k @ ..] = word.to_be_bytes();
+            libc::sock_filter { code: u16::from_be_bytes([code_high, code_low]), jt, jf, k: u32::from_be_bytes(k) }
+        })
+        .collect();
+    let Ok(len) = u16::try_from(filter.len()) else { return false };
+    if len == 0 {
+        return false;
+    }
+    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the program and its `len` instructions outlive the call, which only reads them.
+    let loaded = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            std::ptr::from_ref(&program),
+        )
+    };
+    loaded == 0
+}
+
+/// Gives up every capability. Only calls the kernel, so it may follow a fork.
+pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+    set_capabilities(&[CapabilityWord::default(); 2])
+}
+
+/// Whether an id of this namespace stands for one of the host.
+fn is_mapped(kind: &str, id: u32) -> bool {
+    let map = fs::read_to_string(format!("/proc/self/{kind}_map")).unwrap_or_default();
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(|number| number.parse::<u64>().unwrap_or(0));
+        let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+        first.zip(count).is_some_and(|(first, count)| (first..first + count).contains(&u64::from(id)))
+    })
+}
+
+fn drop_bounding_set() {
+    for capability in 0..64 {
+        // SAFETY: takes numbers only. Those that the kernel does not know are refused, which is as good.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
+
+/// User 0 gains nothing by being it, and changing users loses and wins nothing.
+fn lock_securebits() -> Result<(), Errno> {
+    let bits = libc::SECBIT_NOROOT
+        | libc::SECBIT_NOROOT_LOCKED
+        | libc::SECBIT_NO_SETUID_FIXUP
+        | libc::SECBIT_NO_SETUID_FIXUP_LOCKED
+        | libc::SECBIT_NO_CAP_AMBIENT_RAISE
+        | libc::SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+    // SAFETY: takes numbers only.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_SECUREBITS, bits, 0, 0, 0) }).map(drop)
+}
+
+fn capabilities() -> Result<[CapabilityWord; 2], Errno> {
+    let header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
+    let mut words = [CapabilityWord::default(); 2];
+    // SAFETY: version 3 fills exactly two words.
+    let result = unsafe { libc::syscall(libc::SYS_capget, std::ptr::from_ref(&header), words.as_mut_ptr()) };
+    Errno::result(result).map(|_| words)
+}
+
+fn set_capabilities(words: &[CapabilityWord; 2]) -> Result<(), Errno> {
+    let header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
+    // SAFETY: version 3 reads exactly two words.
+    let result = unsafe { libc::syscall(libc::SYS_capset, std::ptr::from_ref(&header), words.as_ptr()) };
+    Errno::result(result).map(drop)
+}

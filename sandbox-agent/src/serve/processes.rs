@@ -1,0 +1,94 @@
+//! All processes of the sandbox but the agent.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+
+/// Longest wait for processes to stop.
+const STOP_MAX: Duration = Duration::from_secs(2);
+/// Pause between looks.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// Sends a signal to all at once: the kernel does not let a fork slip through. There may be none.
+pub(crate) fn signal_all(signal: i32) {
+    // SAFETY: takes numbers only. The agent is process 1, so that -1 means its own namespace and spares itself.
+    unsafe { libc::kill(-1, signal) };
+}
+
+/// Stops all, and returns once none runs.
+pub(crate) fn freeze() -> Result<(), String> {
+    signal_all(libc::SIGSTOP);
+    let until = Instant::now() + STOP_MAX;
+    // A stopped process shows `T`; one under a tracer `t`. `D` waits inside the kernel, on a disk or for a child that was stopped
+    // between `vfork` and `exec`, and takes the signal before it runs code of its own again.
+    while states().any(|state| !matches!(state, b'T' | b't' | b'Z' | b'X' | b'D')) {
+        if Instant::now() > until {
+            return Err("a process does not stop".to_owned());
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// How many there are, zombies included: they take up places too.
+pub(crate) fn count() -> u64 {
+    states().count() as u64
+}
+
+/// A child that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) ended: Ended,
+}
+
+/// How a process ended and what it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Ended {
+    /// As `wait4` says.
+    pub(crate) status: i32,
+    pub(crate) cpu_us: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// Collects a child that ended, without waiting: `Ok(None)` when none ended, `ECHILD` when there is none. Only calls the kernel, so
+/// it may follow a fork.
+pub(crate) fn reap() -> Result<Option<Reaped>, Errno> {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both places are valid for writing.
+    let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    if Errno::result(pid)? == 0 {
+        return Ok(None);
+    }
+    // SAFETY: zeroed before, which is a value of this structure of numbers, and filled by the kernel.
+    let usage = unsafe { usage.assume_init() };
+    let micros = |time: libc::timeval| {
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
+    };
+    let ended = Ended {
+        status,
+        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+        memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    };
+    Ok(Some(Reaped { pid, ended }))
+}
+
+/// The state letter of each process.
+fn states() -> impl Iterator<Item = u8> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        if pid == 1 {
+            return None;
+        }
+        // The name of the program stands in brackets and may hold anything, brackets too.
+        let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let name_end = line.iter().rposition(|byte| *byte == b')')?;
+        line.get(name_end + 2).copied()
+    })
+}
