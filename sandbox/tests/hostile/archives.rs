@@ -118,28 +118,58 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("through_link_up", new().link(b"way", b"..").file(b"way/escaped", WORD).end()),
         ("through_links", new().link(b"a", b"b").link(b"b", b"/tmp").file(b"a/escaped", WORD).end()),
         ("through_link_to_folder", new().link(b"way", b"/tmp").entry(FOLDER, b"way/escaped", b"", b"").end()),
-        ("through_link_with_slash", new().link(b"way", b"/tmp").entry(FOLDER, b"way/", b"", b"").file(b"way/escaped", WORD).end()),
-        ("folder_becomes_link", new().entry(FOLDER, b"way", b"", b"").link(b"way", b"/tmp").file(b"way/escaped", WORD).end()),
+        (
+            "through_link_with_slash",
+            new().link(b"way", b"/tmp").entry(FOLDER, b"way/", b"", b"").file(b"way/escaped", WORD).end(),
+        ),
+        (
+            "folder_becomes_link",
+            new().entry(FOLDER, b"way", b"", b"").link(b"way", b"/tmp").file(b"way/escaped", WORD).end(),
+        ),
         ("link_replaces_file", new().file(b"way", b"x").link(b"way", b"/tmp/escaped").file(b"way", WORD).end()),
         ("link_as_file", new().link(b"way", b"/tmp/escaped").file(b"way", WORD).end()),
         ("hard_link_out", new().entry(HARD_LINK, b"hard", b"/etc/passwd", b"").file(b"hard", WORD).end()),
         ("hard_link_up", new().entry(HARD_LINK, b"hard", b"../../../etc/passwd", b"").file(b"hard", WORD).end()),
-        ("hard_link_through_link", new().link(b"way", b"/etc").entry(HARD_LINK, b"hard", b"way/passwd", b"").file(b"hard", WORD).end()),
-        ("hard_link_to_link", new().link(b"way", b"/etc/passwd").entry(HARD_LINK, b"hard", b"way", b"").file(b"hard", WORD).end()),
-        ("long_name", new().entry(LONG_NAME, b"././@LongLink", b"", b"../../../../tmp/escaped\0").file(b"short", WORD).end()),
+        (
+            "hard_link_through_link",
+            new().link(b"way", b"/etc").entry(HARD_LINK, b"hard", b"way/passwd", b"").file(b"hard", WORD).end(),
+        ),
+        (
+            "hard_link_to_link",
+            new().link(b"way", b"/etc/passwd").entry(HARD_LINK, b"hard", b"way", b"").file(b"hard", WORD).end(),
+        ),
+        (
+            "long_name",
+            new().entry(LONG_NAME, b"././@LongLink", b"", b"../../../../tmp/escaped\0").file(b"short", WORD).end(),
+        ),
         ("long_link", {
             let archive = new().entry(LONG_LINK, b"././@LongLink", b"", b"/etc/passwd\0");
             archive.entry(HARD_LINK, b"hard", b"short", b"").file(b"hard", WORD).end()
         }),
-        ("extended_path", new().entry(EXTENDED, b"pax", b"", &record("path", b"../escaped")).file(b"short", WORD).end()),
-        ("extended_path_absolute", new().entry(EXTENDED, b"pax", b"", &record("path", b"/tmp/escaped")).file(b"short", WORD).end()),
+        (
+            "extended_path",
+            new().entry(EXTENDED, b"pax", b"", &record("path", b"../escaped")).file(b"short", WORD).end(),
+        ),
+        (
+            "extended_path_absolute",
+            new().entry(EXTENDED, b"pax", b"", &record("path", b"/tmp/escaped")).file(b"short", WORD).end(),
+        ),
         ("extended_link", {
             let archive = new().entry(EXTENDED, b"pax", b"", &record("linkpath", b"/etc/passwd"));
             archive.entry(HARD_LINK, b"hard", b"short", b"").file(b"hard", WORD).end()
         }),
-        ("extended_global", new().entry(GLOBAL, b"pax", b"", &record("path", b"../escaped")).file(b"short", WORD).end()),
-        ("extended_size", new().entry(EXTENDED, b"pax", b"", &record("size", b"18446744073709551615")).file(b"short", WORD).end()),
-        ("extended_nul", new().entry(EXTENDED, b"pax", b"", &record("path", b"../escaped\0x")).file(b"short", WORD).end()),
+        (
+            "extended_global",
+            new().entry(GLOBAL, b"pax", b"", &record("path", b"../escaped")).file(b"short", WORD).end(),
+        ),
+        (
+            "extended_size",
+            new().entry(EXTENDED, b"pax", b"", &record("size", b"18446744073709551615")).file(b"short", WORD).end(),
+        ),
+        (
+            "extended_nul",
+            new().entry(EXTENDED, b"pax", b"", &record("path", b"../escaped\0x")).file(b"short", WORD).end(),
+        ),
         ("extended_broken", new().entry(EXTENDED, b"pax", b"", b"999999999 path=x\n").file(b"short", WORD).end()),
         ("device", new().entry(CHARACTER_DEVICE, b"memory", b"", b"").entry(BLOCK_DEVICE, b"disk", b"", b"").end()),
         ("pipe", new().entry(PIPE, b"pipe", b"", b"").file(b"pipe", WORD).end()),
@@ -149,13 +179,23 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("claims_ten_gigabytes", new().claiming(FILE, b"large", b"", b"x", 10 << 30).end()),
         ("claims_a_little_more", new().claiming(FILE, b"large", b"", b"x", 4096).cut()),
         ("long_name_endless", new().claiming(LONG_NAME, b"././@LongLink", b"", b"x", 8 << 30).end()),
-        ("long_name_large", new().entry(LONG_NAME, b"././@LongLink", b"", &vec![b'n'; 4 << 20]).file(b"short", WORD).end()),
+        (
+            "long_name_large",
+            new().entry(LONG_NAME, b"././@LongLink", b"", &vec![b'n'; 4 << 20]).file(b"short", WORD).end(),
+        ),
         ("deep", new().entry(LONG_NAME, b"././@LongLink", b"", &b"d/".repeat(40_000)).file(b"short", WORD).end()),
         ("name_of_nul", new().file(b"\0", WORD).end()),
         ("the_folder_itself", new().link(b".", b"/tmp").file(b"escaped", b"inside").end()),
         ("the_folder_as_file", new().file(b"./", WORD).end()),
         ("folder_over_file", new().file(b"a", b"x").file(b"a/b", b"x").end()),
-        ("through_file", through_file.iter().fold(new(), |archive, (name, kind)| archive.entry(*kind, name, b"/proc/self/mem", b"")).file(b"soft", WORD).end()),
+        (
+            "through_file",
+            through_file
+                .iter()
+                .fold(new(), |archive, (name, kind)| archive.entry(*kind, name, b"/proc/self/mem", b""))
+                .file(b"soft", WORD)
+                .end(),
+        ),
         ("whiteouts", new().file(b".wh.passwd", b"").file(b".wh..wh..opq", b"").end()),
         ("sparse_of_ten_gigabytes", sparse(10 << 30)),
         ("noise", (0..200_000_u32).map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()),

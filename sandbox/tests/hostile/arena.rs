@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use palestra_sandbox::image::Image;
-use palestra_sandbox::{Backend, Command, Output, Profile, Sandbox, Start};
 use palestra_sandbox::wire::User;
+use palestra_sandbox::{Backend, Command, Output, Profile, Sandbox, Start};
 
 use crate::programs::{self, Tries};
 use crate::{census, engines};
@@ -116,8 +116,7 @@ impl Arena {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let id = format!("hostile-{}-{number}", std::process::id());
         let user = profile.user.value;
-        let start =
-            Start { id: id.clone(), image: Arc::clone(&self.image), profile: Arc::new(profile), disk: None };
+        let start = Start { id: id.clone(), image: Arc::clone(&self.image), profile: Arc::new(profile), disk: None };
         let sandbox = Arc::new(self.backend.start(start).await.expect("a sandbox"));
         self.started.lock().expect("the list").push((id, Arc::clone(&sandbox)));
         let namespace = sandbox.exec(&Command::new(["readlink", "/proc/self/ns/pid"])).await.expect("runs");
@@ -246,9 +245,4 @@ impl Fort {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-/// Where an engine can be reached, from a value of `DOCKER_HOST`.
-pub(crate) fn socket_of(host: &str) -> Option<PathBuf> {
-    host.strip_prefix("unix://").map(Path::new).map(Path::to_owned)
 }

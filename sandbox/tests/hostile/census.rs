@@ -44,7 +44,9 @@ pub(crate) fn left(folder: &Path, ids: &[String], docker: Option<&Path>) -> Vec<
     groups(Path::new("/sys/fs/cgroup"), ids, 6, &mut found);
     if let Some(socket) = docker {
         let containers = containers(socket);
-        found.extend(ids.iter().filter(|id| containers.contains(&format!("\"{id}\""))).map(|id| format!("a container of {id}")));
+        found.extend(
+            ids.iter().filter(|id| containers.contains(&format!("\"{id}\""))).map(|id| format!("a container of {id}")),
+        );
     }
     found.into_iter().collect()
 }

@@ -31,8 +31,8 @@ async fn fork_bomb(arena: &Arena) {
     assert!(output.text().contains("refused fork EAGAIN"), "{output:?}");
     assert!(!output.text().contains("escaped"), "{output:?}");
     assert!(most > 16, "the bomb did not go off: {most} processes");
-    // The agent, and what the engine adds for itself.
-    assert!(most as u64 <= PROCESSES + 3, "{most} processes");
+    // The agent, and what the back end grants for itself.
+    assert!(most as u64 <= PROCESSES + 10, "{most} processes");
     fort.sandbox.kill().await.expect("killed");
     assert_eq!(fort.sandbox.stats().await.expect("stats").processes, 0);
     assert_eq!(fort.processes_outside(), 1, "the agent alone is left");
@@ -152,7 +152,8 @@ async fn disk_of_attributes(arena: &Arena) {
 /// Other places where files can be written are bounded as well, and not by the host's memory.
 async fn shared_memory_is_bounded(arena: &Arena) {
     let fort = arena.fort().await;
-    for place in ["/dev/shm/filled", "/tmp/filled", "/var/tmp/filled", "/run/filled", "/dev/filled", "/run/lock/filled"] {
+    for place in ["/dev/shm/filled", "/tmp/filled", "/var/tmp/filled", "/run/filled", "/dev/filled", "/run/lock/filled"]
+    {
         let path = fort.put("disk_filler").await;
         for what in ["data", "inodes"] {
             let output = fort.sandbox.exec(&Fort::command(&path, &[what, place])).await;

@@ -54,7 +54,8 @@ async fn kernel_files(arena: &Arena) {
             .map(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).expect("a value"))
     };
     let before = values();
-    as_both(arena, "kernel_files", 62, &["EPERM", "EACCES", "ENOENT", "EROFS", "ENOTDIR", "EIO", "EINVAL", "ENXIO"]).await;
+    as_both(arena, "kernel_files", 62, &["EPERM", "EACCES", "ENOENT", "EROFS", "ENOTDIR", "EIO", "EINVAL", "ENXIO"])
+        .await;
     assert_eq!(values(), before);
 }
 
@@ -66,12 +67,16 @@ async fn devices(arena: &Arena) {
     Fort::read_tries(&output).all_met(22, &walls);
     let nodes = fort.shell("find / -xdev \\( -type b -o -type c \\) 2>/dev/null; true").await;
     assert_eq!(nodes, "", "there are device nodes outside /dev");
-    let known = ["console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"];
+    let known = [
+        "console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
+        "tty", "urandom", "zero",
+    ];
     let there = fort.shell("ls /dev").await;
     let more: Vec<&str> = there.lines().filter(|name| !known.contains(name)).collect();
     assert!(more.is_empty(), "more devices than are harmless: {more:?}");
     let changes = fort.sandbox.changes(10_000).await.expect("changes");
-    let deleted: Vec<_> = changes.iter().filter(|one| one.change == palestra_sandbox::wire::ChangeKind::Deleted).collect();
+    let deleted: Vec<_> =
+        changes.iter().filter(|one| one.change == palestra_sandbox::wire::ChangeKind::Deleted).collect();
     assert!(deleted.is_empty(), "forged markers count as deletions: {deleted:?}");
 }
 

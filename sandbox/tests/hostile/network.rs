@@ -13,7 +13,15 @@ crate::on_every_back_end! { network, sandboxes_do_not_meet }
 
 /// What a network namespace with nothing but its own loopback answers.
 const OUTWARD: &[&str] = &[
-    "ECONNREFUSED", "ENETUNREACH", "EADDRNOTAVAIL", "EHOSTUNREACH", "ENODEV", "ENOENT", "EAFNOSUPPORT", "EINVAL", "ENOSYS",
+    "ECONNREFUSED",
+    "ENETUNREACH",
+    "EADDRNOTAVAIL",
+    "EHOSTUNREACH",
+    "ENODEV",
+    "ENOENT",
+    "EAFNOSUPPORT",
+    "EINVAL",
+    "ENOSYS",
 ];
 
 async fn network(arena: &Arena) {

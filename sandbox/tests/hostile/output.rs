@@ -32,7 +32,8 @@ async fn escape_sequences(arena: &Arena) {
     assert!(output.stdout.len() as u64 <= OUTPUT + (64 << 10));
     assert!(output.exited.output_omitted_bytes > 3 << 20);
     assert!(output.text().contains('\u{fffd}'));
-    let refused = fort.sandbox.exec(&palestra_sandbox::Command::new(["/no/\x1b[2J\x07such"])).await.expect_err("no program");
+    let refused =
+        fort.sandbox.exec(&palestra_sandbox::Command::new(["/no/\x1b[2J\x07such"])).await.expect_err("no program");
     assert!(!refused.to_string().contains('\x1b'), "{refused:?}");
 }
 

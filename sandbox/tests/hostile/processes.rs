@@ -96,7 +96,12 @@ async fn stands_still(fort: &Fort, file: &str) {
         let before = fort.sandbox.read(file, 64 << 20).await.expect("read");
         tokio::time::sleep(Duration::from_millis(200)).await;
         let after = fort.sandbox.read(file, 64 << 20).await.expect("read");
-        assert!(before == after, "round {round}: it changed while it was frozen ({} to {} bytes)", before.len(), after.len());
+        assert!(
+            before == after,
+            "round {round}: it changed while it was frozen ({} to {} bytes)",
+            before.len(),
+            after.len()
+        );
         fort.sandbox.thaw().await.expect("thawed");
         fort.grows_beyond(file, after.len() as u64).await;
     }

@@ -41,8 +41,7 @@ pub(crate) fn built(name: &str) -> PathBuf {
     // Other tests may build the same at this moment.
     let draft = tempfile::NamedTempFile::new_in(&folder).expect("a file").into_temp_path();
     let flags = ["-static", "-O1", "-s", "-pthread", "-Wall", "-Wextra", "-Werror"];
-    let output =
-        Command::new("gcc").args(flags).arg("-o").arg(&draft).arg(&source).output().expect("gcc");
+    let output = Command::new("gcc").args(flags).arg("-o").arg(&draft).arg(&source).output().expect("gcc");
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     draft.persist(&program).expect("in place");
     program
@@ -80,11 +79,8 @@ impl Tries {
     #[track_caller]
     pub(crate) fn all_met(&self, count: usize, walls: &[&str]) {
         assert_eq!(self.met.len(), count, "{}", self.printed);
-        let through: Vec<_> = self
-            .met
-            .iter()
-            .filter(|(_, wall)| !wall.as_deref().is_some_and(|wall| walls.contains(&wall)))
-            .collect();
+        let through: Vec<_> =
+            self.met.iter().filter(|(_, wall)| !wall.as_deref().is_some_and(|wall| walls.contains(&wall))).collect();
         assert!(through.is_empty(), "not refused as they must be: {through:?}");
     }
 

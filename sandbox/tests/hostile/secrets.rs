@@ -18,7 +18,9 @@ async fn the_environment_is_the_profiles(arena: &Arena) {
     let seen = fort.shell("env").await;
     for line in seen.lines() {
         let name = line.split('=').next().unwrap_or_default();
-        let known = set.contains(&name) || image.iter().any(|other| other == name) || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
+        let known = set.contains(&name)
+            || image.iter().any(|other| other == name)
+            || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
         assert!(known, "{name} comes from elsewhere");
     }
     // What the build tool gives to this process, which stands for the server.
@@ -55,18 +57,23 @@ async fn the_agents_file_cannot_be_changed(arena: &Arena) {
     let line = fort.shell("tr '\\0' ' ' </proc/1/cmdline").await;
     let agent = line.split(' ').next().expect("a path").to_owned();
     assert!(agent.starts_with('/'), "{line}");
-    let folder = agent.rsplit_once('/').map_or("/", |(folder, _)| folder).to_owned();
-    for user in [1000, 0] {
-        for line in [
-            format!("echo x >> {agent}"),
-            format!("rm -f {agent} && ! test -e {agent}"),
-            format!("mv {agent} {agent}.old"),
-            format!("chmod 777 {agent}"),
-            format!("echo x > {folder}/beside"),
-            format!("mv {folder} {folder}.old"),
-        ] {
-            let command = Command::shell(&line).user(User { uid: user, gid: user });
-            assert!(!fort.sandbox.exec(&command).await.expect("runs").success(), "uid {user} may: {line}");
+    for user in [User { uid: 1000, gid: 1000 }, User { uid: 0, gid: 0 }] {
+        let mut lines = vec!["head -c 1 /proc/1/exe".to_owned(), "echo x >> /proc/1/exe".to_owned()];
+        // Started through an open file, it has no name inside.
+        if !agent.starts_with("/proc/self/fd/") {
+            let folder = agent.rsplit_once('/').map_or("/", |(folder, _)| folder);
+            lines.extend([
+                format!("echo x >> {agent}"),
+                format!("rm -f {agent}; ! test -e {agent}"),
+                format!("mv {agent} {agent}.old"),
+                format!("chmod 777 {agent}"),
+                format!("echo x > {folder}/beside"),
+                format!("mv {folder} {folder}.old"),
+            ]);
+        }
+        for line in lines {
+            let output = fort.sandbox.exec(&Command::shell(&line).user(user)).await.expect("runs");
+            assert!(!output.success(), "uid {} may: {line}: {output:?}", user.uid);
         }
     }
     let changes = fort.sandbox.changes(1_000).await.expect("changes");

@@ -79,11 +79,19 @@ async fn archive_of_odd_files(arena: &Arena) {
     for entry in archive.entries().expect("entries") {
         let mut entry = entry.expect("an entry");
         let path = entry.path().expect("a path").into_owned();
-        assert!(path.is_relative() && path.components().all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir)));
+        assert!(
+            path.is_relative()
+                && path
+                    .components()
+                    .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+        );
         let mut body = Vec::new();
         entry.read_to_end(&mut body).expect("a body");
         assert!(!String::from_utf8_lossy(&body).contains("root:"), "{} holds what a link leads to", path.display());
-        kinds.insert(path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(), entry.header().entry_type());
+        kinds.insert(
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            entry.header().entry_type(),
+        );
     }
     for name in ["link", "loop", "null", "proc", "way"] {
         assert_eq!(kinds.get(name), Some(&tar::EntryType::Symlink), "{name}");
@@ -178,17 +186,34 @@ async fn hostile_archives(arena: &Arena) {
         }
     }
     // A thousand entries too many, and a byte too many.
-    let many = (0..3_000).fold(archives::Hostile::default(), |archive, number| archive.file(format!("f{number}").as_bytes(), b"")).end();
+    let many = (0..3_000)
+        .fold(archives::Hostile::default(), |archive, number| archive.file(format!("f{number}").as_bytes(), b""))
+        .end();
     assert_eq!(refusal(fort.sandbox.unpack("/home/agent/in", Some(AGENT), &many, BOUNDS).await), FailureCode::TooLarge);
     let large = archives::Hostile::default().file(b"large", &vec![b'x'; (16 << 20) + 1]).end();
-    assert_eq!(refusal(fort.sandbox.unpack("/home/agent/in", Some(AGENT), &large, BOUNDS).await), FailureCode::TooLarge);
+    assert_eq!(
+        refusal(fort.sandbox.unpack("/home/agent/in", Some(AGENT), &large, BOUNDS).await),
+        FailureCode::TooLarge
+    );
     fort.still_works().await;
 }
 
 /// A change that somebody tampered with may say anything about the sandbox's files, and nothing beyond.
 async fn hostile_archives_as_changes(arena: &Arena) {
     for (name, archive) in archives::all() {
-        if !["up", "absolute", "through_link", "device", "hard_link_up", "claims_more", "noise", "extended_size", "sparse_of_ten_gigabytes"].contains(&name) {
+        if ![
+            "up",
+            "absolute",
+            "through_link",
+            "device",
+            "hard_link_up",
+            "claims_more",
+            "noise",
+            "extended_size",
+            "sparse_of_ten_gigabytes",
+        ]
+        .contains(&name)
+        {
             continue;
         }
         let fort = arena.fort().await;
@@ -198,7 +223,11 @@ async fn hostile_archives_as_changes(arena: &Arena) {
             Err(other) => panic!("{name}: {other}"),
         }
         assert!(begun.elapsed() < SOON, "{name} took {:?}", begun.elapsed());
-        assert_eq!(fort.shell("find / -xdev \\( -type b -o -type c \\)  2>/dev/null; true").await, "", "{name} made a device");
+        assert_eq!(
+            fort.shell("find / -xdev \\( -type b -o -type c \\)  2>/dev/null; true").await,
+            "",
+            "{name} made a device"
+        );
         fort.still_works().await;
         fort.sandbox.destroy(true).await;
     }
@@ -222,7 +251,9 @@ async fn uploads_over_links(arena: &Arena) {
     // A hard link to a file of somebody else cannot be made; one to an own file must not carry a write beyond it.
     fort.sandbox.write("/home/agent/odd/hard", 0o644, AGENT, b"new").await.expect("written");
     assert_eq!(fort.shell("cat /home/agent/odd/inner").await, "", "a write went through a second name");
-    for path in ["relative", "/home/agent/../../etc/new", "/proc/self/mem", "/proc/sys/kernel/core_pattern", "/dev/null/x", "/"] {
+    for path in
+        ["relative", "/home/agent/../../etc/new", "/proc/self/mem", "/proc/sys/kernel/core_pattern", "/dev/null/x", "/"]
+    {
         let result = fort.sandbox.write(path, 0o644, AGENT, b"escaped").await;
         assert!(matches!(result, Err(SandboxError::Refused { .. })), "{path}: {result:?}");
     }

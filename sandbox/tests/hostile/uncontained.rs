@@ -10,13 +10,26 @@ fn set_free(name: &str, arguments: &[&str]) -> Option<Tries> {
         eprintln!("skipped: no gcc");
         return None;
     }
-    let flags = ["--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--net", "--ipc", "--uts", "--cgroup", "--kill-child"];
+    let flags = [
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--net",
+        "--ipc",
+        "--uts",
+        "--cgroup",
+        "--kill-child",
+    ];
     let possible = Command::new("unshare").args(flags).arg("true").output().is_ok_and(|output| output.status.success());
     if !possible {
         eprintln!("skipped: no user namespaces");
         return None;
     }
-    let output = Command::new("unshare").args(flags).arg(programs::built(name)).args(arguments).output().expect("unshare");
+    let output =
+        Command::new("unshare").args(flags).arg(programs::built(name)).args(arguments).output().expect("unshare");
     Some(Tries::of(&String::from_utf8_lossy(&output.stdout)))
 }
 
@@ -30,7 +43,19 @@ fn gets(name: &str, arguments: &[&str], wanted: &[&str]) {
 
 #[test]
 fn namespaces_can_be_made_where_no_filter_is() {
-    gets("namespaces", &[], &["unshare_user", "clone_user", "clone3_user", "unshare_mount", "setns_mount", "sethostname", "clone_user_high_bits"]);
+    gets(
+        "namespaces",
+        &[],
+        &[
+            "unshare_user",
+            "clone_user",
+            "clone3_user",
+            "unshare_mount",
+            "setns_mount",
+            "sethostname",
+            "clone_user_high_bits",
+        ],
+    );
 }
 
 #[test]
