@@ -1,11 +1,27 @@
 //! Images: what the file system of a sandbox is made from.
 
-use std::path::PathBuf;
+mod alias;
+mod aside;
+mod build;
+mod definition;
+mod finish;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SandboxError;
 use crate::local::host;
 use serde::{Deserialize, Serialize};
+
+pub use alias::{Alias, Aliases};
+pub use build::{BuildError, Contents, build, store};
+pub use definition::{Definition, Packages};
+pub(crate) use tree::pack;
+
+/// The folder of the unpacked root file systems, by digest. No image can have this name.
+const TREES: &str = ".trees";
 
 /// An image that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +40,8 @@ pub struct Image {
     pub docker: Option<String>,
 }
 
-/// The images of this server: a folder with one folder each, which holds `image.json` and the root file system.
+/// The images of this server: a folder with one folder each, which holds `image.json`. The root file systems lie beside them by digest,
+/// so that an image which is built anew takes nothing from the sandboxes that run.
 #[derive(Debug, Clone)]
 pub struct Images {
     folder: PathBuf,
@@ -37,6 +54,12 @@ impl Images {
         Self { folder: folder.into() }
     }
 
+    /// Where they are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The image of a name.
     ///
     /// # Errors
@@ -47,8 +70,7 @@ impl Images {
                 "there is no image {name:?} ({why}): build it with `palestra images build {name}`"
             ))
         };
-        let sane = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-        if !sane {
+        if !is_name(name) {
             return Err(SandboxError::Unavailable(format!("{name:?} is no name of an image")));
         }
         if name == host::NAME {
@@ -60,5 +82,103 @@ impl Images {
         let path = self.folder.join(name).join("image.json");
         let text = std::fs::read_to_string(&path).map_err(|error| missing(error.to_string()))?;
         serde_json::from_str(&text).map(Arc::new).map_err(|error| missing(error.to_string()))
+    }
+
+    /// All that are there, by name.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn list(&self) -> std::io::Result<Vec<Arc<Image>>> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names = BTreeSet::new();
+        for entry in entries {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names.iter().filter_map(|name| self.resolve(name).ok()).collect())
+    }
+
+    /// Removes the root file systems that no image names any more and that are not in `keep` (digests); answers how many. Nothing may
+    /// run in them, and no kept disk may stand on them.
+    ///
+    /// # Errors
+    /// When a folder cannot be read or removed.
+    pub fn prune(&self, keep: &BTreeSet<String>) -> std::io::Result<u64> {
+        let mut named: BTreeSet<PathBuf> = keep.iter().map(|digest| self.tree(digest)).collect();
+        named.extend(self.list()?.iter().filter_map(|image| image.root.clone()));
+        let mut removed = 0;
+        let trees = self.folder.join(TREES);
+        if !trees.is_dir() {
+            return Ok(0);
+        }
+        for entry in std::fs::read_dir(trees)? {
+            let path = entry?.path();
+            if !named.contains(&path) {
+                std::fs::remove_dir_all(path)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Where the root file system of a digest lies.
+    fn tree(&self, digest: &str) -> PathBuf {
+        let digits = digest.strip_prefix("sha256:").unwrap_or(digest);
+        self.folder.join(TREES).join(digits)
+    }
+}
+
+/// Whether a text can name an image: letters, digits, `-` and `_`.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(images: &Images, name: &str, digest: &str) {
+        let root = images.tree(digest);
+        std::fs::create_dir_all(root.join("etc")).expect("a tree");
+        let image = Image {
+            name: name.to_owned(),
+            digest: digest.to_owned(),
+            env: Vec::new(),
+            folder: "/".to_owned(),
+            root: Some(root),
+            docker: None,
+        };
+        let folder = images.folder().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("image.json"), serde_json::to_vec(&image).expect("JSON")).expect("written");
+    }
+
+    #[test]
+    fn images_are_found_by_name_and_no_path_is_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let images = Images::new(folder.path());
+        keep(&images, "shell", "sha256:aa");
+        assert_eq!(images.resolve("shell").expect("there").digest, "sha256:aa");
+        for name in ["", "../shell", "a/b", ".trees", "python"] {
+            assert!(matches!(images.resolve(name), Err(SandboxError::Unavailable(_))), "{name}");
+        }
+        assert_eq!(images.list().expect("listed").len(), 1);
+        assert_eq!(Images::new(folder.path().join("none")).list().expect("listed").len(), 0);
+    }
+
+    #[test]
+    fn only_trees_that_nothing_names_are_pruned() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let images = Images::new(folder.path());
+        keep(&images, "shell", "sha256:aa");
+        keep(&images, "shell", "sha256:bb");
+        keep(&images, "shell", "sha256:cc");
+        assert_eq!(images.prune(&BTreeSet::from(["sha256:aa".to_owned()])).expect("pruned"), 1);
+        assert!(images.tree("sha256:aa").is_dir());
+        assert!(!images.tree("sha256:bb").exists());
+        assert!(images.tree("sha256:cc").is_dir());
     }
 }

@@ -5,6 +5,7 @@ pub mod backend;
 pub mod blob;
 mod cgroup;
 pub mod command;
+pub mod docker;
 pub mod embedded;
 pub mod error;
 pub mod image;
@@ -19,6 +20,7 @@ pub mod shipped;
 
 pub use backend::{Backend, Start};
 pub use command::{Command, Output};
+pub use docker::Docker;
 pub use error::SandboxError;
 pub use local::Local;
 pub use palestra_sandbox_agent::wire;

@@ -230,7 +230,7 @@ impl Command {
     /// The terminal, while keys wait for it.
     pub(crate) fn waiting_terminal(&self) -> Option<BorrowedFd<'_>> {
         let terminal = self.terminal.as_ref().filter(|terminal| !terminal.keys.is_empty());
-        terminal.and_then(|_| self.output.file.as_ref()).map(AsFd::as_fd)
+        terminal.and(self.output.file.as_ref()).map(AsFd::as_fd)
     }
 
     /// Types what the terminal takes now.

@@ -100,7 +100,7 @@ pub(crate) fn descend(from: impl AsFd, names: &[&OsStr], make: Option<Owner>) ->
 ///
 /// # Errors
 /// As [`descend`]; also for the root, which nothing holds, and among the kernel's own files.
-pub(crate) fn parent<'a>(path: &'a str, make: Option<Owner>) -> Result<(OwnedFd, &'a OsStr), Failure> {
+pub(crate) fn parent(path: &str, make: Option<Owner>) -> Result<(OwnedFd, &OsStr), Failure> {
     let names = absolute(path)?;
     let (name, folders) = names.split_last().ok_or_else(|| Failure::wrong_kind("the root is a folder"))?;
     let folder = descend(root()?, folders, make)?;
@@ -132,7 +132,7 @@ pub(crate) fn give(folder: impl AsFd, name: &OsStr, owner: Owner) -> Result<(), 
 /// Whether something open lies on one of the kernel's own file systems.
 pub(crate) fn is_kernel_file(file: impl AsFd) -> Result<bool, Errno> {
     let FsType(kind) = fstatfs(file)?.filesystem_type();
-    Ok(KERNEL_FILE_SYSTEMS.contains(&i64::from(kind)))
+    Ok(KERNEL_FILE_SYSTEMS.contains(&kind))
 }
 
 /// Refuses a folder among the kernel's own files.

@@ -1,0 +1,26 @@
+//! What the server tells the mode `stage`, as one argument of JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// How a container's file system is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Staging {
+    /// The image's root file system, which nothing changes: a folder of a volume that is mounted read-only.
+    pub image: String,
+    /// A file that is there when the image was copied whole.
+    pub whole: String,
+    /// An empty folder of the container over which the new file system is mounted.
+    pub place: String,
+    /// Which id of the container is id 0 of the sandbox; the others follow.
+    pub first_id: u32,
+    /// Bytes that may differ from the image.
+    pub disk_bytes: u64,
+    /// Files that may differ from the image.
+    pub disk_inodes: u64,
+    /// Bytes of shared memory.
+    pub shared_bytes: u64,
+}
+
+/// How many ids a sandbox has.
+pub const IDS: u32 = 65_536;

@@ -1,0 +1,6 @@
+//! Speaks frames with the program, as process 1 of a namespace of its own.
+
+mod commands;
+mod files;
+mod harness;
+mod processes;

@@ -1,0 +1,371 @@
+//! The Docker Engine's API, as far as sandboxes need it. Nothing else names the library that speaks it.
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bollard::errors::Error;
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
+    MountVolumeOptions, VolumeCreateRequest,
+};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, BuildImageOptionsBuilder, ContainerArchiveInfoOptions,
+    CreateContainerOptionsBuilder, CreateImageOptionsBuilder, ListContainersOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveImageOptions, RemoveVolumeOptions, UploadToContainerOptionsBuilder,
+    WaitContainerOptionsBuilder,
+};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use tokio::io::AsyncWrite;
+
+use super::attached::Attached;
+use crate::error::SandboxError;
+
+/// Longest wait for the beginning of an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Longest wait for a file system to be taken or an image to be built.
+const COPY_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// A connection to an engine: every request opens its own.
+#[derive(Clone)]
+pub(super) struct Engine {
+    docker: bollard::Docker,
+    host: String,
+}
+
+/// What an engine can do.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Abilities {
+    /// Its version.
+    pub(super) version: String,
+    /// Whether containers' ids are not the host's.
+    pub(super) remaps_ids: bool,
+    /// Whether it limits memory, cpu and processes.
+    pub(super) memory: bool,
+    pub(super) cpu: bool,
+    pub(super) processes: bool,
+    /// Cores of its machine.
+    pub(super) cores: u64,
+    /// The runtimes that it knows, and the one it takes where none is named.
+    pub(super) runtimes: Vec<String>,
+    pub(super) default_runtime: String,
+}
+
+/// A container as sandboxes want it. All else follows: no network, no rights, nothing of the host.
+#[derive(Debug, Clone)]
+pub(super) struct Container {
+    pub(super) name: String,
+    pub(super) labels: HashMap<String, String>,
+    pub(super) image: String,
+    pub(super) command: Vec<String>,
+    /// A file of the host, and where it is seen; read-only.
+    pub(super) program: Option<(String, String)>,
+    /// A volume, where it is seen, and whether it can be written to.
+    pub(super) volume: Option<(String, String, bool)>,
+    pub(super) capabilities: Vec<String>,
+    pub(super) memory_bytes: u64,
+    pub(super) cpu_thousandths: u64,
+    pub(super) processes: u64,
+    pub(super) runtime: Option<String>,
+}
+
+/// Both directions of a container's standard streams.
+pub(super) struct Streams {
+    pub(super) input: Pin<Box<dyn AsyncWrite + Send>>,
+    pub(super) output: Attached,
+}
+
+impl Engine {
+    /// The engine at `unix://PATH`, with the newest version of the API that both sides know.
+    pub(super) async fn connect(host: &str) -> Result<Self, SandboxError> {
+        if !host.starts_with("unix://") {
+            return Err(SandboxError::Unavailable(format!(
+                "the Docker engine {host:?} is not on this machine: sandboxes need one at unix://PATH"
+            )));
+        }
+        let unusable = |error: Error| SandboxError::Unavailable(unusable(host, &error));
+        let docker = bollard::Docker::connect_with_unix(host, ANSWER_MAX.as_secs(), bollard::API_DEFAULT_VERSION)
+            .map_err(unusable)?;
+        let docker = docker.negotiate_version().await.map_err(unusable)?;
+        Ok(Self { docker, host: host.to_owned() })
+    }
+
+    /// What it can do.
+    pub(super) async fn abilities(&self) -> Result<Abilities, SandboxError> {
+        let info = self.docker.info().await.map_err(|error| self.gone(&error))?;
+        let options = info.security_options.unwrap_or_default();
+        let remaps_ids = options.iter().any(|option| option == "name=userns" || option == "name=rootless");
+        let mut runtimes: Vec<String> = info.runtimes.unwrap_or_default().into_keys().collect();
+        runtimes.sort();
+        Ok(Abilities {
+            version: info.server_version.unwrap_or_default(),
+            remaps_ids,
+            memory: info.memory_limit == Some(true),
+            cpu: info.cpu_cfs_quota == Some(true),
+            processes: info.pids_limit == Some(true),
+            cores: info.ncpu.and_then(|cores| u64::try_from(cores).ok()).filter(|cores| *cores > 0).unwrap_or(1),
+            runtimes,
+            default_runtime: info.default_runtime.unwrap_or_default(),
+        })
+    }
+
+    /// Makes a container, which does not run yet; false where there is one of this name already.
+    pub(super) async fn create(&self, container: Container) -> Result<bool, SandboxError> {
+        let options = CreateContainerOptionsBuilder::default().name(&container.name).build();
+        match self.docker.create_container(Some(options), body(container)).await {
+            Ok(_) => Ok(true),
+            Err(error) if status(&error) == Some(409) => Ok(false),
+            Err(error) => Err(self.failed("the container", &error)),
+        }
+    }
+
+    /// Connects to the standard streams of a container.
+    pub(super) async fn attach(&self, name: &str) -> Result<Streams, SandboxError> {
+        let options =
+            AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
+        let attached = self.docker.attach_container(name, Some(options)).await;
+        let attached = attached.map_err(|error| self.failed("the container's streams", &error))?;
+        let output = attached.output.map_err(io::Error::other);
+        let output = output.map_ok(|piece| match piece {
+            bollard::container::LogOutput::StdErr { message } => super::attached::Piece::Complaint(message.into()),
+            bollard::container::LogOutput::StdOut { message }
+            | bollard::container::LogOutput::StdIn { message }
+            | bollard::container::LogOutput::Console { message } => super::attached::Piece::Output(message.into()),
+        });
+        Ok(Streams { input: attached.input, output: Attached::new(output.boxed()) })
+    }
+
+    /// Starts a container.
+    pub(super) async fn start(&self, name: &str) -> Result<(), SandboxError> {
+        let started = self.docker.start_container(name, None).await;
+        started.map_err(|error| self.failed("the container's start", &error))
+    }
+
+    /// Kills a container and removes it, and returns when it is gone; false where there was none.
+    pub(super) async fn remove(&self, name: &str) -> Result<bool, SandboxError> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match self.docker.remove_container(name, Some(options)).await {
+            Ok(()) => Ok(true),
+            Err(error) if status(&error) == Some(404) => Ok(false),
+            // It is being removed already: by its own end, or by another request.
+            Err(error) if status(&error) == Some(409) => self.removed(name).await.map(|()| true),
+            Err(error) => Err(self.failed("the container's removal", &error)),
+        }
+    }
+
+    /// Waits until a container is gone.
+    async fn removed(&self, name: &str) -> Result<(), SandboxError> {
+        let options = WaitContainerOptionsBuilder::default().condition("removed").build();
+        let mut gone = self.docker.wait_container(name, Some(options));
+        match tokio::time::timeout(ANSWER_MAX, gone.next()).await {
+            Err(_) => Err(SandboxError::Lost(format!("the container {name} is not removed"))),
+            Ok(Some(Err(error))) if ![Some(404), None].contains(&status(&error)) => {
+                Err(self.failed("the container's removal", &error))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// The containers with a label, running or not: their names and labels.
+    pub(super) async fn containers(&self, label: &str) -> Result<Vec<(String, HashMap<String, String>)>, SandboxError> {
+        let filters = HashMap::from([("label", vec![label])]);
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let found = self.docker.list_containers(Some(options)).await.map_err(|error| self.gone(&error))?;
+        let named =
+            found.into_iter().filter_map(|container| Some((container.id?, container.labels.unwrap_or_default())));
+        Ok(named.collect())
+    }
+
+    /// Makes a volume where there is none of this name.
+    pub(super) async fn create_volume(&self, name: &str, labels: HashMap<String, String>) -> Result<(), SandboxError> {
+        let volume =
+            VolumeCreateRequest { name: Some(name.to_owned()), labels: Some(labels), ..VolumeCreateRequest::default() };
+        self.docker.create_volume(volume).await.map(|_| ()).map_err(|error| self.failed("the image's volume", &error))
+    }
+
+    /// The volumes with a label.
+    pub(super) async fn volumes(&self, label: &str) -> Result<Vec<String>, SandboxError> {
+        let filters = HashMap::from([("label", vec![label])]);
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        let found = self.docker.list_volumes(Some(options)).await.map_err(|error| self.gone(&error))?;
+        Ok(found.volumes.unwrap_or_default().into_iter().map(|volume| volume.name).collect())
+    }
+
+    /// Removes a volume; false where a container uses it.
+    pub(super) async fn remove_volume(&self, name: &str) -> Result<bool, SandboxError> {
+        match self.docker.remove_volume(name, None::<RemoveVolumeOptions>).await {
+            Ok(()) => Ok(true),
+            Err(error) if status(&error) == Some(404) => Ok(true),
+            Err(error) if status(&error) == Some(409) => Ok(false),
+            Err(error) => Err(self.failed("the volume's removal", &error)),
+        }
+    }
+
+    /// Unpacks an archive in a folder of a container.
+    pub(super) async fn upload(
+        &self,
+        name: &str,
+        folder: &str,
+        archive: impl Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
+    ) -> Result<(), SandboxError> {
+        let options = UploadToContainerOptionsBuilder::default().path(folder).build();
+        let body = bollard::body_try_stream(archive.map_ok(Into::into));
+        let patient = self.docker.clone().with_timeout(COPY_MAX);
+        let taken = patient.upload_to_container(name, Some(options), body).await;
+        taken.map_err(|error| self.failed("the copy of the image", &error))
+    }
+
+    /// Whether a path is there in a container.
+    pub(super) async fn has(&self, name: &str, path: &str) -> Result<bool, SandboxError> {
+        let options = ContainerArchiveInfoOptions { path: path.to_owned() };
+        match self.docker.get_container_archive_info(name, Some(options)).await {
+            Ok(_) => Ok(true),
+            Err(error) if status(&error) == Some(404) => Ok(false),
+            Err(error) => Err(self.failed("a look into the image's volume", &error)),
+        }
+    }
+
+    /// Whether an image is there.
+    pub(super) async fn has_image(&self, name: &str) -> Result<bool, SandboxError> {
+        match self.docker.inspect_image(name).await {
+            Ok(_) => Ok(true),
+            Err(error) if status(&error) == Some(404) => Ok(false),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+
+    /// Makes an image of an archive of files.
+    pub(super) async fn import_image(&self, repository: &str, tag: &str, archive: Vec<u8>) -> Result<(), SandboxError> {
+        let options = CreateImageOptionsBuilder::default().from_src("-").repo(repository).tag(tag).build();
+        let mut steps = self.docker.create_image(Some(options), Some(bollard::body_full(archive.into())), None);
+        while let Some(step) = steps.next().await {
+            step.map_err(|error| self.failed("the base image", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes an image that this engine built.
+    pub(super) async fn remove_image(&self, name: &str) -> Result<(), SandboxError> {
+        let removed = self.docker.remove_image(name, None::<RemoveImageOptions>, None).await;
+        removed.map(|_| ()).map_err(|error| self.failed("the image's removal", &error))
+    }
+
+    /// Builds the image of a container file; `archive` holds the folder that it copies from. Answers the image's id, its environment
+    /// and its working folder.
+    pub(super) async fn build(
+        &self,
+        tag: &str,
+        dockerfile: &str,
+        archive: impl Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
+        progress: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(String, Vec<String>, String), SandboxError> {
+        let options = BuildImageOptionsBuilder::default().t(tag).dockerfile(dockerfile).rm(true).forcerm(true).build();
+        let patient = self.docker.clone().with_timeout(COPY_MAX);
+        let mut steps = patient.build_image(options, None, Some(bollard::body_try_stream(archive.map_ok(Into::into))));
+        while let Some(step) = steps.next().await {
+            let step = step.map_err(|error| self.failed("the build", &error))?;
+            if let Some(line) = step.stream.as_deref().map(str::trim_end).filter(|line| !line.is_empty()) {
+                progress(line);
+            }
+            if let Some(detail) = step.error_detail.and_then(|detail| detail.message) {
+                return Err(SandboxError::Start(format!("the build failed: {detail}")));
+            }
+        }
+        let image = self.docker.inspect_image(tag).await.map_err(|error| self.failed("the built image", &error))?;
+        let config = image.config.unwrap_or_default();
+        Ok((
+            image.id.unwrap_or_default(),
+            config.env.unwrap_or_default(),
+            config.working_dir.filter(|folder| !folder.is_empty()).unwrap_or_else(|| "/".to_owned()),
+        ))
+    }
+
+    /// The files of a container as an archive.
+    pub(super) fn export(&self, name: &str) -> impl Stream<Item = io::Result<Vec<u8>>> + Send + use<> {
+        let docker = self.docker.clone();
+        let name = name.to_owned();
+        futures::stream::once(async move { docker.export_container(&name).boxed() })
+            .flatten()
+            .map_ok(Into::into)
+            .map_err(io::Error::other)
+    }
+
+    fn failed(&self, what: &str, error: &Error) -> SandboxError {
+        match status(error) {
+            Some(code) => SandboxError::Start(format!("{what}: the Docker engine says {code}: {error}")),
+            None => self.gone(error),
+        }
+    }
+
+    fn gone(&self, error: &Error) -> SandboxError {
+        SandboxError::Unavailable(unusable(&self.host, error))
+    }
+}
+
+fn unusable(host: &str, error: &Error) -> String {
+    format!("the Docker engine at {host} cannot be used ({error}): start it, or use the local back end")
+}
+
+fn status(error: &Error) -> Option<u16> {
+    match error {
+        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+fn body(container: Container) -> ContainerCreateBody {
+    let strings = |values: &[&str]| Some(values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>());
+    let mut mounts = Vec::new();
+    if let Some((from, to)) = container.program {
+        let read_only = Some(true);
+        let typ = Some(MountType::BIND);
+        mounts.push(Mount { source: Some(from), target: Some(to), read_only, typ, ..Mount::default() });
+    }
+    if let Some((volume, to, writable)) = container.volume {
+        let volume_options = Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() });
+        let (source, target, typ) = (Some(volume), Some(to), Some(MountType::VOLUME));
+        mounts.push(Mount { source, target, typ, read_only: Some(!writable), volume_options, ..Mount::default() });
+    }
+    let host_config = HostConfig {
+        memory: positive(container.memory_bytes),
+        memory_swap: positive(container.memory_bytes),
+        nano_cpus: positive(container.cpu_thousandths.saturating_mul(1_000_000)),
+        pids_limit: positive(container.processes),
+        mounts: Some(mounts),
+        // The container goes when its first process ends, so that a server which was killed leaves none.
+        auto_remove: Some(true),
+        cap_drop: strings(&["ALL"]),
+        cap_add: Some(container.capabilities),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        ipc_mode: Some("private".to_owned()),
+        // Or else every frame would be kept in a file.
+        log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+        network_mode: Some("none".to_owned()),
+        readonly_rootfs: Some(true),
+        // The program inside makes namespaces and mounts before it takes a stricter filter for itself and all that it starts.
+        security_opt: strings(&["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"]),
+        runtime: container.runtime,
+        ..HostConfig::default()
+    };
+    ContainerCreateBody {
+        hostname: Some("sandbox".to_owned()),
+        image: Some(container.image),
+        cmd: Some(container.command),
+        labels: Some(container.labels),
+        network_disabled: Some(true),
+        attach_stdin: Some(true),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        open_stdin: Some(true),
+        // When the server is gone, the program inside reads the end of its input and ends the sandbox.
+        stdin_once: Some(true),
+        tty: Some(false),
+        host_config: Some(host_config),
+        ..ContainerCreateBody::default()
+    }
+}
+
+fn positive(value: u64) -> Option<i64> {
+    (value > 0).then(|| i64::try_from(value).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,142 @@
+//! What the back end holds of a running container, and the containers that could not be removed at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::engine::Engine;
+use crate::backend::Holder;
+use crate::error::SandboxError;
+
+/// Between two tries to remove what is left over.
+const RETRY: Duration = Duration::from_secs(2);
+/// How often a container is looked for whose making was asked for and not answered.
+const LOOKS_MAX: u32 = 30;
+
+/// A container that is there, or may be. Dropped without being destroyed, it is left over.
+pub(super) struct Held {
+    engine: Engine,
+    leftovers: Arc<Leftovers>,
+    name: String,
+    /// How often it has to be looked for before it counts as gone.
+    looks: u32,
+    gone: bool,
+}
+
+impl Held {
+    /// Of a container that is about to be made.
+    pub(super) fn new(engine: Engine, leftovers: Arc<Leftovers>, name: String) -> Self {
+        Self { engine, leftovers, name, looks: LOOKS_MAX, gone: false }
+    }
+
+    /// Notes what the engine answered: no answer may still mean a container.
+    pub(super) fn created(&mut self, answer: &Result<bool, SandboxError>) {
+        match answer {
+            Ok(true) => self.looks = 1,
+            // Somebody else's, or none.
+            Ok(false) | Err(SandboxError::Start(_)) => self.gone = true,
+            Err(_) => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Holder for Held {
+    async fn keep_disk(&mut self, _disk: &str) -> Result<(), SandboxError> {
+        Err(no_disk())
+    }
+
+    async fn destroy(&mut self, _with_disk: bool) {
+        if self.gone {
+            return;
+        }
+        match self.engine.remove(&self.name).await {
+            Ok(found) if found || self.looks <= 1 => self.gone = true,
+            Ok(_) => {}
+            Err(error) => tracing::warn!(container = self.name, %error, "a container is left over; it is tried again"),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.gone {
+            self.leftovers.add(&self.name, self.looks);
+        }
+    }
+}
+
+/// Disks of containers cannot outlive them.
+pub(super) fn no_disk() -> SandboxError {
+    SandboxError::Unavailable(
+        "what differs from the image lies in the container's memory and ends with it: disks that are kept need the local back end"
+            .to_owned(),
+    )
+}
+
+/// Names of containers that are to be removed, with how often each is still looked for.
+#[derive(Default)]
+pub(super) struct Leftovers {
+    names: Mutex<BTreeMap<String, u32>>,
+    added: Notify,
+}
+
+impl Leftovers {
+    fn add(&self, name: &str, looks: u32) {
+        self.names.lock().insert(name.to_owned(), looks);
+        self.added.notify_one();
+    }
+
+    /// Removes what is added, for as long as it takes: an engine that was killed comes back.
+    pub(super) async fn clean(self: Arc<Self>, engine: Engine) {
+        loop {
+            self.added.notified().await;
+            while !self.names.lock().is_empty() {
+                let names: Vec<String> = self.names.lock().keys().cloned().collect();
+                for name in names {
+                    if let Ok(found) = engine.remove(&name).await {
+                        self.looked(&name, found);
+                    }
+                }
+                if !self.names.lock().is_empty() {
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    fn looked(&self, name: &str, found: bool) {
+        let mut names = self.names.lock();
+        let left = names.get(name).map_or(0, |looks| looks.saturating_sub(1));
+        if found || left == 0 {
+            names.remove(name);
+        } else {
+            names.insert(name.to_owned(), left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_still_come_is_looked_for_more_than_once() {
+        let leftovers = Leftovers::default();
+        leftovers.add("sure", 1);
+        leftovers.add("perhaps", 2);
+        for name in ["sure", "perhaps"] {
+            leftovers.looked(name, false);
+        }
+        assert_eq!(leftovers.names.lock().keys().collect::<Vec<_>>(), ["perhaps"]);
+        leftovers.looked("perhaps", false);
+        assert!(leftovers.names.lock().is_empty());
+        leftovers.add("perhaps", 30);
+        leftovers.looked("perhaps", true);
+        assert!(leftovers.names.lock().is_empty());
+    }
+}
