@@ -1,4 +1,4 @@
-/* Makes device nodes, opens devices of the host, and makes the markers by which overlays hide files.
+/* Makes device nodes, opens devices of the host, and makes the devices by which overlays hide files.
    Must happen: no node comes to be, no device but the harmless ones is there, and /dev and /proc take no files of ours. */
 #include "attempt.h"
 #include <sys/sysmacros.h>
@@ -7,7 +7,6 @@
 int main(void) {
     int home = open("/tmp/device-marks", O_WRONLY | O_CREAT, 0600);
     if (home < 0) return 2;
-    mkdir("/tmp/device-folder", 0700);
     TRY("mknod_memory", mknod("/tmp/mem", S_IFCHR | 0666, makedev(1, 1)));
     TRY("mknod_null", mknod("/tmp/null", S_IFCHR | 0666, makedev(1, 3)));
     TRY("mknod_disk", mknod("/tmp/disk", S_IFBLK | 0666, makedev(254, 0)));
@@ -15,10 +14,6 @@ int main(void) {
     TRY("mknod_whiteout", mknod("/tmp/whiteout", S_IFCHR | 0666, makedev(0, 0)));
     TRY("mknod_in_dev", mknod("/dev/taken", S_IFCHR | 0666, makedev(1, 1)));
     TRY("rename_whiteout", syscall(SYS_renameat2, AT_FDCWD, "/tmp/device-marks", AT_FDCWD, "/tmp/device-marks-2", 4));
-    TRY("xattr_whiteout", fsetxattr(home, "user.overlay.whiteout", "y", 1, 0));
-    TRY("xattr_opaque", setxattr("/tmp/device-folder", "user.overlay.opaque", "y", 1, 0));
-    TRY("xattr_redirect", setxattr("/tmp/device-folder", "user.overlay.redirect", "/etc", 4, 0));
-    TRY("xattr_metacopy", fsetxattr(home, "user.overlay.metacopy", "", 0, 0));
     TRY("xattr_trusted", fsetxattr(home, "trusted.overlay.opaque", "y", 1, 0));
     TRY("xattr_capability", fsetxattr(home, "security.capability", "\1\0\0\2\377\377\377\377\0\0\0\0\0\0\0\0\0\0\0\0", 20, 0));
     TRY("open_fuse", open("/dev/fuse", O_RDWR));

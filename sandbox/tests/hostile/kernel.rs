@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use palestra_sandbox::wire::User;
+use palestra_sandbox::sandbox::Bounds;
+use palestra_sandbox::wire::{ChangeKind, User};
 use palestra_sandbox::{Command, Output};
 
 use crate::arena::{Arena, Fort};
 
 crate::on_every_back_end! {
-    mounts, namespaces, kernel_interfaces, other_abi, kernel_files, devices, gain, clocks, nameless_program, type_ahead,
+    mounts, namespaces, kernel_interfaces, other_abi, kernel_files, devices, forged_marks, gain, clocks, nameless_program, type_ahead,
 }
 
 const ROOT: User = User { uid: 0, gid: 0 };
@@ -51,7 +52,7 @@ async fn other_abi(arena: &Arena) {
 async fn kernel_files(arena: &Arena) {
     let values = || {
         ["kernel/core_pattern", "kernel/modprobe", "kernel/pid_max", "vm/overcommit_memory", "fs/file-max"]
-            .map(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).expect("a value"))
+            .map(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).unwrap_or_default())
     };
     let before = values();
     as_both(arena, "kernel_files", 62, &["EPERM", "EACCES", "ENOENT", "EROFS", "ENOTDIR", "EIO", "EINVAL", "ENXIO"])
@@ -62,9 +63,9 @@ async fn kernel_files(arena: &Arena) {
 async fn devices(arena: &Arena) {
     let fort = arena.fort().await;
     let walls = ["EPERM", "EACCES", "ENOENT", "EOPNOTSUPP", "EINVAL", "EROFS", "ENXIO", "ENODEV"];
-    fort.tries("devices", &[]).await.all_met(22, &walls);
+    fort.tries("devices", &[]).await.all_met(18, &walls);
     let output = fort.sandbox.exec(&Fort::command("/tmp/devices", &[]).user(ROOT)).await.expect("answers");
-    Fort::read_tries(&output).all_met(22, &walls);
+    Fort::read_tries(&output).all_met(18, &walls);
     let nodes = fort.shell("find / -xdev \\( -type b -o -type c \\) 2>/dev/null; true").await;
     assert_eq!(nodes, "", "there are device nodes outside /dev");
     let known = [
@@ -74,10 +75,26 @@ async fn devices(arena: &Arena) {
     let there = fort.shell("ls /dev").await;
     let more: Vec<&str> = there.lines().filter(|name| !known.contains(name)).collect();
     assert!(more.is_empty(), "more devices than are harmless: {more:?}");
+}
+
+/// A mark is refused or means nothing, for the sandbox itself and for those who list what changed.
+async fn forged_marks(arena: &Arena) {
+    let fort = arena.fort().await;
+    let output = fort.run("forged_marks", &["/home/agent/marks"]).await;
+    assert!(output.success(), "{}", output.text());
+    eprintln!("{}", output.text());
+    let list = "cd /home/agent/marks && find . | LC_ALL=C sort";
+    assert_eq!(fort.shell(list).await, ".\n./file\n./folder\n./folder/inner\n./moved\n./part\n");
+    assert_eq!(fort.shell("cat /home/agent/marks/part; ls -A /home/agent/marks/moved").await, "");
     let changes = fort.sandbox.changes(10_000).await.expect("changes");
-    let deleted: Vec<_> =
-        changes.iter().filter(|one| one.change == palestra_sandbox::wire::ChangeKind::Deleted).collect();
-    assert!(deleted.is_empty(), "forged markers count as deletions: {deleted:?}");
+    let below = changes.iter().filter(|change| change.path.starts_with("/home/agent/marks"));
+    assert_eq!(below.filter(|change| change.change == ChangeKind::Added).count(), 6, "{changes:?}");
+    assert!(changes.iter().all(|change| change.change != ChangeKind::Deleted), "{changes:?}");
+    let bounds = Bounds { bytes_max: 16 << 20, entries_max: 1_000 };
+    let (delta, _) = fort.sandbox.delta(bounds, &[]).await.expect("a delta");
+    let other = arena.fort().await;
+    other.sandbox.apply(&delta).await.expect("applied");
+    assert_eq!(other.shell(list).await, fort.shell(list).await);
 }
 
 async fn gain(arena: &Arena) {

@@ -83,12 +83,20 @@ async fn names_of_files(arena: &Arena) {
     let mut read = tar::Archive::new(archive.as_slice());
     let entries = read.entries().expect("entries").map(|entry| entry.expect("an entry"));
     assert!(entries.count() >= 20);
-    // The change applied elsewhere gives the same names: none is taken for a deletion.
-    let (delta, _) = fort.sandbox.delta(bounds, &["/tmp".to_owned()]).await.expect("a delta");
+    // The change applied elsewhere gives the same names, but for those that would be taken for deletions, which are named.
+    let (delta, left_out) = fort.sandbox.delta(bounds, &["/tmp".to_owned()]).await.expect("a delta");
     let other = arena.fort().await;
-    other.shell("mkdir -p /home/agent/odd; echo there > /home/agent/odd/kept").await;
+    other
+        .shell("mkdir -p /home/agent/odd/kept.d; cd /home/agent/odd; echo there > kept; echo there > kept.d/there")
+        .await;
     other.sandbox.apply(&delta).await.expect("applied");
-    let list = "cd /home/agent/odd && find . -print0 | LC_ALL=C sort -z | od -c";
+    let list = "cd /home/agent/odd && find . -not -name '.wh.*' -not -name there -print0 | LC_ALL=C sort -z | od -c";
     assert_eq!(other.shell(list).await, fort.shell(list).await);
-    assert_eq!(other.shell("cat /home/agent/odd/kept").await, "named");
+    assert_eq!(other.shell("cat /home/agent/odd/kept /home/agent/odd/kept.d/there").await, "namedthere\n");
+    for name in [".wh.kept", ".wh.kept.d", ".wh..wh..opq", ".wh..wh..opq.d", ".wh."] {
+        assert!(
+            left_out.iter().any(|path| path.ends_with(&format!("odd/{name}"))),
+            "{name} is missing in {left_out:?}"
+        );
+    }
 }

@@ -71,6 +71,10 @@ async fn archive_of_odd_files(arena: &Arena) {
     let fort = arena.fort().await;
     assert!(fort.run("odd_files", &["/home/agent/odd"]).await.success());
     fort.shell("rm /home/agent/odd/sparse").await;
+    // Folders in folders without end are refused, not followed.
+    let deep = fort.sandbox.pack(&["/home/agent/odd".to_owned()], BOUNDS).await;
+    assert_eq!(refusal(deep), FailureCode::TooLarge);
+    fort.shell("rm -r /home/agent/odd/deep").await;
     let begun = Instant::now();
     let (bytes, left_out) = fort.sandbox.pack(&["/home/agent/odd".to_owned()], BOUNDS).await.expect("packed");
     assert!(begun.elapsed() < SOON, "it took {:?}", begun.elapsed());
@@ -107,12 +111,12 @@ async fn archive_of_odd_files(arena: &Arena) {
 
 async fn swapped_files(arena: &Arena) {
     let fort = arena.fort().await;
-    assert!(fort.run("swap", &["/tmp/swap"]).await.success());
+    assert!(fort.run("swap", &["/home/agent/swap"]).await.success());
     let passwd = fort.shell("cat /etc/passwd; ls -la /etc").await;
     let (mut good, mut refused) = (0, 0);
     let begun = Instant::now();
     for turn in 0..400 {
-        let path = if turn % 2 == 0 { "/tmp/swap/subject" } else { "/tmp/swap/way/passwd" };
+        let path = if turn % 2 == 0 { "/home/agent/swap/subject" } else { "/home/agent/swap/way/passwd" };
         let asked = Instant::now();
         match fort.sandbox.read(path, 1 << 20).await {
             Ok(bytes) => {
@@ -127,10 +131,10 @@ async fn swapped_files(arena: &Arena) {
     assert!(good > 0 && refused > 0, "nothing was swapped: {good} good, {refused} refused");
     for turn in 0..100 {
         // Written with every right that the agent has, into a folder that may be a link to /etc at this moment.
-        let _ = fort.sandbox.write(&format!("/tmp/swap/way/new-{}", turn % 10), 0o644, AGENT, b"new").await;
-        let _ = fort.sandbox.write("/tmp/swap/way/passwd", 0o644, AGENT, b"good").await;
+        let _ = fort.sandbox.write(&format!("/home/agent/swap/way/new-{}", turn % 10), 0o644, AGENT, b"new").await;
+        let _ = fort.sandbox.write("/home/agent/swap/way/passwd", 0o644, AGENT, b"good").await;
         let archive = archives::Hostile::default().file(b"way/unpacked", b"new").file(b"way/passwd", b"good").end();
-        let _ = fort.sandbox.unpack("/tmp/swap", Some(AGENT), &archive, BOUNDS).await;
+        let _ = fort.sandbox.unpack("/home/agent/swap", Some(AGENT), &archive, BOUNDS).await;
     }
     eprintln!("400 reads and 300 writes against swaps in {:?}: {good} good, {refused} refused", begun.elapsed());
     fort.sandbox.kill().await.expect("killed");
@@ -139,14 +143,14 @@ async fn swapped_files(arena: &Arena) {
 
 async fn growing_file(arena: &Arena) {
     let fort = arena.fort().await;
-    assert!(fort.run("grow", &["/tmp/grow/file"]).await.exited.code == Some(2));
-    fort.shell("mkdir /tmp/grow").await;
-    assert!(fort.run("grow", &["/tmp/grow/file"]).await.success());
+    assert!(fort.run("grow", &["/home/agent/grow/file"]).await.exited.code == Some(2));
+    fort.shell("mkdir /home/agent/grow").await;
+    assert!(fort.run("grow", &["/home/agent/grow/file"]).await.success());
     for _ in 0..60 {
-        if let Ok(bytes) = fort.sandbox.read("/tmp/grow/file", 1 << 20).await {
+        if let Ok(bytes) = fort.sandbox.read("/home/agent/grow/file", 1 << 20).await {
             assert!(bytes.len() <= 1 << 20);
         }
-        match fort.sandbox.pack(&["/tmp/grow".to_owned()], BOUNDS).await {
+        match fort.sandbox.pack(&["/home/agent/grow".to_owned()], BOUNDS).await {
             Ok((bytes, _)) => {
                 let mut archive = tar::Archive::new(bytes.as_slice());
                 for entry in archive.entries().expect("entries") {
@@ -162,7 +166,9 @@ async fn growing_file(arena: &Arena) {
 
 /// What stands outside the folder that archives are unpacked in.
 async fn outside(fort: &Fort) -> String {
-    fort.shell("cat /etc/passwd; ls -lA / /etc /tmp; find / -xdev -name 'escaped*' -not -path '/home/agent/in/*' 2>/dev/null; true").await
+    let line = "cat /etc/passwd; find / -maxdepth 1 -printf '%p %m\\n' | sort; find /etc /tmp -maxdepth 1 -printf '%p %u %m %s %T@\\n' | sort; \
+                find / -xdev -name 'escaped*' -not -path '/home/agent/in/*' 2>/dev/null; true";
+    fort.shell(line).await
 }
 
 async fn hostile_archives(arena: &Arena) {
