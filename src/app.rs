@@ -110,7 +110,7 @@ impl App {
         let store = open_store(&config).await?;
         store.claim_node(&node).await?;
         let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
-        let desk = desk::open(&config, store.as_ref()).await?;
+        let desk = desk::open(&config, store.as_ref(), &node.id).await?;
         Self::assemble(config, store, kinds, desk, node, &root, Clock::System, Some(folder)).await
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::session::SessionState;
 use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::docker::{Docker, Options};
 use palestra_sandbox::image::Images;
 use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
@@ -18,7 +19,9 @@ use crate::config::{Config, SandboxChoice};
 use crate::store::{Store, StoreError};
 
 /// The profile that a back end is tried with.
-const PROFILE: &str = "terminal";
+pub const PROFILE: &str = "terminal";
+/// Where a Docker engine usually listens.
+const DOCKER_HOST: &str = "unix:///var/run/docker.sock";
 
 /// Why sandboxes cannot be had where they were asked for.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +38,8 @@ pub enum DeskError {
 ///
 /// # Errors
 /// When a back end that the configuration names cannot be used. Where it leaves the choice, those that cannot are left out.
-pub async fn open(config: &Config, store: &dyn Store) -> Result<Desk, DeskError> {
-    let sandboxes = sandboxes(config).await?;
+pub async fn open(config: &Config, store: &dyn Store, node: &str) -> Result<Desk, DeskError> {
+    let sandboxes = sandboxes(config, node).await?;
     for backend in sandboxes.backends() {
         let mut keep = BTreeSet::new();
         for disk in backend.disks() {
@@ -54,13 +57,12 @@ pub async fn open(config: &Config, store: &dyn Store) -> Result<Desk, DeskError>
 ///
 /// # Errors
 /// As [`open`].
-pub async fn sandboxes(config: &Config) -> Result<Sandboxes, SandboxError> {
-    let images = Images::new(config.images.clone().unwrap_or_else(|| config.data.join("images")));
+pub async fn sandboxes(config: &Config, node: &str) -> Result<Sandboxes, SandboxError> {
     let profiles = shipped::profiles().map_err(SandboxError::Unavailable)?;
     let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
     for candidate in candidates(config) {
         let tried = async {
-            let backend = candidate?;
+            let backend = connect(candidate, config, node).await?;
             if let Some(profile) = profiles.get(PROFILE) {
                 backend.examine(profile).await?;
             }
@@ -75,16 +77,67 @@ pub async fn sandboxes(config: &Config) -> Result<Sandboxes, SandboxError> {
         }
     }
     let bounds = Bounds { sandboxes_max: config.sandboxes_max, warm_min: config.sandboxes_warm };
-    Ok(Sandboxes::new(backends, images, profiles, bounds))
+    Ok(Sandboxes::new(backends, images(config), profiles, bounds))
+}
+
+/// A back end by its sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate {
+    /// Namespaces of this machine.
+    Local,
+    /// Containers.
+    Docker,
+}
+
+impl Candidate {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Docker => "docker",
+        }
+    }
 }
 
 /// The back ends that a configuration admits, in the order in which they serve.
-pub fn candidates(config: &Config) -> Vec<Result<Arc<dyn Backend>, SandboxError>> {
-    let local = || Local::new(&config.data.join("sandbox")).map(|local| Arc::new(local) as Arc<dyn Backend>);
+#[must_use]
+pub const fn candidates(config: &Config) -> &'static [Candidate] {
     match config.sandbox {
-        SandboxChoice::Auto | SandboxChoice::Local => vec![local()],
-        SandboxChoice::Docker | SandboxChoice::None => Vec::new(),
+        SandboxChoice::Auto => &[Candidate::Local, Candidate::Docker],
+        SandboxChoice::Local => &[Candidate::Local],
+        SandboxChoice::Docker => &[Candidate::Docker],
+        SandboxChoice::None => &[],
     }
+}
+
+/// A back end, which may turn out to be of no use here only when it is examined.
+///
+/// # Errors
+/// When it cannot be used, with what to do about it.
+pub async fn connect(candidate: &Candidate, config: &Config, node: &str) -> Result<Arc<dyn Backend>, SandboxError> {
+    Ok(match candidate {
+        Candidate::Local => Arc::new(Local::new(&config.data.join("sandbox"))?),
+        Candidate::Docker => Arc::new(Docker::connect(docker_options(config, node)).await?),
+    })
+}
+
+/// How the Docker engine of a configuration is reached.
+#[must_use]
+pub fn docker_options(config: &Config, node: &str) -> Options {
+    let host = config.docker_host.clone().or_else(|| std::env::var("DOCKER_HOST").ok());
+    Options {
+        host: host.unwrap_or_else(|| DOCKER_HOST.to_owned()),
+        server: node.to_owned(),
+        folder: config.data.join("sandbox"),
+        runtime: config.docker_runtime.clone(),
+    }
+}
+
+/// The images of a configuration.
+#[must_use]
+pub fn images(config: &Config) -> Images {
+    Images::new(config.images.clone().unwrap_or_else(|| config.data.join("images")))
 }
 
 /// A desk without any sandbox, for those who read tasks and do none.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use palestra::command::{apps, check, doctor, environments, keys, openapi, publish, run, serve};
+use palestra::command::{apps, check, doctor, environments, images, keys, openapi, publish, run, serve};
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]
@@ -30,6 +30,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Helps to write apps.
     Apps(apps::AppsArguments),
+    /// Builds and lists the images of sandboxes.
+    Images(images::ImagesArguments),
     /// Lists environments, or shows one.
     Environments(environments::EnvironmentsArguments),
     /// Makes, lists and revokes API keys.
@@ -63,6 +65,7 @@ async fn perform(command: Command) -> anyhow::Result<()> {
         Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
         Command::Check(arguments) => Ok(check::check(&arguments, output, errors).await?),
         Command::Apps(arguments) => Ok(apps::apps(&arguments, output)?),
+        Command::Images(arguments) => Box::pin(images::images(&arguments, output, errors)).await,
         Command::Environments(arguments) => Ok(Box::pin(environments::environments(&arguments, output)).await?),
         Command::Keys(arguments) => Ok(Box::pin(keys::keys(&arguments, output)).await?),
         Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await,

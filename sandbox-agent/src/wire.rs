@@ -116,10 +116,12 @@ pub struct Rlimits {
 pub enum Request {
     /// The first request of a connection. Answered by [`Event::Ready`].
     Setup(Setup),
-    /// Runs a command to its end. Takes data: its standard input, which is spooled before the command starts.
-    /// Sends `Output` and `Error` frames, then [`Event::Exited`].
+    /// Runs a command to its end, in a session and process group of its own. Takes data: its standard input, at most 256 MiB, which
+    /// is spooled before the command starts. Sends `Output` and `Error` frames, then [`Event::Exited`] once the command itself
+    /// ended, whatever it left behind still holds its streams open. Refused while everything is frozen.
     Exec(Exec),
-    /// Runs a command on a terminal of its own. Takes data while it runs: keys. Sends `Output`, then [`Event::Exited`].
+    /// Runs a command on a terminal of its own. Takes data while it runs: keys; beyond 64 KiB that the program does not read, they
+    /// are lost. Sends `Output`, then [`Event::Exited`]. Refused while everything is frozen.
     Pty {
         /// What runs.
         exec: Exec,
@@ -154,20 +156,21 @@ pub enum Request {
         /// Who will own it and its new folders.
         user: User,
     },
-    /// Reads a regular file, without following a link at its end. Sends `Output`, then [`Event::Done`].
+    /// Reads a regular file, without following any link. Files of the kernel (`/proc`, `/sys`) are refused, here and wherever files
+    /// are taken or made. Sends `Output`, then [`Event::Done`].
     Read {
         /// Absolute path.
         path: String,
         /// A longer file is refused as `too_large`.
         bytes_max: u64,
     },
-    /// What stands at a path. Answered by [`Event::Found`].
+    /// What stands at a path; nothing, where a link would have to be followed on the way. Answered by [`Event::Found`].
     Stat {
         /// Absolute path.
         path: String,
     },
     /// Packs files and folders as a tar stream (GNU long names, modes and times, owners as numbers, links as links; sockets,
-    /// pipes and devices are left out and counted). Sends `Output`, then [`Event::Packed`].
+    /// pipes and devices are left out and counted). Names in it count from the root, without a slash in front. Sends `Output`, then [`Event::Packed`].
     Pack {
         /// Absolute paths; what does not exist is left out.
         paths: Vec<String>,
@@ -176,8 +179,9 @@ pub enum Request {
         /// Likewise.
         entries_max: u64,
     },
-    /// Unpacks a tar stream below a folder. Takes data. No entry leaves the folder, by name or through a link. Answered by
-    /// [`Event::Done`].
+    /// Unpacks a tar stream below a folder. Takes data. No entry leaves the folder, by name or through a link; devices, pipes and
+    /// sparse files are refused. Files and links are replaced, folders that are there stay as they are. Ends at the first entry
+    /// that is refused; what came before it stays. Answered by [`Event::Done`].
     Unpack {
         /// Absolute path, made where it is not there.
         folder: String,
@@ -209,7 +213,8 @@ pub enum Request {
     Freeze,
     /// Lets them go on. Answered by [`Event::Done`].
     Thaw,
-    /// Kills every process but the agent and waits until all are gone. Their streams end. Answered by [`Event::Done`].
+    /// Kills every process but the agent and waits until all are gone. Their streams end, and nothing is frozen any more. Answered
+    /// by [`Event::Done`].
     Kill,
     /// Answered by [`Event::Stats`].
     Stats,
@@ -223,7 +228,8 @@ pub struct Setup {
     pub seccomp: Vec<u64>,
     /// Limits of every command where it names none.
     pub rlimits: Rlimits,
-    /// Bytes of output of a command that are sent; what comes after is counted, and its last bytes are sent at the end.
+    /// Bytes of a command's standard output that are sent, and as many of its standard error; of what comes after, the last 64 KiB
+    /// are sent at the end and the others are counted. What a terminal prints is sent without end.
     pub output_bytes_max: u64,
     /// Folders that are made at the start, for this user.
     pub folders: Vec<String>,
@@ -250,7 +256,7 @@ pub struct Exec {
     pub output_bytes_max: Option<u64>,
     /// Whether standard error goes where standard output goes.
     pub merge: bool,
-    /// Whether all processes that it left behind are killed when it ends.
+    /// Whether all processes that it left behind are killed when it ends, however they were detached.
     pub alone: bool,
 }
 
@@ -335,7 +341,7 @@ pub struct Stats {
 pub struct Entry {
     /// What it is.
     pub kind: EntryKind,
-    /// Bytes.
+    /// Bytes; of a link those of its target's name; 0 for a folder.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,

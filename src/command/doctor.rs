@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 use comfy_table::{Table, presets};
+use palestra_sandbox::image::Definition;
+use palestra_sandbox::shipped;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::failure::Failure;
-use crate::config::{Config, ConfigArguments};
+use crate::config::{Config, ConfigArguments, SandboxChoice};
+use crate::desk::{self, Candidate};
 use crate::store::{self, Target};
 
 /// How long one check may take, in milliseconds.
@@ -117,11 +120,55 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
     for program in PROGRAMS {
         findings.push(probe(program).await);
     }
+    for candidate in desk::candidates(config) {
+        findings.push(sandboxes(*candidate, config).await);
+    }
+    findings.push(images(config));
     writeln!(output, "{}", table(&findings))?;
     match findings.iter().filter(|finding| finding.state == State::Broken).count() {
         0 => Ok(()),
         broken => Err(Failure::Other(format!("{broken} of {} checks failed", findings.len()))),
     }
+}
+
+/// What is in force in a sandbox of a back end, or why there is none.
+async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
+    let what = match candidate {
+        Candidate::Local => "sandboxes (local)",
+        Candidate::Docker => "sandboxes (docker)",
+    };
+    let tried = within(async {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        // Beside the real one, so that a running server is not disturbed.
+        let config = Config { data: folder.path().to_owned(), ..config.clone() };
+        let backend = desk::connect(&candidate, &config, "doctor").await.map_err(|error| error.to_string())?;
+        let profiles = shipped::profiles()?;
+        let profile = profiles.get(desk::PROFILE).ok_or_else(|| "there is no profile".to_owned())?;
+        let isolation = backend.examine(profile).await.map_err(|error| error.to_string())?;
+        let lacking = isolation.lines.iter().filter(|(_, line)| !line.enforced);
+        let lacking: Vec<String> = lacking.map(|(name, line)| format!("{name} is not enforced: {}", line.by)).collect();
+        Ok(if lacking.is_empty() { "every line of the profile is enforced".to_owned() } else { lacking.join("; ") })
+    });
+    match tried.await {
+        Ok(detail) => Finding { what, state: State::Works, detail },
+        Err(detail) if config.sandbox == SandboxChoice::Auto => Finding { what, state: State::Absent, detail },
+        Err(detail) => Finding { what, state: State::Broken, detail },
+    }
+}
+
+fn images(config: &Config) -> Finding {
+    let names: Vec<String> =
+        desk::images(config).list().unwrap_or_default().iter().map(|image| image.name.clone()).collect();
+    let missing: Vec<&str> =
+        Definition::shipped_names().filter(|name| names.iter().all(|there| there != name)).collect();
+    let (state, detail) = match (names.is_empty(), missing.is_empty()) {
+        (_, true) => (State::Works, names.join(", ")),
+        (true, false) => (State::Absent, format!("build them: palestra images build {}", missing.join(" "))),
+        (false, false) => {
+            (State::Works, format!("{}; more: palestra images build {}", names.join(", "), missing.join(" ")))
+        }
+    };
+    Finding { what: "images", state, detail }
 }
 
 fn data_folder(folder: &Path) -> Result<String, String> {

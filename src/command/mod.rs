@@ -8,6 +8,7 @@ mod episode;
 pub mod explore;
 pub mod failure;
 mod folder;
+pub mod images;
 pub mod keys;
 pub mod openapi;
 mod ownership;

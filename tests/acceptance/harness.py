@@ -21,6 +21,7 @@ ROOT_SECRET = "acceptance-root-secret-0123456789abcdef0123456789abcdef"
 READY_TIMEOUT_S = 60
 CALL_TIMEOUT_S = 120
 BATCH_ITEMS_MAX = 1024
+FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Failed(Exception):
@@ -103,13 +104,21 @@ class Server:
         self.process.kill()
         self.process.wait()
 
-    def stop(self):
+    def terminate(self):
+        """Ends the server as SIGTERM does; its data stays."""
         if self.process and self.process.poll() is None:
             self.process.terminate()
             try:
                 self.process.wait(30)
             except subprocess.TimeoutExpired:
                 self.kill()
+
+    def restart(self):
+        self.terminate()
+        return self.start()
+
+    def stop(self):
+        self.terminate()
         self.log.close()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)

@@ -16,7 +16,8 @@ use crate::wire::{Event, FailureCode, Request};
 
 /// Most threads.
 const THREADS_MAX: usize = 32;
-const STACK_BYTES: usize = 512 * 1024;
+/// Enough for the deepest folders; what is not touched takes no memory.
+const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// A request that may take long.
 pub(crate) struct Job {

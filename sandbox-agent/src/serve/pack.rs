@@ -136,9 +136,7 @@ impl<'a> Packer<'a> {
 
     /// Packs an empty file that stands for something.
     pub(crate) fn mark(&mut self, path: &[u8]) -> Result<(), Failure> {
-        let mut header = Header::new_gnu();
-        header.set_mode(0o600);
-        self.entry(header, path, EntryType::Regular, 0, None)
+        self.entry(blank(), path, EntryType::Regular, 0, None)
     }
 
     pub(crate) fn leave_out(&mut self, path: &[u8]) {
@@ -213,7 +211,7 @@ impl<'a> Packer<'a> {
     /// A name that is too long for a header, ahead of the entry that it belongs to.
     fn long(&mut self, kind: EntryType, name: &[u8]) -> Result<(), Failure> {
         let size = name.len() as u64 + 1;
-        self.put_header(Header::new_gnu(), b"././@LongLink", kind, size)?;
+        self.put_header(blank(), b"././@LongLink", kind, size)?;
         self.write(name)?;
         self.write(&[0])?;
         self.pad(size)
@@ -236,6 +234,16 @@ impl<'a> Packer<'a> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.sender.write_all(bytes).map_err(|error| sending(&error))
     }
+}
+
+/// A header that says nothing of its own.
+fn blank() -> Header {
+    let mut header = Header::new_gnu();
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
 }
 
 /// The path of a name below another path.

@@ -173,7 +173,10 @@ pub(crate) fn kind(stat: &FileStat) -> EntryKind {
 }
 
 pub(crate) fn entry(stat: &FileStat) -> Entry {
-    Entry { kind: kind(stat), size: size(stat), mode: stat.st_mode & 0o7777, uid: stat.st_uid }
+    let kind = kind(stat);
+    // What a folder takes up is the file system's affair.
+    let size = if kind == EntryKind::Folder { 0 } else { size(stat) };
+    Entry { kind, size, mode: stat.st_mode & 0o7777, uid: stat.st_uid }
 }
 
 pub(crate) fn size(stat: &FileStat) -> u64 {

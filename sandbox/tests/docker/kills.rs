@@ -1,0 +1,92 @@
+//! Kills: of the engine with sandboxes open, of an agent, of the connection.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command as Program;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use palestra_sandbox::{Backend as _, SandboxError, Start};
+
+use super::place::{Place, bare, profile, repository};
+
+/// An engine of this test alone.
+struct Engine(PathBuf);
+
+impl Engine {
+    fn run(&self, what: &str) -> String {
+        let output =
+            Program::new(repository().join("scripts/docker")).arg(what).arg(&self.0).output().expect("it runs");
+        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.run("stop");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing() {
+    if std::env::var("PALESTRA_TEST_DOCKER").is_err() || !nix::unistd::geteuid().is_root() {
+        println!("skipped: no docker");
+        return;
+    }
+    let engine = Engine(PathBuf::from(format!("/tmp/palestra-dk-{}", std::process::id())));
+    let host = engine.run("start");
+    let place = Place::at(&host, "killed").await;
+    let image = bare(place.folder.path());
+    let profile = Arc::new(profile());
+    let mut open = Vec::new();
+    for number in 0..20 {
+        open.push(place.start(&format!("open-{number}"), &image, &profile).await.expect("started"));
+    }
+    engine.run("kill");
+    let killed = Instant::now();
+    for sandbox in &open {
+        assert!(matches!(sandbox.stats().await, Err(SandboxError::Lost(_))));
+    }
+    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+    let refused = place.start("late", &image, &profile).await;
+    assert!(matches!(refused, Err(SandboxError::Unavailable(_))), "{:?}", refused.err());
+    // Half are given up while no engine can remove them; the others belong to a server that was killed too.
+    let left = open.split_off(10);
+    for sandbox in open {
+        sandbox.destroy(true).await;
+    }
+    assert_eq!(engine.run("start"), host);
+    let now = place.again().await;
+    now.sweep(&BTreeSet::new()).await.expect("swept");
+    place.emptied().await;
+    drop(left);
+    let start = Start { id: "new".into(), image, profile, disk: None };
+    now.start(start).await.expect("started").destroy(true).await;
+    place.emptied().await;
+}
+
+#[tokio::test]
+async fn a_container_that_is_killed_is_lost_and_gone() {
+    let Some(place) = Place::find("container").await else { return };
+    let image = bare(place.folder.path());
+    let sandbox = place.start("one", &image, &Arc::new(profile())).await.expect("started");
+    place.command(&["kill", &place.containers()[0]]);
+    assert!(matches!(sandbox.stats().await, Err(SandboxError::Lost(_))));
+    place.emptied().await;
+    sandbox.destroy(true).await;
+}
+
+/// What the death of a server does to its connections, the end of a runtime does too: nobody is left who could remove anything.
+#[test]
+fn a_server_that_dies_takes_its_containers_with_it() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let dying = runtime();
+    let Some(place) = dying.block_on(Place::find("server")) else { return };
+    let image = bare(place.folder.path());
+    let sandbox = dying.block_on(place.start("one", &image, &Arc::new(profile()))).expect("started");
+    assert_eq!(place.containers().len(), 1);
+    drop(dying);
+    drop(sandbox);
+    runtime().block_on(place.emptied());
+}
