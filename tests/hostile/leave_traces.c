@@ -1,6 +1,5 @@
 /* Leaves a word (first argument) wherever another sandbox might find it, says `left` and stays for at most two minutes: files in
-   /tmp and /dev/shm, an abstract socket, a listening port (second argument), shared memory, a message queue, its environment and
-   command line.
+   /tmp and /dev/shm, an abstract socket, a listening port (second argument), shared memory, a message queue and its command line; the caller adds its environment.
    Must happen: only this sandbox finds them. */
 #include "attempt.h"
 #include <arpa/inet.h>
@@ -24,7 +23,6 @@ int main(int count, char **words) {
     leave("/tmp", words[1]);
     leave("/dev/shm", words[1]);
     leave("/var/tmp", words[1]);
-    setenv("TRACE", words[1], 1);
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     strncpy(name.sun_path + 1, words[1], sizeof name.sun_path - 2);
     int abstract = socket(AF_UNIX, SOCK_STREAM, 0), port = socket(AF_INET, SOCK_STREAM, 0);

@@ -4,8 +4,8 @@
 #include <sys/mount.h>
 
 int main(void) {
-    mkdir("/tmp/place", 0700);
-    mkdir("/tmp/place/old", 0700);
+    mkdir("/tmp/place", 0755);
+    mkdir("/tmp/place/old", 0755);
     TRY("mount_tmpfs", mount("x", "/tmp/place", "tmpfs", 0, NULL));
     TRY("mount_proc", mount("proc", "/tmp/place", "proc", 0, NULL));
     TRY("mount_sysfs", mount("sysfs", "/tmp/place", "sysfs", 0, NULL));

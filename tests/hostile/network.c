@@ -57,13 +57,6 @@ static long device_up(const char *name) {
     return file < 0 ? -1 : ioctl(file, SIOCSIFFLAGS, &request);
 }
 
-static long bind_low_port(void) {
-    int file = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(22), .sin_addr = {htonl(INADDR_ANY)}};
-    if (file < 0 || bind(file, (struct sockaddr *)&place, sizeof place)) return -1;
-    return 0;
-}
-
 static int own_loopback(void) {
     int listener = socket(AF_INET, SOCK_STREAM, 0), caller = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -98,7 +91,6 @@ int main(int count, char **words) {
     TRY("broadcast", reach(SOCK_DGRAM, "255.255.255.255", 67));
     TRY("devices", other_devices());
     TRY("raise_device", device_up("lo"));
-    TRY("bind_low_port", bind_low_port());
     TRY("raw_icmp", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
     TRY("raw_ip", socket(AF_INET, SOCK_RAW, IPPROTO_RAW));
     TRY("raw_6", socket(AF_INET6, SOCK_RAW, IPPROTO_RAW));

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use palestra_sandbox::Backend;
+use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::{Image, Images};
 use palestra_sandbox::local::Local;
+use palestra_sandbox::{Backend, Docker};
 
 use crate::arena::Kind;
 
@@ -21,7 +22,7 @@ pub(crate) struct Engine {
 pub(crate) async fn engine(kind: Kind, folder: &Path) -> Option<Engine> {
     match kind {
         Kind::Local => local(folder).await,
-        Kind::Docker => None,
+        Kind::Docker => docker(folder).await,
     }
 }
 
@@ -33,4 +34,22 @@ async fn local(folder: &Path) -> Option<Engine> {
     }
     let image = Images::new(folder.join("images")).resolve("host").expect("the image of the host");
     Some(Engine { backend: Arc::new(backend), image, socket: None })
+}
+
+/// The engine that `PALESTRA_TEST_DOCKER` names (`unix://PATH`), with the image `shell` of the folder `PALESTRA_TEST_IMAGES`.
+async fn docker(folder: &Path) -> Option<Engine> {
+    let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
+        eprintln!("skipped: no docker");
+        return None;
+    };
+    let images = std::env::var("PALESTRA_TEST_IMAGES").ok();
+    let Some(image) = images.and_then(|folder| Images::new(folder).resolve("shell").ok()) else {
+        eprintln!("skipped: no image shell");
+        return None;
+    };
+    let socket = host.strip_prefix("unix://").map(PathBuf::from);
+    // One server for all tests, since the engine's copy of the image is the server's.
+    let options = Options { host, server: "hostile".to_owned(), folder: folder.join("sandbox"), runtime: None };
+    let backend = Docker::connect(options).await.expect("an engine");
+    Some(Engine { backend: Arc::new(backend), image, socket })
 }

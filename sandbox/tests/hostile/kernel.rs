@@ -55,8 +55,15 @@ async fn kernel_files(arena: &Arena) {
             .map(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).unwrap_or_default())
     };
     let before = values();
-    as_both(arena, "kernel_files", 62, &["EPERM", "EACCES", "ENOENT", "EROFS", "ENOTDIR", "EIO", "EINVAL", "ENXIO"])
-        .await;
+    let walls = ["EPERM", "EACCES", "ENOENT", "EROFS", "ENOTDIR", "EIO", "EINVAL", "ENXIO"];
+    let fort = arena.fort().await;
+    fort.tries("kernel_files", &[]).await.all_met(62, &walls);
+    // Some of these are the namespaces' own, and uid 0 inside may set them: they bound nobody else, as the host's values show.
+    let output = fort.sandbox.exec(&Fort::command("/tmp/kernel_files", &[]).user(ROOT)).await.expect("answers");
+    let own = ["write:/proc/sys/kernel/pid_max", "write:/proc/sys/kernel/shmmax"];
+    let mut tries = Fort::read_tries(&output);
+    tries.met.retain(|(name, _)| !own.contains(&name.as_str()));
+    tries.all_met(60, &walls);
     assert_eq!(values(), before);
 }
 
