@@ -72,6 +72,7 @@ impl Backend for Counting {
         self.started.fetch_add(1, Ordering::SeqCst);
         let (ours, theirs) = tokio::io::duplex(1024);
         let cut = Arc::clone(&self.cut);
+        #[expect(clippy::disallowed_methods, reason = "it ends with the pipe, and that with the sandbox")]
         tokio::spawn(async move {
             tokio::select! {
                 () = agent(theirs) => {}

@@ -157,25 +157,25 @@ impl Drop for Held {
 impl Parts {
     /// The pipe to the agent is closed by now, so it ends by itself, and everything mounted is gone with it.
     async fn end(mut self, with_disk: bool) {
-        if let Some(mut child) = self.child.take() {
-            let group = group_of(&child);
-            if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
-                if let Some(group) = group {
-                    let _ = killpg(group, Signal::SIGKILL);
-                }
-                let _ = tokio::time::timeout(KILL_MAX, child.wait()).await;
-            }
-            let freed = tokio::task::spawn_blocking(move || {
-                self.group.kill();
-                if let Some(group) = group {
-                    wait_for(group);
-                }
-                self.finish(with_disk);
-            });
-            let _ = freed.await;
-        } else {
+        let Some(mut child) = self.child.take() else {
             let _ = tokio::task::spawn_blocking(move || self.finish(with_disk)).await;
+            return;
+        };
+        let group = group_of(&child);
+        if tokio::time::timeout(PATIENCE, child.wait()).await.is_err()
+            && let Some(group) = group
+        {
+            let _ = killpg(group, Signal::SIGKILL);
         }
+        let freed = tokio::task::spawn_blocking(move || {
+            self.group.kill();
+            reap(&mut child);
+            if let Some(group) = group {
+                wait_for(group);
+            }
+            self.finish(with_disk);
+        });
+        let _ = freed.await;
     }
 
     fn finish(mut self, with_disk: bool) {
@@ -201,6 +201,14 @@ impl Parts {
 /// The launcher leads a process group, in which bubblewrap and the agent are too.
 fn group_of(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw)
+}
+
+/// Takes note of the end of a process, without which its control groups cannot be removed.
+fn reap(child: &mut Child) {
+    let until = Instant::now() + KILL_MAX;
+    while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+        std::thread::sleep(GROUP_POLL);
+    }
 }
 
 fn wait_for(group: Pid) {

@@ -1,0 +1,2 @@
+ln -s /proc/self/root /restored
+mkfifo /MANIFEST

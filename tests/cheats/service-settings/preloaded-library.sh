@@ -1,0 +1,1 @@
+echo /tmp/none.so > /etc/ld.so.preload

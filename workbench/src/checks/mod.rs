@@ -1,0 +1,11 @@
+//! Checks that the server evaluates itself: what files hold, taken as data, and what programs do when they run in a fresh sandbox.
+//! What is expected never enters a sandbox.
+
+pub mod archive;
+pub mod form;
+mod json;
+pub mod program;
+pub mod text;
+
+pub use archive::Artefacts;
+pub use form::CheckForm;

@@ -1,0 +1,142 @@
+//! Proves a task by execution: its solution scores 1, doing nothing scores 0, its cheats do not score, and judging the same evidence
+//! again gives the same.
+
+use std::collections::BTreeMap;
+
+use palestra_sandbox::SandboxError;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::row::Row;
+use crate::work::{Call, Desk, Input, JudgeError, Judgement, Opening, Work};
+
+/// The seed of the sessions in which a task is proven.
+const SEED: u64 = 20_261;
+/// Scores this near to 0 or 1 are 0 or 1.
+const NEAR: f64 = 1e-9;
+
+/// What became of the attempts at a task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// The task's name.
+    pub task: String,
+    /// What the solution scored.
+    pub solution: Option<f64>,
+    /// What doing nothing scored.
+    pub null: Option<f64>,
+    /// What each cheat scored, and whether a trainer may learn from it.
+    pub cheats: BTreeMap<String, (f64, bool)>,
+    /// Everything that is wrong; empty for a sound task.
+    pub faults: Vec<String>,
+}
+
+/// Proves a task on a back end, the server's first where none is named.
+pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Option<&str>) -> Report {
+    let mut report = Report::default();
+    let task = match Row::read(row) {
+        Ok(task) => task,
+        Err(why) => return Report { faults: vec![why], ..report },
+    };
+    report.task = task.name.clone();
+    let attempts = Attempts { work, row, desk, backend };
+
+    match work.oracle(row, SEED) {
+        None => report.faults.push("it has no solution".to_owned()),
+        Some(calls) => match attempts.play(&format!("{}-solution", task.name), &calls).await {
+            Ok((judgement, evidence, told)) => {
+                let score = score(&judgement);
+                report.solution = Some(score);
+                if score < 1.0 - NEAR {
+                    report.faults.push(format!("the solution scores {score}: {}; {told}", failed(&judgement)));
+                }
+                match work.judge(row, SEED, &evidence, desk).await {
+                    Ok(again) if scores(&again) == scores(&judgement) => {}
+                    Ok(again) => report.faults.push(format!("judged again it scores {:?}", scores(&again))),
+                    Err(error) => report.faults.push(format!("judged again: {error}")),
+                }
+            }
+            Err(why) => report.faults.push(format!("the solution: {why}")),
+        },
+    }
+    match attempts.play(&format!("{}-null", task.name), &[]).await {
+        Ok((judgement, ..)) => {
+            let score = score(&judgement);
+            report.null = Some(score);
+            if score > NEAR {
+                let held = judgement.checks.iter().filter(|check| check.score > 0.0).map(|check| check.name.as_str());
+                report.faults.push(format!("doing nothing scores {score}: {}", held.collect::<Vec<_>>().join(", ")));
+            }
+        }
+        // A judge that cannot judge an untouched place gives no score, which is no sample either.
+        Err(why) => report.faults.push(format!("doing nothing: {why}")),
+    }
+    for (index, (name, script)) in task.cheats.iter().enumerate() {
+        match attempts.play(&format!("{}-cheat-{index}", task.name), &[super::exec(script)]).await {
+            Ok((judgement, ..)) => {
+                let score = score(&judgement);
+                report.cheats.insert(name.clone(), (score, judgement.trainable));
+                if score >= 1.0 - NEAR && judgement.trainable {
+                    report.faults.push(format!("the cheat {name:?} scores {score}"));
+                }
+            }
+            Err(why) => report.faults.push(format!("the cheat {name:?}: {why}")),
+        }
+    }
+    report
+}
+
+struct Attempts<'a> {
+    work: &'a dyn Work,
+    row: &'a Value,
+    desk: &'a Desk,
+    backend: Option<&'a str>,
+}
+
+impl Attempts<'_> {
+    /// Plays calls in a room of its own and judges: the judgement, the evidence, and what was seen last.
+    async fn play(&self, name: &str, calls: &[Call]) -> Result<(Judgement, Value, String), String> {
+        let mut config = Map::new();
+        if let Some(backend) = self.backend {
+            config.insert("backend".to_owned(), json!(backend));
+        }
+        let name = format!("check-{}", name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"));
+        let opening = Opening { name, seed: SEED, config, resumed: false, from: None };
+        let mut room = self.work.open(self.row, &opening, self.desk).await.map_err(|error| error.to_string())?;
+        let played = async {
+            let mut told = room.observe().await?.text;
+            for call in calls {
+                let seen = room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await?;
+                if !seen.terminated {
+                    told = seen.text;
+                }
+            }
+            Ok::<_, SandboxError>((room.evidence().await?, told))
+        };
+        let played = played.await;
+        room.close().await;
+        let (evidence, told) = played.map_err(|error| error.to_string())?;
+        let judged = self.work.judge(self.row, SEED, &evidence, self.desk).await;
+        let judgement = judged.map_err(|error| match error {
+            JudgeError::Verifier(why) => format!("the judge failed: {why}"),
+            JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),
+            JudgeError::Timeout(why) => format!("judging took too long: {why}"),
+        })?;
+        Ok((judgement, evidence, format!("seen last: {}", told.chars().take(500).collect::<String>())))
+    }
+}
+
+/// The weighted mean.
+#[must_use]
+pub fn score(judgement: &Judgement) -> f64 {
+    let weights: f64 = judgement.checks.iter().map(|check| check.weight).sum();
+    judgement.checks.iter().map(|check| check.weight * check.score).sum::<f64>() / weights
+}
+
+fn scores(judgement: &Judgement) -> Vec<(&str, f64)> {
+    judgement.checks.iter().map(|check| (check.name.as_str(), check.score)).collect()
+}
+
+fn failed(judgement: &Judgement) -> String {
+    let failed = judgement.checks.iter().filter(|check| check.score < 1.0);
+    failed.map(|check| format!("{}: {}", check.name, check.evidence)).collect::<Vec<_>>().join("; ")
+}

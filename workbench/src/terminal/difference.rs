@@ -1,0 +1,167 @@
+//! What differs between two states of a file system.
+
+use std::collections::BTreeMap;
+
+use palestra_sandbox::wire::{Change, ChangeKind};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tar::{Archive, EntryType};
+
+/// What a change of the file system holds at a path, so far as two can be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    kind: u8,
+    mode: u32,
+    content: Vec<u8>,
+}
+
+/// What is different now, by path, from a base: the image itself, or what `base` made of it. `now` lists what differs from the
+/// image; the archives are needed only where there is a base.
+///
+/// # Errors
+/// When an archive cannot be read.
+pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> Result<Value, String> {
+    let told = |change: &Change, kind: ChangeKind| {
+        let entry = change.entry.as_ref();
+        json!({
+            "path": change.path,
+            "change": kind,
+            "size": entry.map(|entry| entry.size),
+            "mode": entry.map(|entry| entry.mode),
+        })
+    };
+    let (Some(base), Some(delta)) = (base, delta) else {
+        return Ok(now.iter().map(|change| told(change, change.change)).collect());
+    };
+    let (before, after) = (held(base)?, held(delta)?);
+    let mut changes = BTreeMap::new();
+    for change in now {
+        let path = change.path.as_str();
+        let (old, new) = (before.get(path), after.get(path));
+        if old != new || (old.is_none() && new.is_none() && !deleted(&before, path)) {
+            let kind = match (change.change, old) {
+                (ChangeKind::Added, Some(_)) => ChangeKind::Modified,
+                (kind, _) => kind,
+            };
+            changes.insert(path.to_owned(), told(change, kind));
+        }
+    }
+    for path in before.keys().filter(|path| !is_whiteout(path)) {
+        if !after.contains_key(path) && !changes.contains_key(path) {
+            let deleted = json!({"path": path, "change": ChangeKind::Deleted, "size": null, "mode": null});
+            changes.insert(path.clone(), deleted);
+        }
+    }
+    Ok(changes.into_values().collect())
+}
+
+/// Paths whose content, kind or permissions differ between two changes of one image.
+///
+/// # Errors
+/// When an archive cannot be read.
+pub(super) fn paths(base: Option<&[u8]>, delta: &[u8]) -> Result<Vec<String>, String> {
+    let before = base.map(held).transpose()?.unwrap_or_default();
+    let after = held(delta)?;
+    let changed = after.iter().filter(|(path, now)| before.get(*path) != Some(now)).map(|(path, _)| path);
+    let gone = before.keys().filter(|path| !after.contains_key(*path));
+    Ok(changed.chain(gone).map(|path| shown(path)).collect())
+}
+
+/// The path that a whiteout stands for.
+fn shown(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, ".wh..wh..opq")) => folder.to_owned(),
+        Some((folder, name)) => format!("{folder}/{}", name.strip_prefix(".wh.").unwrap_or(name)),
+        None => path.to_owned(),
+    }
+}
+
+fn is_whiteout(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with(".wh."))
+}
+
+fn deleted(before: &BTreeMap<String, Held>, path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    before.contains_key(&format!("{folder}/.wh.{name}"))
+}
+
+fn held(archive: &[u8]) -> Result<BTreeMap<String, Held>, String> {
+    let mut held = BTreeMap::new();
+    let mut archive = Archive::new(archive);
+    for entry in archive.entries().map_err(|error| error.to_string())? {
+        let mut entry = entry.map_err(|error| error.to_string())?;
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let path = format!("/{}", path.trim_start_matches("./").trim_matches('/'));
+        let kind = entry.header().entry_type();
+        let mode = entry.header().mode().unwrap_or_default() & 0o7777;
+        let mut hash = Sha256::new();
+        if let Some(target) = entry.link_name_bytes() {
+            hash.update(&target);
+        }
+        if kind != EntryType::Directory {
+            std::io::copy(&mut entry, &mut Hashing(&mut hash)).map_err(|error| error.to_string())?;
+        }
+        held.insert(path, Held { kind: kind.as_byte(), mode, content: hash.finalize().to_vec() });
+    }
+    Ok(held)
+}
+
+struct Hashing<'a>(&'a mut Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tar::{Builder, Header};
+
+    fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+        let mut builder = Builder::new(Vec::new());
+        for (path, text) in files {
+            let mut header = Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o644);
+            builder.append_data(&mut header, path, text.as_bytes()).expect("appended");
+        }
+        builder.into_inner().expect("an archive")
+    }
+
+    fn change(path: &str, change: ChangeKind) -> Change {
+        Change { path: path.to_owned(), change, entry: None }
+    }
+
+    #[test]
+    fn what_a_layer_did_is_not_told_again() {
+        let base = archive(&[("app/a", "1"), ("app/b", "1"), ("app/gone", "1"), ("etc/.wh.motd", "")]);
+        let now =
+            archive(&[("app/a", "1"), ("app/b", "2"), ("app/c", "1"), ("etc/.wh.motd", ""), ("etc/.wh.issue", "")]);
+        let listed = [
+            change("/app/a", ChangeKind::Added),
+            change("/app/b", ChangeKind::Added),
+            change("/app/c", ChangeKind::Added),
+            change("/etc/issue", ChangeKind::Deleted),
+            change("/etc/motd", ChangeKind::Deleted),
+        ];
+        let told = of(&listed, Some(&base), Some(&now)).expect("told");
+        let told: Vec<(&str, &str)> = told
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|change| (change["path"].as_str().expect("a path"), change["change"].as_str().expect("a word")))
+            .collect();
+        let expected =
+            [("/app/b", "modified"), ("/app/c", "added"), ("/app/gone", "deleted"), ("/etc/issue", "deleted")];
+        assert_eq!(told, expected);
+        assert_eq!(paths(Some(&base), &now).expect("paths"), ["/app/b", "/app/c", "/etc/issue", "/app/gone"]);
+        assert_eq!(paths(Some(&base), &base).expect("paths"), [""; 0]);
+    }
+}

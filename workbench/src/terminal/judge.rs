@@ -1,0 +1,86 @@
+//! Judging the evidence of an episode.
+
+use std::collections::BTreeMap;
+
+use palestra_sandbox::Want;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::room::ARTEFACTS;
+use super::row::{Judge, Row};
+use super::scene::{Layers, kept};
+use super::{script, secrets};
+use crate::checks::program::Bench;
+use crate::checks::{Artefacts, CheckForm};
+use crate::work::{Check, Desk, From, JudgeError, Judgement};
+
+/// The profile of sandboxes in which programs are checked.
+const PROFILE: &str = "judge";
+
+/// Judges.
+pub(super) async fn judge(
+    row: &Row,
+    seed: u64,
+    evidence: &Value,
+    layers: &Layers,
+    desk: &Desk,
+) -> Result<Judgement, JudgeError> {
+    let Judge::Checks { image, files, checks, .. } = &row.judge else {
+        return script::judge(row, seed, evidence, layers, desk).await;
+    };
+    let mut artefacts = Artefacts::default();
+    gather(evidence, desk, &mut artefacts).await?;
+    let secrets = secrets::draw(&row.scene.secrets, seed);
+    let mut hidden = Vec::new();
+    for file in files {
+        let bytes = match &file.text {
+            Some(text) => secrets::fill(text, &secrets).into_bytes(),
+            None => file.bytes().map_err(JudgeError::Verifier)?,
+        };
+        hidden.push((file.path.clone(), file.mode(), bytes));
+    }
+    let bench = Bench {
+        desk,
+        want: Want { backend: backend(evidence, desk), image: image.clone(), profile: PROFILE.to_owned() },
+        folder: &row.scene.folder,
+        artefacts: &artefacts,
+        hidden: &hidden,
+        env: &BTreeMap::new(),
+    };
+    let mut judged = Vec::new();
+    for check in checks {
+        let check = filled(check, &secrets)?;
+        let (score, evidence) = bench.test(&check).await?;
+        judged.push(Check { name: check.name.clone(), weight: check.weight(), score, evidence });
+    }
+    Ok(Judgement { checks: judged, trainable: true, from: From::Fresh })
+}
+
+/// The back end that the episode ran on, if it is here.
+pub(super) fn backend(evidence: &Value, desk: &Desk) -> Option<String> {
+    let backend = evidence["backend"].as_str()?;
+    desk.sandboxes.backend(Some(backend)).ok().map(|_| backend.to_owned())
+}
+
+/// The artefacts that evidence names.
+pub(super) async fn gather(evidence: &Value, desk: &Desk, artefacts: &mut Artefacts) -> Result<(), JudgeError> {
+    let digests = evidence["artefacts"].as_array();
+    let digests = digests.ok_or_else(|| JudgeError::Infra("the evidence names no artefacts".to_owned()))?;
+    for digest in digests {
+        let archive = kept(desk, digest.as_str().unwrap_or_default()).await;
+        let archive = archive.map_err(|error| JudgeError::Infra(error.to_string()))?;
+        artefacts.add(&archive, ARTEFACTS.bytes_max).map_err(JudgeError::Infra)?;
+    }
+    Ok(())
+}
+
+/// The check with the session's secrets.
+fn filled(check: &CheckForm, secrets: &BTreeMap<String, String>) -> Result<CheckForm, JudgeError> {
+    if secrets.is_empty() {
+        return Ok(check.clone());
+    }
+    let wrong = |error: serde_json::Error| JudgeError::Verifier(error.to_string());
+    let mut form = serde_json::to_value(check).map_err(wrong)?;
+    secrets::fill_all(&mut form, secrets);
+    CheckForm::deserialize(&form).map_err(wrong)
+}

@@ -1,0 +1,346 @@
+//! A room where a task of a terminal is done.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use palestra_sandbox::sandbox::Bounds;
+use palestra_sandbox::{Sandbox, SandboxError, Want};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::live::{Live, Start};
+use super::row::{Judge, On, Row};
+use super::scene::{DELTA, Layers, begin, keep, kept, user_of};
+use super::script;
+use super::tools::Tool;
+use crate::work::{Desk, Input, Opening, Room, Seen};
+
+/// Most that the artefacts of an episode may hold together.
+pub(super) const ARTEFACTS: Bounds = Bounds { bytes_max: 64 << 20, entries_max: 50_000 };
+/// Changes that are listed.
+const CHANGES_MAX: u64 = 20_000;
+/// Folders that belong to the judge: nothing that the acting side left there reaches it.
+pub(super) const JUDGES: [&str; 4] = ["/tests", "/logs", "/solution", "/judge"];
+
+/// A room.
+pub(super) struct TerminalRoom {
+    desk: Desk,
+    layers: Layers,
+    row: Row,
+    want: Want,
+    /// Digest of the layer that all sessions share.
+    layer: Option<String>,
+    /// `None` once it was closed, or judged in place.
+    live: Option<Live>,
+    /// What judging in place found; the episode is over then.
+    judged: Option<Value>,
+    opened: Instant,
+}
+
+/// What a room can be opened from again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    backend: String,
+    /// Digest of the change.
+    delta: String,
+    folder: String,
+    exports: Option<String>,
+}
+
+impl TerminalRoom {
+    /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
+    pub(super) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
+        let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
+        let snapshot = snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))?;
+        let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
+        let want = Want {
+            backend: snapshot.as_ref().map(|snapshot| snapshot.backend.clone()).or(asked),
+            image: row.scene.image.clone(),
+            profile: row.scene.profile.clone(),
+        };
+        let layer = layers.of(&row.scene, &want, desk).await?;
+        let sandbox = if opening.resumed {
+            desk.sandboxes.on_disk(&want, &opening.name).await?
+        } else {
+            desk.sandboxes.take_named(&want, &opening.name).await?
+        };
+        let prepared = async {
+            let mut start = Start {
+                folder: row.scene.folder.clone(),
+                env: row.scene.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+                user: user_of(&sandbox, None).await?,
+                exports: None,
+            };
+            if opening.resumed {
+                found_again(&sandbox).await?;
+            } else if let Some(snapshot) = snapshot {
+                sandbox.apply(&kept(desk, &snapshot.delta).await?).await?;
+                start.folder = snapshot.folder;
+                start.exports = snapshot.exports;
+            } else {
+                let layer = match &layer {
+                    Some(digest) => Some(kept(desk, digest).await?),
+                    None => None,
+                };
+                begin(&sandbox, &row.scene, layer.as_deref(), opening.seed).await?;
+            }
+            start.user = user_of(&sandbox, row.scene.user.as_deref()).await?;
+            if sandbox.stat(&start.folder).await?.is_none() {
+                start.folder = "/".to_owned();
+            }
+            Ok(start)
+        };
+        let start = match prepared.await {
+            Ok(start) => start,
+            Err(error) => {
+                sandbox.destroy(!opening.resumed).await;
+                return Err(error);
+            }
+        };
+        let mut live = Live::start(sandbox, start).await?;
+        if opening.resumed {
+            live.note("The server was started anew: files are as they were, processes and variables are gone.");
+        }
+        let (desk, layers, opened) = (desk.clone(), layers.clone(), live.began());
+        Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, opened })
+    }
+
+    fn live(&mut self) -> Result<&mut Live, SandboxError> {
+        self.live.as_mut().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))
+    }
+
+    /// The change of the file system, the acting side standing still meanwhile.
+    async fn delta(&mut self, except: &[String]) -> Result<(Vec<u8>, Vec<String>), SandboxError> {
+        let sandbox = self.live()?.sandbox();
+        sandbox.freeze().await?;
+        let delta = sandbox.delta(DELTA, except).await;
+        sandbox.thaw().await?;
+        delta
+    }
+
+    async fn artefacts(&mut self, paths: &[String]) -> Result<Value, SandboxError> {
+        let sandbox = self.live.as_ref().map(Live::sandbox);
+        let sandbox = sandbox.ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
+        sandbox.freeze().await?;
+        let packed = pack(sandbox, paths).await;
+        sandbox.thaw().await?;
+        let (archives, left_out) = packed?;
+        let mut digests = Vec::new();
+        for archive in archives {
+            digests.push(keep(&self.desk, archive).await?);
+        }
+        Ok(json!({"backend": sandbox.isolation().backend, "artefacts": digests, "left_out": left_out}))
+    }
+
+    async fn whole_change(&mut self) -> Result<Value, SandboxError> {
+        let mut placed = Vec::new();
+        for folder in ["/tests", "/logs/verifier"] {
+            if self.live()?.sandbox().stat(folder).await?.is_some() {
+                placed.push(folder);
+            }
+        }
+        let except: Vec<String> = JUDGES.iter().map(|folder| (*folder).to_owned()).collect();
+        let backend = self.live()?.sandbox().isolation().backend.clone();
+        let (delta, left_out) = match self.delta(&except).await {
+            Ok((delta, left_out)) => (Some(keep(&self.desk, delta).await?), left_out),
+            Err(error) if error.is(palestra_sandbox::wire::FailureCode::TooLarge) => (None, Vec::new()),
+            Err(error) => return Err(error),
+        };
+        Ok(json!({"backend": backend, "delta": delta, "layer": self.layer, "left_out": left_out, "placed": placed}))
+    }
+
+    /// Ends the acting side's shell and judges where it stood; other processes go on, since such a task needs them.
+    async fn in_place(&mut self) -> Result<Value, SandboxError> {
+        if let Some(judged) = &self.judged {
+            return Ok(judged.clone());
+        }
+        let live = self.live.take().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
+        let sandbox = live.into_sandbox();
+        let judged = script::run(&self.row, &sandbox).await;
+        let backend = sandbox.isolation().backend.clone();
+        sandbox.destroy(true).await;
+        let judged = match judged {
+            Ok(judged) => json!({"backend": backend, "in_place": judged}),
+            Err(script::Failure::Sandbox(error)) => return Err(error),
+            Err(script::Failure::Script(why)) => json!({"backend": backend, "failed": why}),
+            Err(script::Failure::Timeout(why)) => json!({"backend": backend, "late": why}),
+        };
+        self.judged = Some(judged.clone());
+        Ok(judged)
+    }
+
+    /// Time that is left to the acting side; `None` where it has no limit.
+    fn left(&self) -> Option<Duration> {
+        let limit = Duration::from_millis(self.row.scene.agent_ms?);
+        Some(limit.saturating_sub(self.opened.elapsed()))
+    }
+}
+
+#[async_trait]
+impl Room for TerminalRoom {
+    async fn observe(&mut self) -> Result<Seen, SandboxError> {
+        Ok(self.live()?.look())
+    }
+
+    async fn act(&mut self, input: Input<'_>) -> Result<Seen, SandboxError> {
+        if self.judged.is_some() {
+            return Ok(Seen { terminated: true, ..Seen::text("The episode is over: it was judged in place.") });
+        }
+        let left = self.left();
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(Seen { terminated: true, ..Seen::text("The time for this task is over.") });
+        }
+        let tool = match input {
+            Input::Text(text) => Tool::command(text),
+            Input::Call { tool, arguments } => Tool::read(tool, arguments),
+        };
+        let live = self.live()?;
+        match tool {
+            Ok(mut tool) => {
+                if let (Some(left), Tool::Exec(exec)) = (left, &mut tool) {
+                    exec.timeout_ms = exec.timeout_ms.min(left.as_millis() as u64);
+                }
+                live.call(tool).await
+            }
+            Err(why) => Ok(Seen { data: json!({}), ..Seen::text(why) }),
+        }
+    }
+
+    async fn evidence(&mut self) -> Result<Value, SandboxError> {
+        match self.row.judge.clone() {
+            Judge::Checks { artefacts, .. } => self.artefacts(&artefacts).await,
+            Judge::Script { on: On::Artefacts { paths, .. }, .. } => self.artefacts(&paths).await,
+            Judge::Script { on: On::Delta, .. } => self.whole_change().await,
+            Judge::Script { on: On::Place, .. } => self.in_place().await,
+        }
+    }
+
+    async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError> {
+        if self.judged.is_some() {
+            return Ok(None);
+        }
+        let exports = self.live()?.exports().await?;
+        let others = self.live()?.sandbox().stats().await?.processes > 1;
+        let (delta, _) = self.delta(&[]).await?;
+        let live = self.live()?;
+        let want = Want { backend: Some(live.sandbox().isolation().backend.clone()), ..self.want.clone() };
+        let live = self.live()?;
+        let mut start = Start { folder: live.folder(), env: live.env().to_vec(), user: live.user(), exports };
+        let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
+        let applied = async {
+            sandbox.apply(&delta).await?;
+            sandbox.stat(&start.folder).await
+        };
+        match applied.await {
+            Ok(Some(_)) => {}
+            Ok(None) => start.folder = "/".to_owned(),
+            Err(error) => {
+                sandbox.destroy(true).await;
+                return Err(error);
+            }
+        }
+        let mut live = Live::start(sandbox, start).await?;
+        if others {
+            live.note("This is a copy: files are as they were, processes that ran are not part of it.");
+        }
+        Ok(Some(Box::new(Self {
+            desk: self.desk.clone(),
+            layers: self.layers.clone(),
+            row: self.row.clone(),
+            want,
+            layer: self.layer.clone(),
+            live: Some(live),
+            judged: None,
+            opened: self.opened,
+        })))
+    }
+
+    async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
+        if self.judged.is_some() {
+            return Ok(None);
+        }
+        let exports = self.live()?.exports().await?;
+        let (delta, _) = self.delta(&[]).await?;
+        let delta = keep(&self.desk, delta).await?;
+        let live = self.live()?;
+        let snapshot =
+            Snapshot { backend: live.sandbox().isolation().backend.clone(), delta, folder: live.folder(), exports };
+        serde_json::to_value(snapshot).map(Some).map_err(|error| SandboxError::Start(error.to_string()))
+    }
+
+    async fn changes(&mut self, since: Option<&Value>) -> Result<Option<Value>, SandboxError> {
+        let since = since.map(Snapshot::deserialize).transpose();
+        let since = since.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))?;
+        let base = match since.map(|snapshot| snapshot.delta).or_else(|| self.layer.clone()) {
+            Some(digest) => Some(kept(&self.desk, &digest).await?),
+            None => None,
+        };
+        let sandbox = self.live()?.sandbox();
+        sandbox.freeze().await?;
+        let taken = async {
+            let now = sandbox.changes(CHANGES_MAX).await?;
+            let delta = match &base {
+                Some(_) => Some(sandbox.delta(DELTA, &[]).await?.0),
+                None => None,
+            };
+            Ok((now, delta))
+        };
+        let taken: Result<_, SandboxError> = taken.await;
+        sandbox.thaw().await?;
+        let (now, delta) = taken?;
+        super::difference::of(&now, base.as_deref(), delta.as_deref())
+            .map(|data| Some(json!({ "data": data })))
+            .map_err(SandboxError::Start)
+    }
+
+    fn isolation(&self) -> Value {
+        self.live.as_ref().map_or(Value::Null, |live| json!(live.sandbox().isolation()))
+    }
+
+    async fn close(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.into_sandbox().destroy(true).await;
+        }
+    }
+
+    async fn leave(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.into_sandbox().destroy(false).await;
+        }
+    }
+}
+
+/// Packs each path for itself, so that one that is too large costs the others nothing.
+async fn pack(sandbox: &Sandbox, paths: &[String]) -> Result<(Vec<Vec<u8>>, Vec<String>), SandboxError> {
+    let mut archives: Vec<Vec<u8>> = Vec::new();
+    let mut left_out = Vec::new();
+    for path in paths {
+        let used: u64 = archives.iter().map(|archive| archive.len() as u64).sum();
+        let bounds = Bounds { bytes_max: ARTEFACTS.bytes_max.saturating_sub(used), ..ARTEFACTS };
+        match sandbox.pack(std::slice::from_ref(path), bounds).await {
+            Ok((archive, omitted)) => {
+                archives.push(archive);
+                left_out.extend(omitted);
+            }
+            Err(error @ SandboxError::Refused { .. }) => left_out.push(format!("{path}: {error}")),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((archives, left_out))
+}
+
+/// Makes sure that a disk was really left by an earlier sandbox: a new one differs from the image by its folders alone.
+async fn found_again(sandbox: &Sandbox) -> Result<(), SandboxError> {
+    let folders = &sandbox.profile().folders.value;
+    let changes = match sandbox.changes(CHANGES_MAX).await {
+        Ok(changes) => changes,
+        Err(error) if error.is(palestra_sandbox::wire::FailureCode::TooLarge) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let own = |path: &str| folders.iter().any(|folder| folder == path || folder.starts_with(&format!("{path}/")));
+    if changes.iter().all(|change| own(&change.path)) {
+        return Err(SandboxError::Lost("its disk did not outlive the server".to_owned()));
+    }
+    Ok(())
+}

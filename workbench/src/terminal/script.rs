@@ -1,0 +1,349 @@
+//! Judges that are scripts of the task: `/tests/test.sh` writes a reward below `/logs/verifier`. The reward is read out of band, by
+//! the sandbox's agent, once every process is killed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use palestra_sandbox::sandbox::Bounds;
+use palestra_sandbox::wire::{FailureCode, User};
+use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::difference;
+use super::row::{Judge, On, Row, Scene, StoredFile};
+use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
+use crate::checks::Artefacts;
+use crate::work::{Check, Desk, From, JudgeError, Judgement};
+
+/// Bytes of a reward file.
+const REWARD_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes of what the script prints that are kept.
+const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+/// Where whatever is changed may change what judges: programs, libraries, their settings, and what interpreters and shells read
+/// when they start.
+const SYSTEM: [&str; 12] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/boot", "/tests", "/conftest.py"];
+/// Names of such files anywhere.
+const START_UP: [&str; 12] = [
+    "sitecustomize.py",
+    "usercustomize.py",
+    "conftest.py",
+    "pytest.ini",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".profile",
+    ".bash_aliases",
+    ".zshrc",
+    ".pydistutils.cfg",
+    ".npmrc",
+];
+
+/// What a script found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// Rewards by name, each in [0, 1].
+    rewards: BTreeMap<String, f64>,
+    /// The end of what it printed.
+    printed: String,
+    /// Whether it left processes that could have written after it.
+    lingered: bool,
+}
+
+/// Why there is no reward.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The script crashed, or wrote no reward, or an impossible one.
+    Script(String),
+    /// It took too long.
+    Timeout(String),
+    /// The sandbox failed.
+    Sandbox(SandboxError),
+}
+
+impl std::convert::From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::Sandbox(error)
+    }
+}
+
+/// Lays out the tests and runs them where everything else is in place.
+pub(super) async fn run(row: &Row, sandbox: &Sandbox) -> Result<Found, Failure> {
+    let Judge::Script { on, files, user, env, timeout_ms } = &row.judge else {
+        return Err(Failure::Script("the task has no script that judges".to_owned()));
+    };
+    let scene = match on {
+        On::Artefacts { scene, .. } => scene,
+        On::Delta | On::Place => &row.scene,
+    };
+    let owner = sandbox.profile().user.value;
+    clear(sandbox, scene).await?;
+    make_folder(sandbox, "/logs/verifier", owner).await?;
+    make_folder(sandbox, "/tests", owner).await?;
+    for file in files {
+        sandbox.write(&file.path, file.mode() | executable(file), owner, &content(file)?).await?;
+    }
+    let user = user_of(sandbox, user.as_deref().or(scene.user.as_deref())).await?;
+    let mut command = Command::new(["bash", "-c", "/tests/test.sh"]).folder(&scene.folder).user(user);
+    command.env = environment(scene, env);
+    command.wall = Some(Duration::from_millis(*timeout_ms));
+    command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
+    command.merge = true;
+    let output = sandbox.exec(&command).await?;
+    sandbox.freeze().await?;
+    let lingered = sandbox.stats().await?.processes > 0;
+    sandbox.kill().await?;
+    let printed = told(&output.stdout);
+    if output.exited.timed_out {
+        return Err(Failure::Timeout(format!("the tests took more than {timeout_ms} ms: {printed}")));
+    }
+    let rewards = reward(sandbox).await?.map_err(|why| {
+        let ended = output.exited.code.map_or_else(|| "were killed".to_owned(), |code| format!("returned {code}"));
+        Failure::Script(format!("{why}; the tests {ended}: {printed}"))
+    })?;
+    Ok(Found { rewards, printed, lingered })
+}
+
+/// Removes what stands where the judge puts its own.
+async fn clear(sandbox: &Sandbox, scene: &Scene) -> Result<(), Failure> {
+    for folder in ["/tests", "/logs/verifier"] {
+        if sandbox.stat(folder).await?.is_none() {
+            continue;
+        }
+        let user = user_of(sandbox, scene.user.as_deref()).await?;
+        for user in [sandbox.profile().user.value, user] {
+            sandbox.exec(&Command::new(["rm", "-rf", "--", folder]).folder("/").user(user)).await?;
+        }
+        if sandbox.stat(folder).await?.is_some() {
+            return Err(Failure::Script(format!("{folder} is there and cannot be removed")));
+        }
+    }
+    Ok(())
+}
+
+fn executable(file: &StoredFile) -> u32 {
+    if file.path.ends_with(".sh") { 0o111 } else { 0 }
+}
+
+fn content(file: &StoredFile) -> Result<Vec<u8>, Failure> {
+    file.bytes().map_err(|why| Failure::Script(format!("{}: {why}", file.path)))
+}
+
+fn environment(scene: &Scene, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let mut merged = scene.env.clone();
+    merged.extend(env.clone());
+    merged.into_iter().collect()
+}
+
+/// The rewards, as the script left them.
+async fn reward(sandbox: &Sandbox) -> Result<Result<BTreeMap<String, f64>, String>, Failure> {
+    for (name, read) in [("reward.json", from_json as fn(&str) -> _), ("reward.txt", from_text)] {
+        let path = format!("/logs/verifier/{name}");
+        let bytes = match sandbox.read(&path, REWARD_BYTES_MAX).await {
+            Ok(bytes) => bytes,
+            Err(error) if error.is(FailureCode::NotFound) => continue,
+            Err(error @ SandboxError::Refused { .. }) => return Ok(Err(format!("{path}: {error}"))),
+            Err(error) => return Err(error.into()),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        return Ok(read(&text).map_err(|why| format!("{path}: {why}")));
+    }
+    Ok(Err("there is neither /logs/verifier/reward.json nor reward.txt".to_owned()))
+}
+
+fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let rewards = match value {
+        Value::Object(rewards) => rewards.into_iter().collect(),
+        other => BTreeMap::from([("reward".to_owned(), other)]),
+    };
+    if rewards.is_empty() {
+        return Err("it names no reward".to_owned());
+    }
+    let number = |(name, value): (String, Value)| {
+        let number = value.as_f64().ok_or_else(|| format!("{name} is {value}, which is no number"))?;
+        Ok((name.clone(), within(&name, number)?))
+    };
+    rewards.into_iter().map(number).collect()
+}
+
+fn from_text(text: &str) -> Result<BTreeMap<String, f64>, String> {
+    let number =
+        text.trim().parse().map_err(|_| format!("{:?} is no number", text.chars().take(40).collect::<String>()))?;
+    Ok(BTreeMap::from([("reward".to_owned(), within("reward", number)?)]))
+}
+
+fn within(name: &str, number: f64) -> Result<f64, String> {
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(format!("{name} is {number}, not from 0 to 1")) }
+}
+
+/// Judges evidence in a fresh sandbox.
+pub(super) async fn judge(
+    row: &Row,
+    seed: u64,
+    evidence: &Value,
+    layers: &Layers,
+    desk: &Desk,
+) -> Result<Judgement, JudgeError> {
+    let Judge::Script { on, .. } = &row.judge else {
+        return Err(JudgeError::Verifier("the task has no script that judges".to_owned()));
+    };
+    let backend = super::judge::backend(evidence, desk);
+    match on {
+        On::Place => in_place(evidence),
+        On::Delta => {
+            let Some(delta) = evidence["delta"].as_str() else {
+                let bound = format!("the file system changed by more than {} bytes", DELTA.bytes_max);
+                let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: bound };
+                return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
+            };
+            let delta = kept(desk, delta).await.map_err(|error| infra(&error))?;
+            let layer = match evidence["layer"].as_str() {
+                Some(digest) => kept(desk, digest).await.ok(),
+                None => None,
+            };
+            let touched = difference::paths(layer.as_deref(), &delta).map_err(JudgeError::Infra)?;
+            let mut doubts: Vec<String> = touched.into_iter().filter(|path| decides(path)).collect();
+            doubts.extend(
+                evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
+            );
+            let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
+            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
+            let found = async {
+                sandbox.apply(&delta).await?;
+                run(row, &sandbox).await
+            };
+            let found = found.await;
+            sandbox.destroy(true).await;
+            Ok(judgement(&found.map_err(judge_error)?, &doubts, From::FreshDelta))
+        }
+        On::Artefacts { scene, .. } => {
+            let mut artefacts = Artefacts::default();
+            super::judge::gather(evidence, desk, &mut artefacts).await?;
+            let want = Want { backend, image: scene.image.clone(), profile: scene.profile.clone() };
+            let layer = layers.of(scene, &want, desk).await.map_err(|error| infra(&error))?;
+            let layer = match layer {
+                Some(digest) => Some(kept(desk, &digest).await.map_err(|error| infra(&error))?),
+                None => None,
+            };
+            let archive = artefacts.pack().map_err(|error| JudgeError::Infra(error.to_string()))?;
+            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
+            let found = async {
+                begin(&sandbox, scene, layer.as_deref(), seed).await?;
+                let user: User = user_of(&sandbox, scene.user.as_deref()).await?;
+                let bounds =
+                    Bounds { bytes_max: artefacts.bytes() + 1, entries_max: artefacts.iter().count() as u64 + 64 };
+                sandbox.unpack("/", Some(user), &archive, bounds).await?;
+                run(row, &sandbox).await
+            };
+            let found = found.await;
+            sandbox.destroy(true).await;
+            let found = found.map_err(judge_error)?;
+            Ok(judgement(&found, &[], From::Fresh))
+        }
+    }
+}
+
+fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
+    if let Some(why) = evidence["failed"].as_str() {
+        return Err(JudgeError::Verifier(why.to_owned()));
+    }
+    if let Some(why) = evidence["late"].as_str() {
+        return Err(JudgeError::Timeout(why.to_owned()));
+    }
+    let found = Found::deserialize(&evidence["in_place"]);
+    let found = found.map_err(|error| JudgeError::Infra(format!("the evidence cannot be read: {error}")))?;
+    Ok(judgement(&found, &[], From::InPlace))
+}
+
+/// The reward called `reward` is the score; where there is none, the mean of all.
+fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
+    let named = |(name, score): (&String, &f64)| {
+        let evidence = format!("the tests gave {score}; they printed: {}", found.printed);
+        Check { name: name.clone(), weight: 1.0, score: *score, evidence }
+    };
+    let mut checks: Vec<Check> = match found.rewards.get_key_value("reward") {
+        Some(reward) => vec![named(reward)],
+        None => found.rewards.iter().map(named).collect(),
+    };
+    let mut trainable = from != From::InPlace;
+    if found.lingered {
+        trainable = false;
+        checks[0].evidence.push_str("\nprocesses outlived the tests and could have written the reward");
+    }
+    if !doubts.is_empty() {
+        trainable = false;
+        let shown: Vec<&str> = doubts.iter().take(20).map(String::as_str).collect();
+        checks[0].evidence.push_str(&format!("\nwhat judges may have been changed: {}", shown.join(", ")));
+    }
+    Judgement { checks, trainable, from }
+}
+
+/// Whether a changed path may change what judges.
+fn decides(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    SYSTEM.iter().any(|system| path == *system || path.strip_prefix(system).is_some_and(|rest| rest.starts_with('/')))
+        || START_UP.contains(&name)
+        || name.ends_with(".pth")
+        || path.contains("/site-packages/")
+        || path.contains("/dist-packages/")
+}
+
+fn infra(error: &SandboxError) -> JudgeError {
+    JudgeError::Infra(error.to_string())
+}
+
+fn judge_error(failure: Failure) -> JudgeError {
+    match failure {
+        Failure::Script(why) => JudgeError::Verifier(why),
+        Failure::Timeout(why) => JudgeError::Timeout(why),
+        Failure::Sandbox(error) => infra(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_rewards_are_refused() {
+        assert_eq!(from_text(" 0.5\n"), Ok(BTreeMap::from([("reward".to_owned(), 0.5)])));
+        for wrong in ["", "NaN", "inf", "1.5", "-0.1", "one", "1 2"] {
+            assert!(from_text(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(from_json("{\"a\": 1, \"b\": 0.25}").expect("rewards").len(), 2);
+        assert_eq!(from_json("1"), Ok(BTreeMap::from([("reward".to_owned(), 1.0)])));
+        for wrong in
+            ["", "{}", "NaN", "{\"a\": NaN}", "{\"a\": \"1\"}", "{\"a\": true}", "{\"a\": 1e999}", "{\"a\": 2}", "[1]"]
+        {
+            assert!(from_json(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_may_change_the_judge_is_doubted() {
+        for path in ["/usr/bin/python3", "/etc", "/home/x/.local/lib/python3.11/site-packages/a.py", "/app/conftest.py"]
+        {
+            assert!(decides(path), "{path}");
+        }
+        for path in ["/app/main.py", "/root/notes", "/usrlocal", "/home/agent/etc/x"] {
+            assert!(!decides(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_score_is_the_reward_of_that_name_or_the_mean() {
+        let found = |rewards: &str, lingered| Found {
+            rewards: from_json(rewards).expect("rewards"),
+            printed: String::new(),
+            lingered,
+        };
+        let one = judgement(&found("{\"reward\": 1, \"speed\": 0.5}", false), &[], From::FreshDelta);
+        assert_eq!((one.checks.len(), one.checks[0].score, one.trainable), (1, 1.0, true));
+        assert_eq!(judgement(&found("{\"a\": 1, \"b\": 0}", false), &[], From::Fresh).checks.len(), 2);
+        assert!(!judgement(&found("1", true), &[], From::FreshDelta).trainable);
+        assert!(!judgement(&found("1", false), &["/etc".to_owned()], From::FreshDelta).trainable);
+        assert!(!judgement(&found("1", false), &[], From::InPlace).trainable);
+    }
+}

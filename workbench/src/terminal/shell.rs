@@ -1,0 +1,274 @@
+//! A shell on a terminal that lives as long as its room: it keeps its folder, variables and background jobs from one command to the
+//! next.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use palestra_sandbox::sandbox::{Keys, PtyPiece, Screen as Printer};
+use palestra_sandbox::wire::{Exited, User};
+use palestra_sandbox::{Command, Sandbox, SandboxError};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::marks::{PROMPT, typed};
+use super::tape::Tape;
+
+/// Rows of a new terminal.
+pub(super) const ROWS: u16 = 24;
+/// Columns of a new terminal.
+pub(super) const COLUMNS: u16 = 80;
+/// How long a shell that stands at its prompt may take to begin a command.
+const BEGIN_MAX: Duration = Duration::from_secs(5);
+/// How long a new shell may take to stand at its prompt.
+const START_MAX: Duration = Duration::from_secs(20);
+
+/// What types on a terminal.
+#[async_trait]
+pub(super) trait Keyboard: Send + Sync {
+    async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError>;
+    async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError>;
+}
+
+/// What a terminal prints.
+#[async_trait]
+pub(super) trait Print: Send {
+    async fn next(&mut self) -> Result<PtyPiece, SandboxError>;
+}
+
+#[async_trait]
+impl Keyboard for Keys {
+    async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError> {
+        Self::type_bytes(self, keys).await
+    }
+
+    async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError> {
+        Self::resize(self, rows, columns).await
+    }
+}
+
+#[async_trait]
+impl Print for Printer {
+    async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
+        Self::next(self).await
+    }
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It ended and returned this.
+    Ended(i32),
+    /// The shell gave it up and stands at its prompt.
+    Interrupted,
+    /// It goes on running.
+    Running,
+    /// Nothing took it as a command: another program reads the terminal.
+    NotTaken,
+    /// The shell ended.
+    Died(Exited),
+}
+
+/// A live shell.
+pub(super) struct Shell {
+    keyboard: Box<dyn Keyboard>,
+    tape: Arc<Mutex<Tape>>,
+    changed: watch::Receiver<()>,
+    /// Whether keys were typed since the last command, so that another program may read the terminal.
+    keyed: bool,
+    size: (u16, u16),
+    _reader: JoinSet<()>,
+}
+
+impl Shell {
+    /// Starts one in a sandbox.
+    pub(super) async fn start(
+        sandbox: &Sandbox,
+        user: Option<User>,
+        folder: &str,
+        env: &[(String, String)],
+        size: (u16, u16),
+        began: Instant,
+    ) -> Result<Self, SandboxError> {
+        let mut command = Command::new(["bash", "--noprofile", "--norc"]).folder(folder);
+        command.user = user;
+        command.env = env.to_vec();
+        command.env.push(("TERM".to_owned(), "xterm-256color".to_owned()));
+        let pty = sandbox.open_pty(&command, size.0, size.1).await?;
+        let mut shell = Self::on(Box::new(pty.keys), Box::new(pty.screen), folder, size, began);
+        shell.prepare().await?;
+        Ok(shell)
+    }
+
+    /// Sets the prompt, which marks itself, and shows an empty screen.
+    async fn prepare(&mut self) -> Result<(), SandboxError> {
+        let prompt = format!("PS1='{PROMPT}' HISTCONTROL=ignoreboth; unset HISTFILE");
+        match self.run(&prompt, START_MAX).await? {
+            Outcome::Ended(_) => {}
+            other => return Err(SandboxError::Start(format!("the shell does not answer: {other:?}"))),
+        }
+        let (rows, columns) = self.size;
+        self.tape().clear(rows, columns);
+        Ok(())
+    }
+
+    /// On a terminal where a shell runs already.
+    pub(super) fn on(
+        keyboard: Box<dyn Keyboard>,
+        printer: Box<dyn Print>,
+        folder: &str,
+        size: (u16, u16),
+        began: Instant,
+    ) -> Self {
+        let tape = Arc::new(Mutex::new(Tape::new(size.0, size.1, folder, began)));
+        let (sender, changed) = watch::channel(());
+        let mut reader = JoinSet::new();
+        reader.spawn(read(printer, Arc::clone(&tape), sender));
+        Self { keyboard, tape, changed, keyed: false, size, _reader: reader }
+    }
+
+    /// What was printed.
+    pub(super) fn tape(&self) -> MutexGuard<'_, Tape> {
+        self.tape.lock()
+    }
+
+    /// Rows and columns.
+    pub(super) fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// Whether a command runs that nothing was typed to since.
+    pub(super) fn occupied(&self) -> bool {
+        !self.keyed && self.tape().busy()
+    }
+
+    /// Carries out a command; waits for its end at most `wait`.
+    pub(super) async fn run(&mut self, command: &str, wait: Duration) -> Result<Outcome, SandboxError> {
+        let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
+        self.tape().typed(&nonce, command);
+        self.keyed = false;
+        self.keyboard.type_bytes(&typed(command, &nonce)).await?;
+        let deadline = Instant::now() + wait;
+        let begun = self.until(Instant::now() + BEGIN_MAX, |tape| !tape.waits()).await?;
+        if !begun {
+            self.tape().release();
+            // Whatever reads the terminal, a later command may be tried.
+            self.keyed = true;
+            return Ok(Outcome::NotTaken);
+        }
+        self.ended(deadline).await
+    }
+
+    /// Waits for the end of the command that runs, until `deadline`.
+    pub(super) async fn ended(&mut self, deadline: Instant) -> Result<Outcome, SandboxError> {
+        self.until(deadline, |tape| !tape.busy()).await?;
+        let tape = self.tape();
+        Ok(match (tape.exited, &tape.finished) {
+            (Some(exited), None) => Outcome::Died(exited),
+            (_, Some(finished)) => finished.code.map_or(Outcome::Interrupted, Outcome::Ended),
+            (None, None) => Outcome::Running,
+        })
+    }
+
+    /// Carries out a command that nobody is shown; what it printed, unless that was too much or it did not end in time.
+    pub(super) async fn quietly(&mut self, command: &str, wait: Duration) -> Result<Option<String>, SandboxError> {
+        self.tape().hide(true);
+        let outcome = self.run(command, wait).await?;
+        let mut tape = self.tape();
+        tape.hide(false);
+        tape.finished = None;
+        let (text, omitted_bytes) = tape.output.take();
+        Ok((outcome == Outcome::Ended(0) && omitted_bytes == 0).then_some(text))
+    }
+
+    /// Types keys and waits until nothing was printed for `quiet`, at most `wait`.
+    pub(super) async fn keys(&mut self, keys: &[u8], quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
+        self.keyed = true;
+        self.keyboard.type_bytes(keys).await?;
+        self.settle(quiet, wait).await
+    }
+
+    /// Waits until nothing was printed for `quiet`, at most `wait`.
+    pub(super) async fn settle(&mut self, quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
+        let deadline = Instant::now() + wait;
+        loop {
+            let received = self.tape().received;
+            let until = (Instant::now() + quiet).min(deadline);
+            let more = self.until(until, |tape| tape.received != received || tape.exited.is_some()).await?;
+            if !more || self.tape().exited.is_some() || Instant::now() >= deadline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Changes the size of the terminal.
+    pub(super) async fn resize(&mut self, rows: u16, columns: u16) -> Result<(), SandboxError> {
+        self.keyboard.resize(rows, columns).await?;
+        self.size = (rows, columns);
+        self.tape().screen.resize(rows, columns);
+        Ok(())
+    }
+
+    /// Waits until `done`, at most until `deadline`; whether it is.
+    async fn until(&mut self, deadline: Instant, done: impl Fn(&Tape) -> bool) -> Result<bool, SandboxError> {
+        loop {
+            {
+                let tape = self.tape.lock();
+                if done(&tape) {
+                    return Ok(true);
+                }
+                if let Some(lost) = &tape.lost {
+                    return Err(lost.clone());
+                }
+                if tape.exited.is_some() {
+                    return Ok(true);
+                }
+            }
+            match tokio::time::timeout_at(deadline.into(), self.changed.changed()).await {
+                Ok(Ok(())) => {}
+                // The reader went after it noted why.
+                Ok(Err(_)) => {
+                    let tape = self.tape.lock();
+                    if let (None, None) = (&tape.lost, &tape.exited) {
+                        return Err(SandboxError::Lost("the terminal is no longer read".to_owned()));
+                    }
+                }
+                Err(_) => return Ok(done(&self.tape.lock())),
+            }
+        }
+    }
+}
+
+/// Takes everything that is printed, all the time: what is not taken would hold up the whole sandbox.
+async fn read(mut printer: Box<dyn Print>, tape: Arc<Mutex<Tape>>, changed: watch::Sender<()>) {
+    loop {
+        let piece = printer.next().await;
+        let more = {
+            let mut tape = tape.lock();
+            match piece {
+                Ok(PtyPiece::Output(bytes)) => {
+                    tape.feed(&bytes);
+                    true
+                }
+                Ok(PtyPiece::Exited(exited)) => {
+                    tape.end(exited);
+                    false
+                }
+                Err(error) => {
+                    tape.lost = Some(error);
+                    false
+                }
+            }
+        };
+        changed.send_replace(());
+        if !more {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

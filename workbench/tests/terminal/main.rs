@@ -1,0 +1,5 @@
+//! Terminals in real sandboxes of this machine, on the image `host`, which needs no building.
+
+mod desk;
+mod judging;
+mod rooms;

@@ -1,0 +1,172 @@
+//! What can be done in a room.
+
+use palestra_workbench::terminal::recording::asciicast;
+use palestra_workbench::work::{Input, Opening, Work as _};
+use serde_json::json;
+
+use crate::desk::{PLAIN, TestDesk, call, exec, opening};
+
+#[tokio::test]
+async fn a_room_begins_as_its_task_says_and_keeps_what_is_done() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "begin").await;
+    assert_eq!(room.observe().await.expect("seen").text, "The shell is in /home/agent/work.");
+    let seen = exec(&mut *room, "id -u; cat in.txt; cat seen.txt; ps -eo args | grep -c '^sleep 1000'").await;
+    let flag = seen.text.lines().nth(1).and_then(|line| line.strip_prefix("b ")).expect("a flag").to_owned();
+    assert_eq!(seen.text, format!("1000\nb {flag}\na\n{flag} 7\n1\n"));
+    exec(&mut *room, "mkdir -p a/b; cd a/b; export X=1; Y=2").await;
+    let seen = room.act(Input::Text("echo $X$Y; pwd; false")).await.expect("alive");
+    assert_eq!(seen.text, "12\n/home/agent/work/a/b\n[exit code 1]\n");
+    assert_eq!(seen.data["exit_code"], 1);
+    assert_eq!(seen.data["folder"], "/home/agent/work/a/b");
+    assert_eq!(room.isolation()["backend"], "local");
+    room.close().await;
+    assert_eq!(test.desk.sandboxes.open(), 0);
+}
+
+#[tokio::test]
+async fn screens_keys_and_recordings() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "screens").await;
+    let mut steps = Vec::new();
+    let seen = call(&mut *room, "exec", json!({"command": "read -r line; echo got $line", "timeout_ms": 300})).await;
+    assert!(seen.data["running"] == json!(true) && seen.data["exit_code"].is_null(), "{}", seen.data);
+    steps.push(seen.data);
+    assert!(exec(&mut *room, "echo no").await.text.contains("still running"));
+    let seen = call(&mut *room, "keys", json!({"keys": "hello<Enter>"})).await;
+    assert!(seen.text.contains("got hello") && seen.data["exit_code"] == 0, "{}", seen.text);
+    assert_eq!(seen.content[0]["type"], "screen");
+    steps.push(seen.data);
+    let seen = call(&mut *room, "resize", json!({"rows": 10, "columns": 40})).await;
+    assert_eq!(seen.data["screen"]["columns"], 40);
+    let seen = exec(&mut *room, "stty size; printf '\\033[2J\\033[3;5Hhere'").await;
+    assert!(seen.text.starts_with("10 40\n"), "{}", seen.text);
+    assert_eq!(seen.data["screen"]["lines"][2], "    here");
+    steps.push(seen.data);
+    let cast = asciicast(&steps);
+    assert!(cast.starts_with("{") && cast.contains("got hello") && cast.contains("\"40x10\""), "{cast}");
+    room.close().await;
+}
+
+#[tokio::test]
+async fn a_shell_that_ends_is_replaced_where_it_stood() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "ends").await;
+    let seen = exec(&mut *room, "mkdir d; cd d; echo bye; true && cd . ; exit 3").await;
+    assert!(seen.text.contains("ended with exit code 3"), "{}", seen.text);
+    assert_eq!(exec(&mut *room, "echo here").await.text, "here\n");
+    let seen = exec(&mut *room, "kill -9 $$").await;
+    assert!(seen.text.contains("a new one was started"), "{}", seen.text);
+    assert_eq!(exec(&mut *room, "echo here").await.text, "here\n");
+    room.close().await;
+}
+
+#[tokio::test]
+async fn files_go_in_and_out_as_the_shells_user() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "files").await;
+    call(&mut *room, "upload", json!({"path": "new/x.sh", "text": "echo ran\n", "mode": 0o755})).await;
+    assert_eq!(exec(&mut *room, "./new/x.sh; stat -c '%a %u' new/x.sh").await.text, "ran\n755 1000\n");
+    call(&mut *room, "upload", json!({"path": "b", "base64": "/wA="})).await;
+    assert_eq!(call(&mut *room, "download", json!({"path": "b"})).await.data["base64"], "/wA=");
+    assert_eq!(call(&mut *room, "download", json!({"path": "new/x.sh"})).await.text, "echo ran\n");
+    for (tool, arguments) in [
+        ("upload", json!({"path": "/etc/passwd", "text": "x"})),
+        ("upload", json!({"path": "/usr/bin/ls", "text": "x"})),
+        ("upload", json!({"path": "y"})),
+        ("download", json!({"path": "missing"})),
+        ("download", json!({"path": "/dev/zero"})),
+        ("download", json!({"path": "--help"})),
+        ("download", json!({"path": "/etc/shadow"})),
+        ("exec", json!({"command": "x\u{0}y"})),
+        ("exec", json!({"commnd": "x"})),
+        ("nothing", json!({})),
+    ] {
+        let seen = call(&mut *room, tool, arguments.clone()).await;
+        assert!(seen.data.as_object().is_some_and(serde_json::Map::is_empty), "{tool} {arguments}: {}", seen.text);
+    }
+    assert_eq!(exec(&mut *room, "echo alive").await.text, "alive\n");
+    room.close().await;
+}
+
+#[tokio::test]
+async fn a_copy_goes_its_own_way_with_files_folder_and_variables() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "parent").await;
+    exec(&mut *room, "mkdir d; cd d; echo one > f; export GREETING='two  words'\"'\"").await;
+    let mut copy = room.fork("child").await.expect("forked").expect("a copy");
+    exec(&mut *room, "echo changed > f").await;
+    let seen = exec(&mut *copy, "pwd; cat f; echo \"$GREETING\"; echo child >> f").await;
+    assert!(seen.text.ends_with("/home/agent/work/d\none\ntwo  words'\n"), "{}", seen.text);
+    assert!(seen.text.contains("This is a copy"), "a process of the set-up ran: {}", seen.text);
+    assert_eq!(exec(&mut *room, "cat f").await.text, "changed\n");
+
+    let snapshot = room.snapshot().await.expect("taken").expect("a snapshot");
+    exec(&mut *room, "rm f; echo x > g").await;
+    let changes = room.changes(Some(&snapshot)).await.expect("listed").expect("changes");
+    let told: Vec<(&str, &str)> = changes["data"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|change| (change["path"].as_str().expect("text"), change["change"].as_str().expect("text")))
+        .collect();
+    assert!(told.contains(&("/home/agent/work/d/f", "deleted")), "{told:?}");
+    assert!(told.contains(&("/home/agent/work/d/g", "added")), "{told:?}");
+    let from = Opening { from: Some(snapshot), ..opening("restored") };
+    let mut restored = test.terminal.open(&row, &from, &test.desk).await.expect("a room");
+    assert_eq!(
+        exec(&mut *restored, "pwd; cat f; echo \"$GREETING\"; ls").await.text,
+        "/home/agent/work/d\nchanged\ntwo  words'\nf\n"
+    );
+    for mut room in [room, copy, restored] {
+        room.close().await;
+    }
+}
+
+#[tokio::test]
+async fn files_outlive_the_server_and_processes_do_not() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "outlive").await;
+    exec(&mut *room, "echo kept > f; sync").await;
+    room.leave().await;
+    let resumed = Opening { resumed: true, ..opening("outlive") };
+    let mut room = test.terminal.open(&row, &resumed, &test.desk).await.expect("the disk is there");
+    assert!(room.observe().await.expect("seen").text.contains("processes and variables are gone"));
+    assert_eq!(exec(&mut *room, "cat f").await.text, "kept\n");
+    room.close().await;
+    let gone = Opening { resumed: true, ..opening("never-was") };
+    assert!(test.terminal.open(&row, &gone, &test.desk).await.is_err());
+}
+
+#[tokio::test]
+async fn the_time_of_a_task_ends_it() {
+    let test = TestDesk::new();
+    let row = test.row(&PLAIN.replace("image: host", "image: host\ntimeout_s: 1"));
+    let mut room = test.open(&row, "time").await;
+    let seen = exec(&mut *room, "sleep 100").await;
+    assert_eq!(seen.data["running"], true);
+    assert!(exec(&mut *room, "echo late").await.terminated);
+    room.close().await;
+}
+
+#[tokio::test]
+async fn commands_in_a_sandbox_take_about_a_millisecond() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "latency").await;
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let began = std::time::Instant::now();
+        assert_eq!(exec(&mut *room, "true").await.data["exit_code"], 0);
+        times.push(began.elapsed());
+    }
+    times.sort();
+    println!("exec true in a sandbox: p50 {:?}, p95 {:?}", times[100], times[190]);
+    room.close().await;
+}
