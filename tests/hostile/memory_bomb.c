@@ -1,13 +1,16 @@
 /* Takes memory up to 3 GB, in the way that its argument names: `heap` (touched pages), `children` (of many processes),
    `shared` (files of /dev/shm), `memfd` (files without a name), `pipes` (full pipes), `sockets` (full TCP connections over
-   loopback), `mapped` (locked pages).
+   loopback), `segments` (shared memory that outlives its maker), `messages` (full queues), `mapped` (locked pages).
    It prints `holds N` (bytes) as it goes.
    Must happen: it is killed, or refused, or holds no more than the sandbox's limit; neighbours and the server do not notice. */
 #include "attempt.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 
 enum { step = 16 << 20, steps = 3 * 64 };
@@ -126,6 +129,30 @@ static int sockets(void) {
     return 0;
 }
 
+/* Shared memory of the old kind stays when its makers are gone. */
+static int segments(void) {
+    for (int count = 0; count < steps; count++) {
+        int segment = shmget(IPC_PRIVATE, step, IPC_CREAT | 0600);
+        char *taken = segment < 0 ? (char *)-1 : shmat(segment, NULL, 0);
+        if (taken == (char *)-1) return errno;
+        memset(taken, count + 1, step);
+        shmdt(taken);
+        holds(step);
+    }
+    return 0;
+}
+
+static int messages(void) {
+    static struct { long kind; char text[8192]; } message = {1, {0}};
+    for (int count = 0; count < 32000; count++) {
+        int queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+        if (queue < 0) return errno;
+        while (!msgsnd(queue, &message, sizeof message.text, IPC_NOWAIT)) held += sizeof message.text;
+        if (count % 256 == 0) holds(0);
+    }
+    return 0;
+}
+
 int main(int count, char **words) {
     const char *way = count > 1 ? words[1] : "heap";
     memset(block, 'm', sizeof block);
@@ -143,7 +170,8 @@ int main(int count, char **words) {
         return verdict();
     }
     int error = !strcmp(way, "heap") ? heap() : !strcmp(way, "shared") ? shared() : !strcmp(way, "memfd") ? nameless()
-              : !strcmp(way, "pipes") ? pipes() : !strcmp(way, "sockets") ? sockets() : locked();
+              : !strcmp(way, "pipes") ? pipes() : !strcmp(way, "sockets") ? sockets() : !strcmp(way, "segments") ? segments()
+              : !strcmp(way, "messages") ? messages() : locked();
     said(way, error);
     return verdict();
 }

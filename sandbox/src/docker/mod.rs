@@ -136,8 +136,14 @@ impl Docker {
         }
         isolation.enforced("net", "a network namespace with a loopback device alone");
         isolation.enforced("root", "the container is read-only; an overlay takes what differs from the image");
+        // Of the first version, whose further limit the engine's interface no longer has.
+        let memory = if self.abilities.counts_connections {
+            "with what differs from the image, which lies in memory"
+        } else {
+            "with what differs from the image, which lies in memory; buffers of connections count apart, within the machine's tcp_mem"
+        };
         let limits = [
-            ("memory", self.abilities.memory, "with what differs from the image, which lies in memory"),
+            ("memory", self.abilities.memory, memory),
             ("cpu", self.abilities.cpu, "by quota"),
             ("processes", self.abilities.processes, "threads too"),
         ];

@@ -1,7 +1,7 @@
 //! Where hostile programs meet a back end: sandboxes under the shipped profile with small limits, a neighbour that must not notice, and
 //! the count of what is left at the end.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

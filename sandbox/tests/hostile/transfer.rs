@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
+use palestra_sandbox::SandboxError;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::{FailureCode, User};
-use palestra_sandbox::SandboxError;
 
 use crate::archives;
 use crate::arena::{Arena, Fort};
