@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::errors::Error;
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
-    MountVolumeOptions, SystemInfoCgroupVersionEnum, VolumeCreateRequest,
+    MountVolumeOptions, ResourcesUlimits, SystemInfoCgroupVersionEnum, VolumeCreateRequest,
 };
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, BuildImageOptionsBuilder, ContainerArchiveInfoOptions,
@@ -66,10 +66,26 @@ pub(super) struct Container {
     /// A volume, where it is seen, and whether it can be written to.
     pub(super) volume: Option<(String, String, bool)>,
     pub(super) capabilities: Vec<String>,
+    /// Of all processes, with what lies in their file systems.
     pub(super) memory_bytes: u64,
+    /// Of each process.
+    pub(super) data_bytes: u64,
     pub(super) cpu_thousandths: u64,
     pub(super) processes: u64,
     pub(super) runtime: Option<String>,
+}
+
+/// Why a container was not made.
+pub(super) struct NotMade {
+    pub(super) error: SandboxError,
+    /// Whether it may have been made all the same: the request was sent, and no answer came.
+    pub(super) perhaps: bool,
+}
+
+impl From<NotMade> for SandboxError {
+    fn from(not_made: NotMade) -> Self {
+        not_made.error
+    }
 }
 
 /// Both directions of a container's standard streams.
@@ -114,12 +130,16 @@ impl Engine {
     }
 
     /// Makes a container, which does not run yet; false where there is one of this name already.
-    pub(super) async fn create(&self, container: Container) -> Result<bool, SandboxError> {
+    pub(super) async fn create(&self, container: Container) -> Result<bool, NotMade> {
         let options = CreateContainerOptionsBuilder::default().name(&container.name).build();
         match self.docker.create_container(Some(options), body(container)).await {
             Ok(_) => Ok(true),
             Err(error) if status(&error) == Some(409) => Ok(false),
-            Err(error) => Err(self.failed("the container", &error)),
+            Err(error) => {
+                let unsent = matches!(&error, Error::HyperLegacyError { err } if err.is_connect());
+                let perhaps = status(&error).is_none() && !unsent;
+                Err(NotMade { error: self.failed("the container", &error), perhaps })
+            }
         }
     }
 
@@ -307,6 +327,10 @@ impl Engine {
 }
 
 fn unusable(host: &str, error: &Error) -> String {
+    let mut error: &dyn std::error::Error = error;
+    while let Some(deeper) = error.source() {
+        error = deeper;
+    }
     format!("the Docker engine at {host} cannot be used ({error}): start it, or use the local back end")
 }
 
@@ -335,6 +359,9 @@ fn body(container: Container) -> ContainerCreateBody {
         memory_swap: positive(container.memory_bytes),
         nano_cpus: positive(container.cpu_thousandths.saturating_mul(1_000_000)),
         pids_limit: positive(container.processes),
+        ulimits: positive(container.data_bytes).map(|bytes| {
+            vec![ResourcesUlimits { name: Some("data".to_owned()), soft: Some(bytes), hard: Some(bytes) }]
+        }),
         mounts: Some(mounts),
         // The container goes when its first process ends, so that a server which was killed leaves none.
         auto_remove: Some(true),

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "cases say what they skip and what they measured")]
 
 mod commands;
+mod containers;
 mod crash;
 mod files;
 mod life;
@@ -73,4 +74,5 @@ macro_rules! cases {
 
 cases! {
     local => crate::world::local,
+    docker => crate::containers::docker,
 }

@@ -88,5 +88,5 @@ fn a_server_that_dies_takes_its_containers_with_it() {
     assert_eq!(place.containers().len(), 1);
     drop(dying);
     drop(sandbox);
-    runtime().block_on(place.emptied());
+    runtime().block_on(place.no_containers());
 }

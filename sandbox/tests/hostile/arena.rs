@@ -128,7 +128,8 @@ impl Arena {
     pub(crate) async fn neighbour(&self) -> Neighbour {
         let fort = self.fort().await;
         let stop = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn({
+        let mut task = tokio::task::JoinSet::new();
+        task.spawn({
             let (sandbox, stop) = (Arc::clone(&fort.sandbox), Arc::clone(&stop));
             async move {
                 let mut longest = Duration::ZERO;
@@ -151,14 +152,15 @@ impl Arena {
 /// A sandbox that does little and must not notice what others do.
 pub(crate) struct Neighbour {
     stop: Arc<AtomicBool>,
-    task: tokio::task::JoinHandle<(u64, Duration)>,
+    /// How often it answered, and how long it took at most. Ends with this.
+    task: tokio::task::JoinSet<(u64, Duration)>,
 }
 
 impl Neighbour {
     /// That it answered all the time.
-    pub(crate) async fn was_not_disturbed(self) {
+    pub(crate) async fn was_not_disturbed(mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let (answers, longest) = self.task.await.expect("the neighbour went on");
+        let (answers, longest) = self.task.join_next().await.expect("a task").expect("the neighbour went on");
         eprintln!("the neighbour answered {answers} times within {longest:?}");
         assert!(answers > 0, "the neighbour was never asked");
         assert!(longest < NEIGHBOUR_MAX, "the neighbour took {longest:?}");

@@ -17,16 +17,17 @@ async fn fork_bomb(arena: &Arena) {
     let neighbour = arena.neighbour().await;
     let fort = arena.fort().await;
     let path = fort.put("fork_bomb").await;
-    let (sandbox, begun) = (fort.sandbox.clone(), Instant::now());
-    let bomb = tokio::spawn(async move {
-        sandbox.exec(&Command { wall: Some(Duration::from_secs(4)), ..Fort::command(&path, &[]) }).await
-    });
-    let mut most = 0;
-    while begun.elapsed() < Duration::from_secs(3) {
-        most = most.max(fort.processes_outside());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let output = bomb.await.expect("joined").expect("the sandbox answers");
+    let bomb = Command { wall: Some(Duration::from_secs(4)), ..Fort::command(&path, &[]) };
+    let count = async {
+        let (begun, mut most) = (Instant::now(), 0);
+        while begun.elapsed() < Duration::from_secs(3) {
+            most = most.max(fort.processes_outside());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        most
+    };
+    let (output, most) = tokio::join!(fort.sandbox.exec(&bomb), count);
+    let output = output.expect("the sandbox answers");
     assert!(output.exited.timed_out, "{output:?}");
     assert!(output.text().contains("refused fork EAGAIN"), "{output:?}");
     assert!(!output.text().contains("escaped"), "{output:?}");
