@@ -36,13 +36,13 @@ async fn local(folder: &Path) -> Option<Engine> {
     Some(Engine { backend: Arc::new(backend), image, socket: None })
 }
 
-/// The engine that `PALESTRA_TEST_DOCKER` names (`unix://PATH`), with the image `shell` of the folder `PALESTRA_TEST_IMAGES`.
+/// The engine that `PALESTRA_TEST_DOCKER` names (`unix://PATH`), with the image `shell` of the folder `PALESTRA_IMAGES`.
 async fn docker(folder: &Path) -> Option<Engine> {
     let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
         eprintln!("skipped: no docker");
         return None;
     };
-    let images = std::env::var("PALESTRA_TEST_IMAGES").ok();
+    let images = std::env::var("PALESTRA_IMAGES").ok();
     let Some(image) = images.and_then(|folder| Images::new(folder).resolve("shell").ok()) else {
         eprintln!("skipped: no image shell");
         return None;

@@ -13,6 +13,16 @@ crate::on_every_back_end! {
     output_flood, terminal_flood, open_files, fsync_storm,
 }
 
+mod local_alone {
+    use crate::arena::{Kind, on};
+
+    /// Within an engine's containers nobody can bound this.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn limits_of_the_user() {
+        on(Kind::Local, super::limits_of_the_user).await;
+    }
+}
+
 async fn fork_bomb(arena: &Arena) {
     let neighbour = arena.neighbour().await;
     let fort = arena.fort().await;
@@ -225,4 +235,20 @@ async fn fsync_storm(arena: &Arena) {
     let fort = arena.fort().await;
     assert!(fort.run("fsync_storm", &["/home/agent/storm"]).await.success());
     neighbour.was_not_disturbed().await;
+}
+
+/// What one sandbox takes of its user's is not missing for another, though both users are the same outside.
+async fn limits_of_the_user(arena: &Arena) {
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        let fort = arena.fort().await;
+        let path = fort.put("user_limits").await;
+        fort.shell(&format!("{path} > /tmp/took 2>&1 &")).await;
+        let line = "while ! grep -q holds /tmp/took; do sleep 0.05; done; cat /tmp/took";
+        took.push(fort.shell(line).await);
+    }
+    eprintln!("{}", took[0]);
+    assert!(took.iter().all(|other| *other == took[0]), "less was left for others: {took:?}");
+    let watchers = took[0].lines().find_map(|line| line.strip_prefix("took watchers ")?.parse().ok());
+    assert!(watchers.is_some_and(|count: u32| (1..=32).contains(&count)), "{}", took[0]);
 }
