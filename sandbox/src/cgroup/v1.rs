@@ -9,6 +9,8 @@ use crate::profile::Profile;
 const PERIOD_US: u64 = 100_000;
 /// One part in so many of the memory is what may be in flight on connections, beside it.
 const CONNECTIONS: u64 = 8;
+/// A process of one thread that moves itself as a thread waits for nobody; as a process it would wait for all processors.
+pub(super) const JOINS: &str = "tasks";
 
 /// The hierarchies that this server can write.
 #[derive(Debug)]

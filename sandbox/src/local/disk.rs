@@ -173,7 +173,9 @@ impl Disk {
     pub(super) fn release(self, with_kept: bool) -> io::Result<()> {
         match self {
             Self::Named { path, kept } if with_kept || !kept => remove(&path),
-            _ => Ok(()),
+            // While it was mounted nothing was forced to the disk, which would have taken most of the time of a start and an end.
+            Self::Named { path, .. } if path.is_file() => File::open(&path)?.sync_all(),
+            Self::Named { .. } | Self::Unnamed(_) => Ok(()),
         }
     }
 
