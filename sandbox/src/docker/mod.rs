@@ -161,8 +161,14 @@ impl Docker {
         isolation.enforced("net", "a network namespace with a loopback device alone");
         isolation.enforced("root", "the container is read-only; an overlay takes what differs from the image");
         let (memory, disk) = (profile.memory_bytes.value, profile.disk_bytes.value);
+        // A kernel with control groups of version 1 has a further limit for them, which the engine's interface no longer has.
+        let connections = if self.abilities.counts_connections {
+            ""
+        } else {
+            "; buffers of connections count apart, within the machine's tcp_mem"
+        };
         let memory = format!(
-            "{} bytes of processes and of what differs from the image together, since that lies in memory; setrlimit allows a process {memory}",
+            "{} bytes of processes and of what differs from the image together, since that lies in memory; setrlimit allows a process {memory}{connections}",
             memory.saturating_add(disk)
         );
         let limits = [
@@ -306,8 +312,12 @@ impl Backend for Docker {
         let mut swept = Swept::default();
         for (container, labels) in self.engine.containers(&format!("{SERVER}={}", self.options.server)).await? {
             if labels.get(PROCESS) != Some(&self.process) {
-                self.engine.remove(&container).await?;
                 swept.sandboxes += u64::from(labels.contains_key(SANDBOX));
+                if let Err(error) = self.engine.remove(&container).await {
+                    // One that is stuck must not keep a server from starting.
+                    tracing::warn!(container, %error, "an earlier container is left over; it is tried again");
+                    self.leftovers.add(&container);
+                }
             }
         }
         Ok(swept)
