@@ -197,7 +197,8 @@ impl Bench {
             wall: Some(Duration::from_millis(time_ms * 4) + PATIENCE),
             output_bytes_max: Some(limits.output_bytes),
             rlimits: Rlimits {
-                cpu_s: Some(time_ms / 1_000 + 1),
+                // The kernel counts whole ticks here, up to twice of what was really used; that decides afterwards.
+                cpu_s: Some(time_ms * 2 / 1_000 + 1),
                 address_bytes: language.memory.address_bytes.map(|more| limits.memory_bytes + more),
                 processes: self.apart.then_some(language.processes),
                 ..Rlimits::default()

@@ -10,7 +10,7 @@ use super::row::{Problem, Program, Test};
 use crate::work::JudgeError;
 
 /// What a checker may use, or the problem's limits where those are larger.
-const LIMITS: Limits = Limits { time_ms: 10_000, memory_bytes: 512 << 20, output_bytes: 64 << 10 };
+const LIMITS: Limits = Limits { time_ms: 5_000, memory_bytes: 512 << 20, output_bytes: 64 << 10 };
 
 /// A built checker.
 pub(super) struct Checker {

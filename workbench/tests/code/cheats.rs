@@ -194,7 +194,8 @@ async fn a_checker_decides_and_its_crash_is_nobodys_score() {
     let odd = checked("import sys\nsys.exit(7)");
     assert!(matches!(place.judge(&odd, "python", "print(1)").await, Err(JudgeError::Verifier(_))));
     let endless = checked("while True: pass");
-    assert!(matches!(place.judge(&endless, "python", "print(1)").await, Err(JudgeError::Timeout(_))));
+    let held_up = place.judge(&endless, "python", "print(1)").await;
+    assert!(matches!(held_up, Err(JudgeError::Timeout(_))), "{held_up:?}");
     place.close().await;
 }
 
