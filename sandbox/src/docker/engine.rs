@@ -24,6 +24,8 @@ use crate::error::SandboxError;
 
 /// Longest wait for the beginning of an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Between two requests to remove what is being removed already.
+const AGAIN: Duration = Duration::from_millis(50);
 /// Longest wait for a file system to be taken or an image to be built.
 const COPY_MAX: Duration = Duration::from_secs(30 * 60);
 
@@ -71,6 +73,12 @@ pub(super) struct Container {
     pub(super) cpu_thousandths: u64,
     pub(super) processes: u64,
     pub(super) runtime: Option<String>,
+}
+
+/// How a removal stands.
+enum Removal {
+    Done,
+    Running,
 }
 
 /// Why a container was not made.
@@ -164,27 +172,35 @@ impl Engine {
 
     /// Kills a container and removes it, and returns when it is gone; false where there was none.
     pub(super) async fn remove(&self, name: &str) -> Result<bool, SandboxError> {
+        let removing = async {
+            let mut found = false;
+            while let Removal::Running = self.remove_once(name, &mut found).await? {
+                self.removed(name).await;
+                tokio::time::sleep(AGAIN).await;
+            }
+            Ok(found)
+        };
+        let late = |_| Err(SandboxError::Lost(format!("the container {name} is not removed")));
+        tokio::time::timeout(ANSWER_MAX, removing).await.unwrap_or_else(late)
+    }
+
+    async fn remove_once(&self, name: &str, found: &mut bool) -> Result<Removal, SandboxError> {
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-        match self.docker.remove_container(name, Some(options)).await {
-            Ok(()) => Ok(true),
-            Err(error) if status(&error) == Some(404) => Ok(false),
-            // It is being removed already: by its own end, or by another request.
-            Err(error) if status(&error) == Some(409) => self.removed(name).await.map(|()| true),
+        let answer = self.docker.remove_container(name, Some(options)).await;
+        *found |= !matches!(&answer, Err(error) if status(error) == Some(404));
+        match answer {
+            Ok(()) => Ok(Removal::Done),
+            Err(error) if status(&error) == Some(404) => Ok(Removal::Done),
+            // By its own end, or by another request; which may fail, so that this one has to be made again.
+            Err(error) if status(&error) == Some(409) => Ok(Removal::Running),
             Err(error) => Err(self.failed("the container's removal", &error)),
         }
     }
 
-    /// Waits until a container is gone.
-    async fn removed(&self, name: &str) -> Result<(), SandboxError> {
+    /// Waits until a removal came to its end, whichever.
+    async fn removed(&self, name: &str) {
         let options = WaitContainerOptionsBuilder::default().condition("removed").build();
-        let mut gone = self.docker.wait_container(name, Some(options));
-        match tokio::time::timeout(ANSWER_MAX, gone.next()).await {
-            Err(_) => Err(SandboxError::Lost(format!("the container {name} is not removed"))),
-            Ok(Some(Err(error))) if ![Some(404), None].contains(&status(&error)) => {
-                Err(self.failed("the container's removal", &error))
-            }
-            Ok(_) => Ok(()),
-        }
+        drop(self.docker.wait_container(name, Some(options)).next().await);
     }
 
     /// The containers with a label, running or not: their names and labels.

@@ -38,7 +38,7 @@ pub(super) async fn make(
         Ok(false) => Err(SandboxError::Start(format!("there is a container {name} already"))),
         Err(NotMade { error, perhaps }) => {
             if perhaps {
-                leftovers.add(&name, LOOKS_MAX);
+                leftovers.look_for(&name, LOOKS_MAX);
             }
             Err(error)
         }
@@ -66,7 +66,7 @@ impl Holder for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.gone {
-            self.leftovers.add(&self.name, 1);
+            self.leftovers.add(&self.name);
         }
     }
 }
@@ -92,7 +92,12 @@ impl Leftovers {
         self.names.lock().len()
     }
 
-    fn add(&self, name: &str, looks: u32) {
+    /// A container that is there.
+    pub(super) fn add(&self, name: &str) {
+        self.look_for(name, 1);
+    }
+
+    fn look_for(&self, name: &str, looks: u32) {
         self.names.lock().insert(name.to_owned(), looks);
         self.added.notify_one();
     }
@@ -133,15 +138,15 @@ mod tests {
     #[test]
     fn what_may_still_come_is_looked_for_more_than_once() {
         let leftovers = Leftovers::default();
-        leftovers.add("sure", 1);
-        leftovers.add("perhaps", 2);
+        leftovers.add("sure");
+        leftovers.look_for("perhaps", 2);
         for name in ["sure", "perhaps"] {
             leftovers.looked(name, false);
         }
         assert_eq!(leftovers.names.lock().keys().collect::<Vec<_>>(), ["perhaps"]);
         leftovers.looked("perhaps", false);
         assert!(leftovers.names.lock().is_empty());
-        leftovers.add("perhaps", 30);
+        leftovers.look_for("perhaps", 30);
         leftovers.looked("perhaps", true);
         assert!(leftovers.names.lock().is_empty());
     }

@@ -306,8 +306,12 @@ impl Backend for Docker {
         let mut swept = Swept::default();
         for (container, labels) in self.engine.containers(&format!("{SERVER}={}", self.options.server)).await? {
             if labels.get(PROCESS) != Some(&self.process) {
-                self.engine.remove(&container).await?;
                 swept.sandboxes += u64::from(labels.contains_key(SANDBOX));
+                if let Err(error) = self.engine.remove(&container).await {
+                    // One that is stuck must not keep a server from starting.
+                    tracing::warn!(container, %error, "an earlier container is left over; it is tried again");
+                    self.leftovers.add(&container);
+                }
             }
         }
         Ok(swept)

@@ -1,4 +1,4 @@
-//! The back end of a Docker engine: `PALESTRA_TEST_DOCKER` names it (`unix://PATH`), `PALESTRA_TEST_IMAGES` a folder with the image
+//! The back end of a Docker engine: `PALESTRA_TEST_DOCKER` names it (`unix://PATH`), `PALESTRA_IMAGES` a folder with the image
 //! `shell`.
 
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(crate) async fn docker() -> Option<World> {
         println!("skipped: no docker");
         return None;
     };
-    let images = std::env::var("PALESTRA_TEST_IMAGES").ok();
+    let images = std::env::var("PALESTRA_IMAGES").ok();
     let Some(image) = images.and_then(|folder| Images::new(folder).resolve("shell").ok()) else {
         println!("skipped: no image shell");
         return None;

@@ -122,9 +122,11 @@ pub(crate) async fn nothing_is_left_of_what_was_dropped(world: &World) {
 pub(crate) async fn nothing_is_left_of_a_start_that_fails(world: &World) {
     let mut never = profile("terminal");
     never.start_ms.value = 0;
-    let failed = world.start(never).await.map(|_| ()).expect_err("there was no time");
-    assert!(matches!(failed, SandboxError::Start(_) | SandboxError::Lost(_)), "{failed:?}");
-    world.nothing_is_left().await;
+    for disk in [None, Some("never").filter(|_| world.keeps_disks)] {
+        let failed = world.on_disk(never.clone(), disk).await.map(|_| ()).expect_err("there was no time");
+        assert!(matches!(failed, SandboxError::Start(_) | SandboxError::Lost(_)), "{failed:?}");
+        world.nothing_is_left().await;
+    }
     // A start that is given up on the way.
     for after in [1, 5, 20] {
         let given_up = tokio::time::timeout(Duration::from_millis(after), world.start(profile("terminal"))).await;

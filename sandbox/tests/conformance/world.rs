@@ -92,6 +92,11 @@ impl World {
         self.backend.start(start).await
     }
 
+    /// Where the back end keeps its own.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// What would be in force.
     pub(crate) async fn isolation(&self) -> Isolation {
         self.backend.examine(&profile("terminal")).await.expect("a back end")

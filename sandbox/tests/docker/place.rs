@@ -83,7 +83,7 @@ pub(crate) async fn connect(host: &str, server: &str, folder: &Path) -> Result<D
 
 /// The image `shell`.
 pub(crate) fn shell() -> Option<Arc<Image>> {
-    let found = std::env::var("PALESTRA_TEST_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
+    let found = std::env::var("PALESTRA_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
     if found.is_none() {
         println!("skipped: no image shell");
     }
@@ -127,7 +127,7 @@ pub(crate) fn repository() -> PathBuf {
 }
 
 /// Waits for half a minute.
-async fn until(reached: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+pub(crate) async fn until(reached: impl Fn() -> bool, otherwise: impl Fn() -> String) {
     let end = Instant::now() + Duration::from_secs(30);
     while !reached() {
         assert!(Instant::now() < end, "{}", otherwise());

@@ -16,6 +16,8 @@ use palestra_protocol::environment::{
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Message;
 use palestra_protocol::verdict::{Check, Judge, Status};
+use palestra_workbench::code::Code;
+use palestra_workbench::repository::Repository;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, From, JudgeError, Work};
 use rand::RngExt;
@@ -38,7 +40,13 @@ const FLOOR: f64 = 0.05;
 
 /// The families, each once: what a family prepares is shared by all its environments.
 static FAMILIES: LazyLock<Vec<(&'static str, Arc<dyn Work>)>> =
-    LazyLock::new(|| vec![("terminal", Arc::new(Terminal::new()) as Arc<dyn Work>)]);
+    LazyLock::new(|| {
+        vec![
+            ("code", Arc::new(Code::default())),
+            ("repository", Arc::new(Repository::default())),
+            ("terminal", Arc::new(Terminal::new())),
+        ]
+    });
 
 /// The family of a name, `family/name`, if its work is done in sandboxes.
 #[must_use]

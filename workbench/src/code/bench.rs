@@ -25,6 +25,8 @@ const RUNS_MAX: u32 = 20_000;
 const BUILD_MAX: Duration = Duration::from_secs(60);
 /// What a built program may take up.
 const BUILT: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 10_000 };
+/// What a run may wait on top of four times its time of CPU.
+const PATIENCE: Duration = Duration::from_secs(4);
 /// Bytes of what a compiler says that are kept.
 const SAID_BYTES_MAX: usize = 4_000;
 /// What runs may not write to beside their own folder: else one could leave something for the next.
@@ -142,6 +144,20 @@ impl Bench {
         Ok(Err(said.chars().take(SAID_BYTES_MAX).collect()))
     }
 
+    /// Another bench with the same program, which was built and not run yet.
+    pub(super) async fn twin(&self) -> Result<Self, SandboxError> {
+        let (built, _) = self.sandbox.pack(&[FOLDER.to_owned()], BUILT).await?;
+        let twin = Self::open(&self.sandboxes, self.want.clone()).await?;
+        let laid = twin.sandbox.unpack("/", None, &built, BUILT).await;
+        match laid {
+            Ok(()) => Ok(twin),
+            Err(error) => {
+                twin.close().await;
+                Err(error)
+            }
+        }
+    }
+
     /// Makes the folders of the next `count` runs at once.
     pub(super) async fn expect(&mut self, count: usize, files: &[(&str, &[u8])]) -> Result<(), SandboxError> {
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(RUNS_MAX.saturating_sub(self.used));
@@ -173,10 +189,10 @@ impl Bench {
             user: Some(self.runner(number)),
             input: trial.input.to_vec(),
             // A machine under load gives a program less than a core, so the clock on the wall is no measure of it.
-            wall: Some(Duration::from_millis(time_ms * 3 + 1_000)),
+            wall: Some(Duration::from_millis(time_ms * 4) + PATIENCE),
             output_bytes_max: Some(limits.output_bytes),
             rlimits: Rlimits {
-                cpu_s: Some(time_ms.div_ceil(1_000) + 1),
+                cpu_s: Some(time_ms / 1_000 + 1),
                 address_bytes: language.memory.address_bytes.map(|more| limits.memory_bytes + more),
                 processes: self.apart.then_some(language.processes),
                 ..Rlimits::default()

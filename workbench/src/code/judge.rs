@@ -1,8 +1,10 @@
 //! Judging a submission: built once in a fresh sandbox, run on every test there. What is expected stays here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use palestra_sandbox::{Sandboxes, Want};
 
-use super::asserts::{self, Said, infra};
+use super::asserts::{self, Plans, Said, infra};
 use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
 use super::checker::Checker;
 use super::compare::{self, Comparison};
@@ -10,6 +12,9 @@ use super::language::{Language, Place};
 use super::outcome::{Outcome, Status, judgement, nothing};
 use super::row::{Problem, Program, Test};
 use crate::work::{Check, JudgeError, Judgement};
+
+/// From so many tests on, two sandboxes share them: what a start costs is little then.
+const TWO_LANES_MIN: usize = 64;
 
 /// Judges submissions to one problem.
 pub(super) struct Judge<'a> {
@@ -19,6 +24,8 @@ pub(super) struct Judge<'a> {
     pub(super) want: &'a Want,
     /// Where checkers and comparisons run, and never a submission.
     pub(super) trusted: &'a Want,
+    /// How asserts are split.
+    pub(super) plans: &'a Plans,
 }
 
 impl Judge<'_> {
@@ -34,13 +41,13 @@ impl Judge<'_> {
         }
         let mut bench = Bench::open(self.sandboxes, self.want.clone()).await.map_err(infra)?;
         let judged = async {
-            if let Err(said) = bench.build(language, &submission.source).await.map_err(infra)? {
-                return Ok(nothing(problem, Status::Build, &said));
+            if !problem.asserts.is_empty() {
+                asserts::prepare(&mut bench, &submission.source).await?;
+                return self.asserts(&mut bench).await;
             }
-            if problem.asserts.is_empty() {
-                self.tests(language, &mut bench).await
-            } else {
-                self.asserts(&mut bench).await
+            match bench.build(language, &submission.source).await.map_err(infra)? {
+                Ok(()) => self.tests(language, &mut bench).await,
+                Err(said) => Ok(nothing(problem, Status::Build, &said)),
             }
         };
         let judged = judged.await;
@@ -63,7 +70,7 @@ impl Judge<'_> {
         }
         if !self.problem.asserts.is_empty() {
             let mut desk = self.desk().await.map_err(|error| error.to_string())?;
-            let plan = desk.plan().await;
+            let plan = desk.plan(self.plans).await;
             desk.close().await;
             plan.map_err(|error| error.to_string())?;
         }
@@ -77,17 +84,22 @@ impl Judge<'_> {
             _ => None,
         };
         let judged = async {
-            bench.expect(problem.tests.len(), &problem.laid()).await.map_err(infra)?;
-            let mut outcomes = Vec::with_capacity(problem.tests.len());
-            for test in &problem.tests {
-                outcomes.push(if known(problem, &outcomes) {
-                    Outcome::unused(Status::Skipped, "")
-                } else {
-                    let trial = trial(problem, language, &test.input, &test.args);
-                    let run = bench.run(language, &trial).await.map_err(infra)?;
-                    outcome(problem, test, &run, checker.as_mut()).await?
-                });
-            }
+            let (all, over) = (&problem.tests, AtomicBool::new(false));
+            // A second sandbox works while the first one waits. A checker takes one output at a time.
+            let outcomes = if all.len() < TWO_LANES_MIN || checker.is_some() {
+                lane(problem, language, bench, all, &over, checker.as_mut()).await?
+            } else {
+                let mut twin = bench.twin().await.map_err(infra)?;
+                let (left, right) = all.split_at(all.len() / 2);
+                let both = tokio::join!(
+                    lane(problem, language, bench, left, &over, None),
+                    lane(problem, language, &mut twin, right, &over, None)
+                );
+                twin.close().await;
+                let (mut outcomes, right) = (both.0?, both.1?);
+                outcomes.extend(right);
+                outcomes
+            };
             Ok(judgement(problem, &outcomes, false))
         };
         let judged = judged.await;
@@ -103,9 +115,39 @@ impl Judge<'_> {
 
     async fn asserts(&self, bench: &mut Bench) -> Result<Judgement, JudgeError> {
         let mut desk = self.desk().await?;
-        let judged = answers(self.problem, bench, &mut desk).await;
+        let judged = self.answers(bench, &mut desk).await;
         desk.close().await;
         judged
+    }
+
+    async fn answers(&self, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
+        let problem = self.problem;
+        let plan = desk.plan(self.plans).await?;
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
+        let mut answers = vec![None; plan.len()];
+        let said = all_said(problem, bench, &plan).await?;
+        for (said, answer) in said.into_iter().zip(&mut answers) {
+            match said {
+                Said::Known(outcome) | Said::Nothing(outcome) => outcomes.push(outcome),
+                Said::Values(values, used) => {
+                    *answer = Some(values);
+                    outcomes.push(used);
+                }
+            }
+        }
+        // The comparison is asked only where there is something to compare.
+        if answers.iter().any(Option::is_some) {
+            let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
+            for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
+                if answer.is_some() {
+                    let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
+                    let accepted = verdict == "accepted";
+                    outcome.status = if accepted { Status::Accepted } else { Status::Wrong };
+                    outcome.detail = if accepted { String::new() } else { verdict };
+                }
+            }
+        }
+        Ok(judgement(problem, &outcomes, plan.iter().any(Option::is_none)))
     }
 }
 
@@ -126,6 +168,34 @@ pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a st
     let (mut argv, env) = language.fill(&language.run, place);
     argv.extend_from_slice(args);
     Trial { argv, env, input: input.as_bytes(), files: problem.laid(), limits: problem.limits() }
+}
+
+/// Runs tests one after the other on one bench. `over` is set once the score is known: all must pass, and one ran out of time or
+/// memory, as the others most likely would.
+async fn lane(
+    problem: &Problem,
+    language: &Language,
+    bench: &mut Bench,
+    tests: &[Test],
+    over: &AtomicBool,
+    mut checker: Option<&mut Checker>,
+) -> Result<Vec<Outcome>, JudgeError> {
+    bench.expect(tests.len(), &problem.laid()).await.map_err(infra)?;
+    let mut outcomes = Vec::with_capacity(tests.len());
+    for test in tests {
+        if over.load(Ordering::Relaxed) {
+            outcomes.push(Outcome::unused(Status::Skipped, ""));
+            continue;
+        }
+        let trial = trial(problem, language, &test.input, &test.args);
+        let run = bench.run(language, &trial).await.map_err(infra)?;
+        let outcome = outcome(problem, test, &run, checker.as_deref_mut()).await?;
+        if !problem.partial && matches!(outcome.status, Status::Time | Status::Memory) {
+            over.store(true, Ordering::Relaxed);
+        }
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
 }
 
 async fn outcome(
@@ -156,41 +226,6 @@ async fn outcome(
             }
         }
     })
-}
-
-/// Whether the score is known: all must pass, and one ran out of time or memory, as the others most likely would.
-fn known(problem: &Problem, outcomes: &[Outcome]) -> bool {
-    !problem.partial && outcomes.iter().any(|outcome| matches!(outcome.status, Status::Time | Status::Memory))
-}
-
-async fn answers(problem: &Problem, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
-    let plan = desk.plan().await?;
-    asserts::prepare(bench).await.map_err(infra)?;
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
-    let mut answers = vec![None; plan.len()];
-    let said = all_said(problem, bench, &plan).await?;
-    for (said, answer) in said.into_iter().zip(&mut answers) {
-        match said {
-            Said::Known(outcome) | Said::Nothing(outcome) => outcomes.push(outcome),
-            Said::Values(values, used) => {
-                *answer = Some(values);
-                outcomes.push(used);
-            }
-        }
-    }
-    // The comparison is asked only where there is something to compare.
-    if answers.iter().any(Option::is_some) {
-        let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
-        for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
-            if answer.is_some() {
-                let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
-                let accepted = verdict == "accepted";
-                outcome.status = if accepted { Status::Accepted } else { Status::Wrong };
-                outcome.detail = if accepted { String::new() } else { verdict };
-            }
-        }
-    }
-    Ok(judgement(problem, &outcomes, plan.iter().any(Option::is_none)))
 }
 
 /// What the submission says to every assert. All are asked in one process first: what stays together within the limits of one test

@@ -12,10 +12,13 @@ pub mod row;
 mod submission;
 mod upload;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use palestra_sandbox::{SandboxError, Want};
 use serde_json::{Map, Value, json};
 
+use self::asserts::Plans;
 use self::judge::Judge;
 use self::language::Language;
 use self::room::CodeRoom;
@@ -32,6 +35,7 @@ pub const IMAGE: &str = "languages";
 #[derive(Debug, Clone)]
 pub struct Code {
     image: String,
+    plans: Arc<Plans>,
 }
 
 impl Default for Code {
@@ -44,7 +48,7 @@ impl Code {
     /// The family on another image, which needs to hold the languages that are used.
     #[must_use]
     pub fn on(image: &str) -> Self {
-        Self { image: image.to_owned() }
+        Self { image: image.to_owned(), plans: Arc::default() }
     }
 
     fn want(&self, profile: &str, backend: Option<&str>) -> Want {
@@ -83,7 +87,8 @@ impl Work for Code {
     async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String> {
         let problem = problem(row)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
-        let judge = Judge { problem: &problem, sandboxes: &desk.sandboxes, want: &want, trusted: &trusted };
+        let (sandboxes, plans) = (&desk.sandboxes, &self.plans);
+        let judge = Judge { problem: &problem, sandboxes, want: &want, trusted: &trusted, plans };
         judge.admit().await
     }
 
@@ -104,7 +109,8 @@ impl Work for Code {
         let problem = problem(row).map_err(JudgeError::Verifier)?;
         let program = submission::of_evidence(evidence).map_err(JudgeError::Verifier)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
-        let judge = Judge { problem: &problem, sandboxes: &desk.sandboxes, want: &want, trusted: &trusted };
+        let (sandboxes, plans) = (&desk.sandboxes, &self.plans);
+        let judge = Judge { problem: &problem, sandboxes, want: &want, trusted: &trusted, plans };
         judge.judge(program.as_ref()).await
     }
 

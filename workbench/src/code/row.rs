@@ -9,8 +9,8 @@ use super::language::Language;
 
 /// Most tests, asserts and examples of a problem, each.
 pub const TESTS_MAX: usize = 1_000;
-/// Longest time of a test, in milliseconds of CPU: a third of what a command may take.
-pub const TIME_MS_MAX: u64 = 19_000;
+/// Longest time of a test, in milliseconds of CPU: a fourth of what a command may take.
+pub const TIME_MS_MAX: u64 = 13_000;
 /// Longest time of all tests together.
 pub const TIME_MS_OF_ALL_MAX: u64 = 20 * 60_000;
 /// Most memory of a test.

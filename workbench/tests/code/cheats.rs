@@ -228,3 +228,30 @@ async fn hostile_programs_get_a_status_and_the_judge_goes_on() {
     }
     place.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_assert_has_its_status() {
+    let Some(place) = place().await else { return };
+    let asked = |partial: bool| {
+        problem(json!({"prompt": "p", "entry": "f", "time_ms": 500, "memory_bytes": 100_000_000, "partial": partial,
+            "asserts": ["assert f(0) == 0", "assert f(1) == 1", "assert f(2) == 2"]}))
+    };
+    let body = |two: &str| format!("import os, sys, time\ndef f(n):\n    if n == 1:\n        {two}\n    return n");
+    for (two, partial, expected) in [
+        ("return 1", false, ["accepted", "accepted", "accepted"]),
+        ("return 7", false, ["accepted", "wrong", "accepted"]),
+        ("raise ValueError('no')", false, ["accepted", "runtime", "accepted"]),
+        ("os._exit(0)", false, ["accepted", "runtime", "accepted"]),
+        ("os.kill(os.getpid(), 11)", false, ["accepted", "runtime", "accepted"]),
+        ("sys.exit(0)", false, ["accepted", "runtime", "accepted"]),
+        ("while True: pass", false, ["accepted", "time", "skipped"]),
+        ("while True: pass", true, ["accepted", "time", "accepted"]),
+        ("return bytearray(1 << 30)", true, ["accepted", "memory", "accepted"]),
+        ("return 'x' * (30 << 20)", true, ["accepted", "output", "accepted"]),
+        ("def", false, ["build", "build", "build"]),
+    ] {
+        let found = place.statuses(&asked(partial), "python", &body(two)).await;
+        assert_eq!(found, expected, "{two}");
+    }
+    place.close().await;
+}

@@ -12,6 +12,8 @@ mod mbpp;
 #[cfg(test)]
 mod place;
 #[cfg(test)]
+mod rooms;
+#[cfg(test)]
 mod speed;
 
 #[cfg(test)]

@@ -80,11 +80,17 @@ def main():
 
     questions = order["questions"]
     try:
+        with open(order["source"], "rb") as file:
+            submission = compile(file.read(), "main.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        for number, _ in enumerate(questions):
+            failed(number, "build", error)
+        leave(0)
+    try:
         module = types.ModuleType("submission")
         sys.modules["submission"] = module
         names = module.__dict__
-        with open(order["source"], encoding="utf-8") as file:
-            exec(compile(file.read(), "main.py", "exec", dont_inherit=True), names)
+        exec(submission, names)
         exec(compile(order["setup"], "setup", "exec", dont_inherit=True), names)
     except BaseException as error:
         for number, _ in enumerate(questions):

@@ -3,10 +3,15 @@
 //! gives back values as data; the comparison, with what is expected, is made where it cannot reach. An assert that cannot be split
 //! runs whole beside the submission, and the verdict says so.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
+use std::sync::Arc;
+
 use palestra_sandbox::{SandboxError, Sandboxes, Want};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
 use super::language::{Language, Place};
@@ -18,11 +23,17 @@ const DRIVER: &str = include_str!("driver.py");
 const TRUSTED: &str = include_str!("trusted.py");
 /// What splitting and comparing may use.
 const TRUSTED_LIMITS: Limits = Limits { time_ms: 60_000, memory_bytes: 512 << 20, output_bytes: 32 << 20 };
+/// Plans that are remembered: a training run comes back to its problems again and again.
+const PLANS_MAX: usize = 10_000;
 /// Bytes of one answer, written out.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
 /// What becomes of each assert: the calls of the submission, or `None` where it has to run whole.
 pub(super) type Plan = Vec<Option<Vec<String>>>;
+
+/// Plans that were made already, by digest of what they follow from.
+#[derive(Debug, Default)]
+pub(super) struct Plans(Mutex<HashMap<[u8; 32], Arc<Plan>>>);
 
 /// Splits and compares, in a sandbox where no submission ever runs.
 pub(super) struct Desk<'a> {
@@ -68,8 +79,14 @@ pub(super) enum Said {
 impl<'a> Desk<'a> {
     pub(super) async fn open(sandboxes: &Sandboxes, want: Want, problem: &'a Problem) -> Result<Self, JudgeError> {
         let python = Language::named("python").map_err(JudgeError::Verifier)?;
-        let bench = Bench::open(sandboxes, want).await.map_err(infra)?;
-        Ok(Self { bench, python, problem })
+        let mut bench = Bench::open(sandboxes, want).await.map_err(infra)?;
+        match bench.put("trusted.py", TRUSTED.as_bytes()).await {
+            Ok(()) => Ok(Self { bench, python, problem }),
+            Err(error) => {
+                bench.close().await;
+                Err(infra(error))
+            }
+        }
     }
 
     pub(super) async fn close(self) {
@@ -77,9 +94,22 @@ impl<'a> Desk<'a> {
     }
 
     /// Splits every assert.
-    pub(super) async fn plan(&mut self) -> Result<Plan, JudgeError> {
-        self.bench.put("trusted.py", TRUSTED.as_bytes()).await.map_err(infra)?;
-        self.ask(None).await
+    pub(super) async fn plan(&mut self, plans: &Plans) -> Result<Arc<Plan>, JudgeError> {
+        let Problem { setup, entry, asserts, .. } = self.problem;
+        let asserts: Vec<&str> = asserts.iter().map(|assert| assert.assert.as_str()).collect();
+        let key = serde_json::to_vec(&(setup, entry, asserts, self.problem.solutions().first().map(|one| &one.source)));
+        let key: [u8; 32] = Sha256::digest(key.map_err(|error| JudgeError::Verifier(error.to_string()))?).into();
+        let known = plans.0.lock().get(&key).cloned();
+        if let Some(plan) = known {
+            return Ok(plan);
+        }
+        let plan: Arc<Plan> = Arc::new(self.ask(None).await?);
+        let mut plans = plans.0.lock();
+        if plans.len() >= PLANS_MAX {
+            plans.clear();
+        }
+        plans.insert(key, Arc::clone(&plan));
+        Ok(plan)
     }
 
     /// Compares the answers: `accepted`, or why not; `None` where the assert ran whole.
@@ -123,9 +153,11 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Prepares the submission's bench for questions.
-pub(super) async fn prepare(bench: &mut Bench) -> Result<(), SandboxError> {
-    bench.put("driver.py", DRIVER.as_bytes()).await
+/// Lays a submission on its bench, with what asks it. Whether it can be read at all is among its answers.
+pub(super) async fn prepare(bench: &mut Bench, source: &str) -> Result<(), JudgeError> {
+    let python = Language::named("python").map_err(JudgeError::Verifier)?;
+    bench.put(&python.source, source.as_bytes()).await.map_err(infra)?;
+    bench.put("driver.py", DRIVER.as_bytes()).await.map_err(infra)
 }
 
 /// Asks the submission what these asserts need to know, in one process: `(number, calls)` each.
@@ -169,6 +201,7 @@ fn read(run: &Run, text: &str, prefix: &str, whole: bool) -> Said {
         Some(("passed", _)) if whole => Said::Known(of(Status::Accepted, "")),
         Some(("failed", detail)) if whole => Said::Known(of(Status::Wrong, detail)),
         Some(("memory", _)) => Said::Nothing(of(Status::Memory, "")),
+        Some(("build", detail)) => Said::Known(of(Status::Build, detail)),
         Some(("raised", detail)) => Said::Known(of(Status::Runtime, detail)),
         _ => Said::Nothing(of(Status::Runtime, "it ended before it had answered")),
     }
