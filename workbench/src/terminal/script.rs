@@ -2,6 +2,7 @@
 //! the sandbox's agent, once every process is killed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
@@ -22,8 +23,64 @@ const REWARD_BYTES_MAX: u64 = 64 * 1024;
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 /// Where whatever is changed may change what judges: programs, libraries, their settings, and what interpreters and shells read
 /// when they start.
-const SYSTEM: [&str; 12] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/boot", "/tests", "/conftest.py"];
+const SYSTEM: [&str; 15] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/boot",
+    "/tests",
+    "/tox.ini",
+    "/setup.cfg",
+    "/setup.py",
+    "/pyproject.toml",
+];
+/// Modules that a test runner imports, and finds in the folder that it runs in before the real ones.
+const MODULES: [&str; 38] = [
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "unittest",
+    "doctest",
+    "os",
+    "re",
+    "io",
+    "abc",
+    "ast",
+    "argparse",
+    "base64",
+    "codecs",
+    "collections",
+    "contextlib",
+    "copy",
+    "csv",
+    "dataclasses",
+    "datetime",
+    "enum",
+    "functools",
+    "hashlib",
+    "importlib",
+    "inspect",
+    "itertools",
+    "json",
+    "math",
+    "pathlib",
+    "random",
+    "shutil",
+    "sqlite3",
+    "string",
+    "subprocess",
+    "tempfile",
+    "time",
+    "typing",
+];
 /// Names of such files anywhere.
 const START_UP: [&str; 12] = [
     "sitecustomize.py",
@@ -205,11 +262,14 @@ pub(super) async fn judge(
                 Some(digest) => kept(desk, digest).await.ok(),
                 None => None,
             };
-            let touched = difference::paths(layer.as_deref(), &delta).map_err(JudgeError::Infra)?;
-            let mut doubts: Vec<String> = touched.into_iter().filter(|path| decides(path)).collect();
-            doubts.extend(
-                evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
-            );
+            let delta = Arc::new(delta);
+            let compared = Arc::clone(&delta);
+            let touched = tokio::task::spawn_blocking(move || difference::paths(layer.as_deref(), &compared)).await;
+            let touched = touched.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
+            let mut doubts: Vec<String> =
+                touched.into_iter().filter(|path| decides(path) || shadows(path, &row.scene.folder)).collect();
+            let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            doubts.extend(placed.map(str::to_owned));
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
             let found = async {
@@ -292,6 +352,13 @@ fn decides(path: &str) -> bool {
         || path.contains("/dist-packages/")
 }
 
+/// Whether a changed path stands in for a module that a test runner imports.
+fn shadows(path: &str, folder: &str) -> bool {
+    let below = path.strip_prefix(folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+    let name = below.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    MODULES.contains(&name.strip_suffix(".py").unwrap_or(name))
+}
+
 fn infra(error: &SandboxError) -> JudgeError {
     JudgeError::Infra(error.to_string())
 }
@@ -332,6 +399,14 @@ mod tests {
         for path in ["/app/main.py", "/root/notes", "/usrlocal", "/home/agent/etc/x"] {
             assert!(!decides(path), "{path}");
         }
+        assert!(
+            shadows("/app/json.py", "/app") && shadows("/app/pytest/__init__.py", "/app") && shadows("/os.py", "/")
+        );
+        assert!(
+            !shadows("/app/data.json", "/app")
+                && !shadows("/app/lib/json.py", "/app")
+                && !shadows("/x/json.py", "/app")
+        );
     }
 
     #[test]

@@ -60,7 +60,27 @@ async fn a_shell_that_ends_is_replaced_where_it_stood() {
     assert_eq!(exec(&mut *room, "echo here").await.text, "here\n");
     let seen = exec(&mut *room, "kill -9 $$").await;
     assert!(seen.text.contains("a new one was started"), "{}", seen.text);
+    exec(&mut *room, "(sleep 0.2; kill -9 $$) & disown").await;
+    let seen = call(&mut *room, "read", json!({"wait_ms": 30_000})).await;
+    let seen =
+        if seen.text.contains("a new one") { seen } else { call(&mut *room, "read", json!({"wait_ms": 30_000})).await };
+    assert!(seen.text.contains("a new one was started"), "{}", seen.text);
+    let seen = call(&mut *room, "keys", json!({"keys": "exit 4<Enter>"})).await;
+    assert!(seen.text.contains("exit code 4"), "{}", seen.text);
     assert_eq!(exec(&mut *room, "echo here").await.text, "here\n");
+    room.close().await;
+}
+
+#[tokio::test]
+async fn reading_waits_for_what_is_printed() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "reading").await;
+    call(&mut *room, "keys", json!({"keys": "clear; sleep 1; echo la''ter<Enter>", "wait_ms": 0})).await;
+    let mut seen = call(&mut *room, "read", json!({"wait_ms": 30_000})).await;
+    while !seen.text.contains("later") {
+        seen = call(&mut *room, "read", json!({"wait_ms": 30_000})).await;
+    }
     room.close().await;
 }
 
