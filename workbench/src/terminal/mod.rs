@@ -2,6 +2,7 @@
 
 pub mod check;
 mod difference;
+mod doubt;
 pub(crate) mod inline;
 mod judge;
 mod keys;
