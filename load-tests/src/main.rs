@@ -18,6 +18,7 @@ mod postgres;
 mod process;
 mod reference;
 mod report;
+mod sandboxes;
 mod socket;
 mod subject;
 mod targets;
@@ -49,6 +50,8 @@ enum Command {
     Generation(generation::Arguments),
     /// Measures apps inside one process: tasks, calls, forks, hashes, verdicts, and the memory of live episodes.
     Apps(apps::Arguments),
+    /// Measures sandboxes: starts, commands, forks and many at once, beside the Docker engine's own commands.
+    Sandboxes(sandboxes::Arguments),
     /// Does operations in a server inside this process: what `instructions` runs.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Instructions(arguments) => instructions::run(&arguments),
         Command::Generation(arguments) => generation::run(&arguments),
         Command::Apps(arguments) => apps::run(&arguments),
+        Command::Sandboxes(arguments) => sandboxes::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
         Command::Reference => reference::run(),
     };

@@ -172,7 +172,7 @@ pub enum Request {
     /// Packs files and folders as a tar stream (GNU long names, modes and times, owners as numbers, links as links; sockets,
     /// pipes and devices are left out and counted). Names in it count from the root, without a slash in front. Sends `Output`, then [`Event::Packed`].
     Pack {
-        /// Absolute paths; what does not exist is left out.
+        /// Absolute paths; what does not exist is left out, and so is, counted, what lies behind a link.
         paths: Vec<String>,
         /// Beyond it the request fails as `too_large`.
         bytes_max: u64,

@@ -34,10 +34,8 @@ pub struct Image {
     pub env: Vec<(String, String)>,
     /// Where commands start.
     pub folder: String,
-    /// The unpacked root file system; `None` where only a Docker engine holds it.
+    /// The unpacked root file system, without which no back end can start anything.
     pub root: Option<PathBuf>,
-    /// Its name with the Docker engine, where that holds it.
-    pub docker: Option<String>,
 }
 
 /// The images of this server: a folder with one folder each, which holds `image.json`. The root file systems lie beside them by digest,
@@ -149,7 +147,6 @@ mod tests {
             env: Vec::new(),
             folder: "/".to_owned(),
             root: Some(root),
-            docker: None,
         };
         let folder = images.folder().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");

@@ -17,6 +17,8 @@ use crate::error::SandboxError;
 const FRAMES_WAITING_MAX: usize = 64;
 /// Streams that are open at the same time.
 const STREAMS_MAX: usize = 1_024;
+/// Data of at most this length goes with its request in one write.
+const TOGETHER_BYTES_MAX: usize = 64 * 1024;
 /// Longest wait for the agent to take a frame.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
@@ -99,10 +101,23 @@ impl Link {
             id
         };
         let stream = Stream { link: self.clone(), id, pieces };
-        self.send(id, Kind::Request, &body).await?;
-        if let Some(data) = data {
-            stream.send(data).await?;
-            stream.end().await?;
+        match data {
+            // One write is one wake-up of the agent.
+            Some(data) if data.len() <= TOGETHER_BYTES_MAX => {
+                let mut frames = Vec::with_capacity(3 * HEADER_BYTES + body.len() + data.len());
+                push_frame(&mut frames, id, Kind::Request, &body);
+                if !data.is_empty() {
+                    push_frame(&mut frames, id, Kind::Data, data);
+                }
+                push_frame(&mut frames, id, Kind::End, &[]);
+                self.write(&frames).await?;
+            }
+            Some(data) => {
+                self.send(id, Kind::Request, &body).await?;
+                stream.send(data).await?;
+                stream.end().await?;
+            }
+            None => self.send(id, Kind::Request, &body).await?,
         }
         Ok(stream)
     }
@@ -140,14 +155,17 @@ impl Link {
     }
 
     async fn send(&self, stream: u32, kind: Kind, body: &[u8]) -> Result<(), SandboxError> {
-        let header = Header { length: body.len(), stream, kind }.encode();
+        let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
+        push_frame(&mut frame, stream, kind, body);
+        self.write(&frame).await
+    }
+
+    /// Writes whole frames.
+    async fn write(&self, frames: &[u8]) -> Result<(), SandboxError> {
         let sent = tokio::time::timeout(SEND_MAX, async {
             let mut writer = self.0.writer.lock().await;
             let Some(writer) = writer.as_mut() else { return Err(std::io::ErrorKind::BrokenPipe.into()) };
-            let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
-            frame.extend_from_slice(&header);
-            frame.extend_from_slice(body);
-            writer.write_all(&frame).await?;
+            writer.write_all(frames).await?;
             writer.flush().await
         });
         let mut is_cut = self.0.is_cut.subscribe();
@@ -165,6 +183,12 @@ impl Link {
         self.cut(&failed);
         Err(SandboxError::Lost(self.lost().unwrap_or(failed)))
     }
+}
+
+/// Appends a frame; the body must not be longer than [`BODY_BYTES_MAX`].
+fn push_frame(frames: &mut Vec<u8>, stream: u32, kind: Kind, body: &[u8]) {
+    frames.extend_from_slice(&Header { length: body.len(), stream, kind }.encode());
+    frames.extend_from_slice(body);
 }
 
 impl Drop for Inner {

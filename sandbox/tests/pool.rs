@@ -122,7 +122,6 @@ fn world(sandboxes_max: usize, warm_min: usize) -> World {
             env: Vec::new(),
             folder: "/".to_owned(),
             root: None,
-            docker: None,
         };
         std::fs::create_dir(images.path().join(name)).expect("a folder");
         let text = serde_json::to_string(&image).expect("JSON");

@@ -6,9 +6,11 @@ use axum::response::{IntoResponse, Response};
 use palestra_protocol::episode::{Episode, EpisodeState, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId};
 use palestra_protocol::list::{List, Page};
+use palestra_protocol::problem::Code;
 use palestra_protocol::verdict::{Status, Verdict};
+use palestra_workbench::terminal::recording::asciicast;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
@@ -94,6 +96,8 @@ pub(super) enum TrajectoryForm {
     Json,
     /// A line with episode and task, then a line per step.
     Jsonl,
+    /// What a terminal printed, for a terminal player (asciicast, version 2).
+    Asciicast,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -109,7 +113,7 @@ pub(super) struct TrajectoryQuery {
 /// Read a whole episode, those steps before a fork included.
 #[utoipa::path(get, path = "/v1/episodes/{id}/trajectory", tag = "episodes", params(("id" = EpisodeId, Path), TrajectoryQuery),
     responses((status = 200, description = "The episode, its task and every step.", content(
-        (Trajectory = "application/json"), (String = "application/jsonl")))))]
+        (Trajectory = "application/json"), (String = "application/jsonl"), (String = "application/x-asciicast")))))]
 pub(super) async fn get_trajectory(
     State(app): State<App>,
     Runner(principal): Runner,
@@ -122,6 +126,19 @@ pub(super) async fn get_trajectory(
         TrajectoryForm::Jsonl => {
             let lines = lines(&trajectory).map_err(|error| internal(&error))?;
             Ok(([(CONTENT_TYPE, "application/jsonl")], lines).into_response())
+        }
+        TrajectoryForm::Asciicast => {
+            // A turn of several calls has the data of each.
+            let parts = trajectory.steps.iter().flat_map(|step| match &step.answer.observation.data {
+                Value::Array(parts) => parts.as_slice(),
+                whole => std::slice::from_ref(whole),
+            });
+            let cast = asciicast(parts);
+            if cast.is_empty() {
+                let detail = "nothing of this episode was printed on a terminal";
+                return Err(Failure::new(Code::NotSupported, detail));
+            }
+            Ok(([(CONTENT_TYPE, "application/x-asciicast")], cast).into_response())
         }
     }
 }

@@ -308,11 +308,13 @@ impl Sessions {
         if let Ok(Evidence { state, .. }) = &evidence
             && !live.running()
             && live.recorded()
-            && let Some(place @ Place::Live(_)) = live.place.take()
+            && matches!(live.place, Some(Place::Live(_)))
         {
             // All that can still be asked of the episode is in its evidence.
-            live.place = Some(Place::Pure(Box::new(Remains(state.clone()))));
-            self.0.tracker.spawn(turn::close(place));
+            let remains = Place::Pure(Box::new(Remains(state.clone())));
+            if let Some(place) = live.place.replace(remains) {
+                self.0.tracker.spawn(turn::close(place));
+            }
         }
         let usage = Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() };
         Docket {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::SessionId;
 use tokio::sync::Semaphore;
@@ -117,6 +117,9 @@ struct Inner {
     heavy: Arc<Semaphore>,
 }
 
+/// Sessions whose places are left at the same time when the server stops.
+const CELLS_STILLED_AT_ONCE: usize = 32;
+
 impl Sessions {
     /// Starts the recorder and the reaper, and takes up the leases of runs.
     ///
@@ -196,13 +199,16 @@ impl Sessions {
     pub async fn drain(&self) {
         self.0.draining.store(true, Ordering::Relaxed);
         let cells: Vec<Arc<Cell>> = self.0.table.iter().map(|entry| Arc::clone(entry.value())).collect();
-        for cell in cells {
-            let turn = cell.own_turn().await;
-            if let Slot::Live(live) = &*turn {
-                // A failed commit was reported to whoever waited for it.
-                let _reported = live.ledger.latest().committed().await;
+        let still = |cell: Arc<Cell>| async move {
+            let mut turn = cell.own_turn().await;
+            let Slot::Live(live) = &mut *turn else { return };
+            // A failed commit was reported to whoever waited for it.
+            let _reported = live.ledger.latest().committed().await;
+            if let Some(crate::environment::Place::Live(mut place)) = live.place.take() {
+                place.leave().await;
             }
-        }
+        };
+        futures::stream::iter(cells).for_each_concurrent(CELLS_STILLED_AT_ONCE, still).await;
         self.0.tracker.close();
         self.0.tracker.wait().await;
     }

@@ -2,6 +2,8 @@
 //! the server nor its store: the server's `environment/work/` turns each [`work::Work`] into an environment.
 
 pub mod checks;
+pub mod code;
 pub mod folder;
+pub mod repository;
 pub mod terminal;
 pub mod work;

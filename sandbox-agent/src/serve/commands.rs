@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::keeper::{self, REPORT_BYTES, Report};
 use super::outbox::Outbox;
 use super::place;
-use super::processes::{Ended, signal_all};
+use super::processes::{Ended, signal_all, signal_group};
 use super::spawn::{self, Ends, NOT_STARTED, Started};
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 
@@ -135,19 +135,12 @@ impl Command {
     /// Sends a signal to the command's process group.
     pub(crate) fn signal(&self, signal: i32) {
         let Some(pid) = self.pid() else { return };
-        // SAFETY: calls with numbers only; the child was not collected yet, so its id is still its own.
-        unsafe {
-            if self.started.report.is_some() {
-                let value = libc::sigval { sival_ptr: signal as usize as *mut libc::c_void };
-                libc::sigqueue(pid, keeper::SIGNAL_COMMAND, value);
-            } else {
-                // By its own id too: it may not lead its group yet, or not be in it any more.
-                libc::kill(-pid, signal);
-                if signal == libc::SIGKILL {
-                    libc::kill(pid, signal);
-                }
-            }
+        if self.started.report.is_none() {
+            return signal_group(pid, signal);
         }
+        let value = libc::sigval { sival_ptr: signal as usize as *mut libc::c_void };
+        // SAFETY: takes numbers only; the keeper was not collected yet, so its id is still its own.
+        unsafe { libc::sigqueue(pid, keeper::SIGNAL_COMMAND, value) };
     }
 
     /// When to call [`Command::check_time`] again.

@@ -8,7 +8,7 @@ use std::ptr;
 use nix::errno::Errno;
 use nix::libc;
 
-use super::processes::{Ended, reap};
+use super::processes::{Ended, reap, signal_group};
 use super::spawn::{Plan, Pointers, Step, become_command, fail};
 
 /// Queued to a keeper with the number of a signal for the command's process group.
@@ -90,11 +90,8 @@ fn wait_for(command: i32, signals: &libc::sigset_t) {
         };
         if signal == SIGNAL_COMMAND {
             let number = i32::try_from(value & 0xff).unwrap_or(libc::SIGKILL);
-            // SAFETY: takes numbers only. Nobody but this process collects the command, so its id is still its own.
-            unsafe {
-                libc::kill(-command, number);
-                libc::kill(command, number);
-            }
+            // Nobody but this process collects the command, so its id is still its own.
+            signal_group(command, number);
         }
     }
 }

@@ -12,8 +12,12 @@ use nix::unistd::write;
 
 use crate::wire::{BODY_BYTES_MAX, Event, Header, Kind};
 
-/// Beyond that many bytes, only short events are taken in.
-const WAITING_BYTES_MAX: usize = 512 * 1024;
+/// So many bytes may wait before jobs wait for room: fewer than for commands, or a large archive would leave none to others.
+const JOBS_BYTES_MAX: usize = 256 * 1024;
+/// So many may wait before what commands print stays where it is.
+const COMMANDS_BYTES_MAX: usize = 512 * 1024;
+/// So many may wait before no more requests are taken: whoever does not read needs no more answers.
+const REQUESTS_BYTES_MAX: usize = 1024 * 1024;
 /// Memory that is kept while nothing waits.
 const IDLE_BYTES: usize = 64 * 1024;
 
@@ -50,8 +54,14 @@ impl Outbox {
         self.lock().put(stream, kind, bytes);
     }
 
+    /// Whether there is room for what commands print.
     pub(crate) fn has_room(&self) -> bool {
-        self.lock().bytes.len() < WAITING_BYTES_MAX
+        self.lock().bytes.len() < COMMANDS_BYTES_MAX
+    }
+
+    /// Whether there is room for the answers to more requests.
+    pub(crate) fn has_room_for_answers(&self) -> bool {
+        self.lock().bytes.len() < REQUESTS_BYTES_MAX
     }
 
     /// Sends bytes from a job, once there is room.
@@ -60,7 +70,7 @@ impl Outbox {
     /// When nobody reads any more.
     pub(crate) fn send(&self, stream: u32, bytes: &[u8]) -> io::Result<()> {
         for part in bytes.chunks(BODY_BYTES_MAX) {
-            let full = |queue: &mut Queue| !queue.broken && queue.bytes.len() >= WAITING_BYTES_MAX;
+            let full = |queue: &mut Queue| !queue.broken && queue.bytes.len() >= JOBS_BYTES_MAX;
             let mut queue = self.room.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
             if queue.broken {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -96,7 +106,7 @@ impl Outbox {
                 }
             }
         }
-        if queue.bytes.len() < WAITING_BYTES_MAX {
+        if queue.bytes.len() < JOBS_BYTES_MAX {
             self.room.notify_all();
         }
         if queue.bytes.is_empty() {

@@ -36,13 +36,18 @@ pub(crate) fn pack(
 ) -> Result<Event, Failure> {
     let mut packer = Packer::new(bytes_max, entries_max, stream, outbox);
     for path in paths {
-        let (folder, name) = match place::parent(path, None) {
-            Ok(found) => found,
-            Err(failure) if failure.code == FailureCode::NotFound => continue,
-            Err(failure) => return Err(failure),
-        };
         let names = place::absolute(path)?;
-        packer.tree(&folder, name, &names.join(OsStr::new("/")).into_vec(), 0)?;
+        if names.is_empty() {
+            return Err(Failure::invalid("the root cannot be packed"));
+        }
+        let packed = names.join(OsStr::new("/")).into_vec();
+        match place::parent(path, None) {
+            Ok((folder, name)) => packer.tree(&folder, name, &packed, 0)?,
+            Err(failure) if failure.code == FailureCode::NotFound => {}
+            // A link on the way must not keep the other paths from being packed.
+            Err(failure) if failure.code == FailureCode::WrongKind => packer.leave_out(&packed),
+            Err(failure) => return Err(failure),
+        }
     }
     packer.finish()
 }

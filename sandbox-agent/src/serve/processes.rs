@@ -18,6 +18,19 @@ pub(crate) fn signal_all(signal: i32) {
     unsafe { libc::kill(-1, signal) };
 }
 
+/// Sends a signal to the process group that a child leads and that was not collected yet. Only calls the kernel, so it may follow a
+/// fork.
+pub(crate) fn signal_group(leader: i32, signal: i32) {
+    // SAFETY: takes numbers only.
+    unsafe {
+        let nobody = libc::kill(-leader, signal) != 0;
+        // It may not lead its group yet; and one that left it must not escape its end.
+        if nobody || signal == libc::SIGKILL {
+            libc::kill(leader, signal);
+        }
+    }
+}
+
 /// Stops all, and returns once none runs.
 pub(crate) fn freeze() -> Result<(), String> {
     signal_all(libc::SIGSTOP);

@@ -268,3 +268,16 @@ fn folders_that_lie_too_deep_are_refused() {
     let paths = vec![from.path().display().to_string()];
     assert_eq!(agent.refused(&Request::Pack { paths, bytes_max: 100, entries_max: 1000 }, None), FailureCode::TooLarge);
 }
+
+#[test]
+fn a_link_on_the_way_leaves_the_other_paths_to_be_packed() {
+    let (mut agent, from) = (Agent::new(kinds()[0]), folder());
+    agent.sh(&format!("cd {} && ln -s /etc way && echo x > file && ln -s /etc/passwd end", from.path().display()));
+    let at = |name: &str| from.path().join(name).display().to_string();
+    let paths = vec![at("way/passwd"), "/proc/1/environ".to_owned(), at("end"), at("file")];
+    let packed = agent.done(&Request::Pack { paths: paths.clone(), bytes_max: 100, entries_max: 10 }, None);
+    let Event::Packed { entries, left_out } = packed.event else { panic!("{:?}", packed.event) };
+    assert_eq!((entries, left_out.as_slice()), (2, &paths[..2]));
+    let root = Request::Pack { paths: vec!["/".to_owned()], bytes_max: 100, entries_max: 10 };
+    assert_eq!(agent.refused(&root, None), FailureCode::Invalid);
+}

@@ -144,6 +144,11 @@ impl Agent {
         }
     }
 
+    /// Whether a stream's last event was among what came while others were waited for.
+    pub(crate) fn has_ended(&self, stream: u32) -> bool {
+        self.early.get(&stream).is_some_and(|early| early.iter().any(|(kind, _)| *kind == Kind::Event))
+    }
+
     /// Everything up to the event that ends a stream.
     pub(crate) fn finish(&mut self, stream: u32) -> Answer {
         let (mut output, mut error) = (Vec::new(), Vec::new());

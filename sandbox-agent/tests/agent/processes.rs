@@ -268,3 +268,17 @@ fn the_time_of_a_command_is_told() {
     assert!(stats.disk_bytes > 0 && stats.inodes > 0);
     println!("stats: {:?}", begun.elapsed());
 }
+
+#[test]
+fn commands_start_and_end_while_a_large_archive_is_packed() {
+    let mut agent = Agent::new(kinds()[0]);
+    let packing = agent
+        .open(&Request::Pack { paths: vec!["/usr/lib".to_owned()], bytes_max: 200 << 20, entries_max: u64::MAX }, None);
+    let begun = Instant::now();
+    assert_eq!(agent.run(exec(&["true"]), &[]).0.code, Some(0));
+    println!("true, while packing: {:?}", begun.elapsed());
+    assert!(!agent.has_ended(packing), "the command did not wait for the archive");
+    // More than is allowed, or all of it.
+    let event = agent.finish(packing).event;
+    assert!(matches!(event, Event::Packed { .. } | Event::Failed { code: FailureCode::TooLarge, .. }), "{event:?}");
+}

@@ -40,9 +40,11 @@ enum Kind {
 }
 
 /// The control groups of one sandbox. Nothing is removed when this is dropped.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
+    /// The file of each folder into which a process writes itself.
+    joins: &'static str,
 }
 
 /// What bounds a sandbox here.
@@ -105,12 +107,12 @@ impl Cgroups {
     /// # Errors
     /// When a limit cannot be set; then nothing is left.
     pub(crate) fn make(&self, id: &str, profile: &Profile) -> io::Result<Group> {
-        let wanted = match &self.kind {
-            Kind::V1(hierarchies) => hierarchies.settings(profile),
-            Kind::V2(tree) => tree.settings(profile),
-            Kind::None(_) => Vec::new(),
+        let (wanted, joins) = match &self.kind {
+            Kind::V1(hierarchies) => (hierarchies.settings(profile), v1::JOINS),
+            Kind::V2(tree) => (tree.settings(profile), v2::JOINS),
+            Kind::None(_) => (Vec::new(), v2::JOINS),
         };
-        let mut group = Group::default();
+        let mut group = Group { folders: Vec::new(), joins };
         for (server, files) in wanted {
             let folder = server.join(id);
             let made = std::fs::create_dir(&folder).and_then(|()| {
@@ -139,7 +141,7 @@ impl Cgroups {
                 continue;
             }
             for sandbox in folders(&server) {
-                let group = Group { folders: vec![sandbox.clone()] };
+                let group = Group { folders: vec![sandbox.clone()], joins: v2::JOINS };
                 group.kill();
                 group.remove();
                 ended.insert(sandbox.file_name().map(ToOwned::to_owned));
@@ -164,7 +166,7 @@ impl Drop for Cgroups {
 impl Group {
     /// The files into which a process writes itself.
     pub(crate) fn files(&self) -> Vec<String> {
-        self.folders.iter().map(|folder| folder.join("cgroup.procs").display().to_string()).collect()
+        self.folders.iter().map(|folder| folder.join(self.joins).display().to_string()).collect()
     }
 
     /// Kills all processes, and waits for their end.

@@ -7,6 +7,8 @@ use super::{ALL, Bounded, Setting, Settings};
 use crate::profile::Profile;
 
 const PERIOD_US: u64 = 100_000;
+/// A process of one thread that moves itself as a thread waits for nobody; as a process it would wait for all processors.
+pub(super) const JOINS: &str = "tasks";
 
 /// The hierarchies that this server can write.
 #[derive(Debug)]

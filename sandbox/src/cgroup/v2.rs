@@ -7,6 +7,7 @@ use super::{ALL, Bounded, Setting, Settings};
 use crate::profile::Profile;
 
 const PERIOD_US: u64 = 100_000;
+pub(super) const JOINS: &str = "cgroup.procs";
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// The part of the hierarchy that this server can write.

@@ -68,12 +68,13 @@ impl Docker {
             volume: None,
             capabilities: Vec::new(),
             memory_bytes: 0,
+            data_bytes: 0,
             cpu_thousandths: 0,
             processes: 0,
             runtime: None,
         };
         let from = container.name.clone();
-        self.engine.create(container).await.map_err(failed)?;
+        self.engine.create(container).await.map_err(|not_made| failed(not_made.error))?;
         let (sender, reader) = readable();
         let (images, name) = (images.clone(), name.to_owned());
         let storing = tokio::task::spawn_blocking(move || store(&images, &name, &contents, reader));

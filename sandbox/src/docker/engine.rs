@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::errors::Error;
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
-    MountVolumeOptions, VolumeCreateRequest,
+    MountVolumeOptions, ResourcesUlimits, VolumeCreateRequest,
 };
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, BuildImageOptionsBuilder, ContainerArchiveInfoOptions,
@@ -24,6 +24,8 @@ use crate::error::SandboxError;
 
 /// Longest wait for the beginning of an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Between two requests to remove what is being removed already.
+const AGAIN: Duration = Duration::from_millis(50);
 /// Longest wait for a file system to be taken or an image to be built.
 const COPY_MAX: Duration = Duration::from_secs(30 * 60);
 
@@ -64,10 +66,32 @@ pub(super) struct Container {
     /// A volume, where it is seen, and whether it can be written to.
     pub(super) volume: Option<(String, String, bool)>,
     pub(super) capabilities: Vec<String>,
+    /// Of all processes, with what lies in their file systems.
     pub(super) memory_bytes: u64,
+    /// Of each process.
+    pub(super) data_bytes: u64,
     pub(super) cpu_thousandths: u64,
     pub(super) processes: u64,
     pub(super) runtime: Option<String>,
+}
+
+/// How a removal stands.
+enum Removal {
+    Done,
+    Running,
+}
+
+/// Why a container was not made.
+pub(super) struct NotMade {
+    pub(super) error: SandboxError,
+    /// Whether it may have been made all the same: the request was sent, and no answer came.
+    pub(super) perhaps: bool,
+}
+
+impl From<NotMade> for SandboxError {
+    fn from(not_made: NotMade) -> Self {
+        not_made.error
+    }
 }
 
 /// Both directions of a container's standard streams.
@@ -111,12 +135,16 @@ impl Engine {
     }
 
     /// Makes a container, which does not run yet; false where there is one of this name already.
-    pub(super) async fn create(&self, container: Container) -> Result<bool, SandboxError> {
+    pub(super) async fn create(&self, container: Container) -> Result<bool, NotMade> {
         let options = CreateContainerOptionsBuilder::default().name(&container.name).build();
         match self.docker.create_container(Some(options), body(container)).await {
             Ok(_) => Ok(true),
             Err(error) if status(&error) == Some(409) => Ok(false),
-            Err(error) => Err(self.failed("the container", &error)),
+            Err(error) => {
+                let unsent = matches!(&error, Error::HyperLegacyError { err } if err.is_connect());
+                let perhaps = status(&error).is_none() && !unsent;
+                Err(NotMade { error: self.failed("the container", &error), perhaps })
+            }
         }
     }
 
@@ -144,27 +172,35 @@ impl Engine {
 
     /// Kills a container and removes it, and returns when it is gone; false where there was none.
     pub(super) async fn remove(&self, name: &str) -> Result<bool, SandboxError> {
+        let removing = async {
+            let mut found = false;
+            while let Removal::Running = self.remove_once(name, &mut found).await? {
+                self.removed(name).await;
+                tokio::time::sleep(AGAIN).await;
+            }
+            Ok(found)
+        };
+        let late = |_| Err(SandboxError::Lost(format!("the container {name} is not removed")));
+        tokio::time::timeout(ANSWER_MAX, removing).await.unwrap_or_else(late)
+    }
+
+    async fn remove_once(&self, name: &str, found: &mut bool) -> Result<Removal, SandboxError> {
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-        match self.docker.remove_container(name, Some(options)).await {
-            Ok(()) => Ok(true),
-            Err(error) if status(&error) == Some(404) => Ok(false),
-            // It is being removed already: by its own end, or by another request.
-            Err(error) if status(&error) == Some(409) => self.removed(name).await.map(|()| true),
+        let answer = self.docker.remove_container(name, Some(options)).await;
+        *found |= !matches!(&answer, Err(error) if status(error) == Some(404));
+        match answer {
+            Ok(()) => Ok(Removal::Done),
+            Err(error) if status(&error) == Some(404) => Ok(Removal::Done),
+            // By its own end, or by another request; which may fail, so that this one has to be made again.
+            Err(error) if status(&error) == Some(409) => Ok(Removal::Running),
             Err(error) => Err(self.failed("the container's removal", &error)),
         }
     }
 
-    /// Waits until a container is gone.
-    async fn removed(&self, name: &str) -> Result<(), SandboxError> {
+    /// Waits until a removal came to its end, whichever.
+    async fn removed(&self, name: &str) {
         let options = WaitContainerOptionsBuilder::default().condition("removed").build();
-        let mut gone = self.docker.wait_container(name, Some(options));
-        match tokio::time::timeout(ANSWER_MAX, gone.next()).await {
-            Err(_) => Err(SandboxError::Lost(format!("the container {name} is not removed"))),
-            Ok(Some(Err(error))) if ![Some(404), None].contains(&status(&error)) => {
-                Err(self.failed("the container's removal", &error))
-            }
-            Ok(_) => Ok(()),
-        }
+        drop(self.docker.wait_container(name, Some(options)).next().await);
     }
 
     /// The containers with a label, running or not: their names and labels.
@@ -304,6 +340,10 @@ impl Engine {
 }
 
 fn unusable(host: &str, error: &Error) -> String {
+    let mut error: &dyn std::error::Error = error;
+    while let Some(deeper) = error.source() {
+        error = deeper;
+    }
     format!("the Docker engine at {host} cannot be used ({error}): start it, or use the local back end")
 }
 
@@ -332,6 +372,9 @@ fn body(container: Container) -> ContainerCreateBody {
         memory_swap: positive(container.memory_bytes),
         nano_cpus: positive(container.cpu_thousandths.saturating_mul(1_000_000)),
         pids_limit: positive(container.processes),
+        ulimits: positive(container.data_bytes).map(|bytes| {
+            vec![ResourcesUlimits { name: Some("data".to_owned()), soft: Some(bytes), hard: Some(bytes) }]
+        }),
         mounts: Some(mounts),
         // The container goes when its first process ends, so that a server which was killed leaves none.
         auto_remove: Some(true),

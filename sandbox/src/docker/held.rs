@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
-use super::engine::Engine;
+use super::engine::{Container, Engine, NotMade};
 use crate::backend::Holder;
 use crate::error::SandboxError;
 
@@ -17,31 +17,33 @@ const RETRY: Duration = Duration::from_secs(2);
 /// How often a container is looked for whose making was asked for and not answered.
 const LOOKS_MAX: u32 = 30;
 
-/// A container that is there, or may be. Dropped without being destroyed, it is left over.
+/// A container that is there. Dropped without being destroyed, it is left over.
 pub(super) struct Held {
     engine: Engine,
     leftovers: Arc<Leftovers>,
     name: String,
-    /// How often it has to be looked for before it counts as gone.
-    looks: u32,
     gone: bool,
 }
 
-impl Held {
-    /// Of a container that is about to be made.
-    pub(super) fn new(engine: Engine, leftovers: Arc<Leftovers>, name: String) -> Self {
-        Self { engine, leftovers, name, looks: LOOKS_MAX, gone: false }
-    }
-
-    /// Notes what the engine answered: no answer may still mean a container.
-    pub(super) fn created(&mut self, answer: &Result<bool, SandboxError>) {
-        match answer {
-            Ok(true) => self.looks = 1,
-            // Somebody else's, or none.
-            Ok(false) | Err(SandboxError::Start(_)) => self.gone = true,
-            Err(_) => {}
+/// Makes a container. To be run to its end even where nobody waits for it any more: what is made and not taken is left over.
+pub(super) async fn make(
+    engine: Engine,
+    leftovers: Arc<Leftovers>,
+    container: Container,
+    taken: oneshot::Sender<Result<Held, SandboxError>>,
+) {
+    let name = container.name.clone();
+    let made = match engine.create(container).await {
+        Ok(true) => Ok(Held { engine, leftovers, name, gone: false }),
+        Ok(false) => Err(SandboxError::Start(format!("there is a container {name} already"))),
+        Err(NotMade { error, perhaps }) => {
+            if perhaps {
+                leftovers.look_for(&name, LOOKS_MAX);
+            }
+            Err(error)
         }
-    }
+    };
+    drop(taken.send(made));
 }
 
 #[async_trait]
@@ -55,8 +57,7 @@ impl Holder for Held {
             return;
         }
         match self.engine.remove(&self.name).await {
-            Ok(found) if found || self.looks <= 1 => self.gone = true,
-            Ok(_) => {}
+            Ok(_) => self.gone = true,
             Err(error) => tracing::warn!(container = self.name, %error, "a container is left over; it is tried again"),
         }
     }
@@ -65,7 +66,7 @@ impl Holder for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.gone {
-            self.leftovers.add(&self.name, self.looks);
+            self.leftovers.add(&self.name);
         }
     }
 }
@@ -86,7 +87,17 @@ pub(super) struct Leftovers {
 }
 
 impl Leftovers {
-    fn add(&self, name: &str, looks: u32) {
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
+        self.names.lock().len()
+    }
+
+    /// A container that is there.
+    pub(super) fn add(&self, name: &str) {
+        self.look_for(name, 1);
+    }
+
+    fn look_for(&self, name: &str, looks: u32) {
         self.names.lock().insert(name.to_owned(), looks);
         self.added.notify_one();
     }
@@ -127,15 +138,15 @@ mod tests {
     #[test]
     fn what_may_still_come_is_looked_for_more_than_once() {
         let leftovers = Leftovers::default();
-        leftovers.add("sure", 1);
-        leftovers.add("perhaps", 2);
+        leftovers.add("sure");
+        leftovers.look_for("perhaps", 2);
         for name in ["sure", "perhaps"] {
             leftovers.looked(name, false);
         }
         assert_eq!(leftovers.names.lock().keys().collect::<Vec<_>>(), ["perhaps"]);
         leftovers.looked("perhaps", false);
         assert!(leftovers.names.lock().is_empty());
-        leftovers.add("perhaps", 30);
+        leftovers.look_for("perhaps", 30);
         leftovers.looked("perhaps", true);
         assert!(leftovers.names.lock().is_empty());
     }

@@ -15,6 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use palestra_sandbox_agent::staging::Staging;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::engine::{Abilities, Container, Engine};
@@ -78,8 +80,10 @@ pub struct Docker {
     process: String,
     volumes: Volumes,
     leftovers: Arc<Leftovers>,
-    /// Ends with this.
+    /// Removes what is left over.
     _cleaning: JoinSet<()>,
+    /// Containers that are being made.
+    making: Mutex<JoinSet<()>>,
 }
 
 impl Docker {
@@ -110,7 +114,27 @@ impl Docker {
         cleaning.spawn(Arc::clone(&leftovers).clean(engine.clone()));
         let volumes = Volumes::new(&options.server, &process, if abilities.remaps_ids { 0 } else { FIRST_ID });
         let agent = agent.display().to_string();
-        Ok(Self { engine, options, abilities, agent, seccomp, process, volumes, leftovers, _cleaning: cleaning })
+        Ok(Self {
+            engine,
+            options,
+            abilities,
+            agent,
+            seccomp,
+            process,
+            volumes,
+            leftovers,
+            _cleaning: cleaning,
+            making: Mutex::default(),
+        })
+    }
+
+    /// How many containers are being made or still have to be removed: those whose start was given up, and those that were destroyed
+    /// while the engine did not answer.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        let mut making = self.making.lock();
+        while making.try_join_next().is_some() {}
+        making.len() + self.leftovers.count()
     }
 
     /// Removes the copies of images that the engine holds for digests which are not in `keep`; answers how many. Those in use stay.
@@ -136,14 +160,19 @@ impl Docker {
         }
         isolation.enforced("net", "a network namespace with a loopback device alone");
         isolation.enforced("root", "the container is read-only; an overlay takes what differs from the image");
+        let (memory, disk) = (profile.memory_bytes.value, profile.disk_bytes.value);
+        let memory = format!(
+            "{} bytes of processes and of what differs from the image together, since that lies in memory; setrlimit allows a process {memory}",
+            memory.saturating_add(disk)
+        );
         let limits = [
-            ("memory", self.abilities.memory, "with what differs from the image, which lies in memory"),
+            ("memory", self.abilities.memory, memory.as_str()),
             ("cpu", self.abilities.cpu, "by quota"),
             ("processes", self.abilities.processes, "threads too"),
         ];
         for (line, able, how) in limits {
             if able {
-                isolation.enforced(line, format!("the container's control group, {how}"));
+                isolation.enforced(line, format!("the container's control group: {how}"));
             } else {
                 isolation.lacking(line, "the engine's kernel has no such control group");
             }
@@ -187,6 +216,7 @@ impl Docker {
                 .value
                 .saturating_add(profile.disk_bytes.value)
                 .saturating_add(AGENT_BYTES),
+            data_bytes: profile.memory_bytes.value,
             // An engine refuses more than its machine has.
             cpu_thousandths: profile.cpu_thousandths.value.min(self.abilities.cores.saturating_mul(1_000)),
             processes: profile.processes.value.saturating_add(AGENT_PROCESSES),
@@ -194,18 +224,23 @@ impl Docker {
         })
     }
 
-    /// Starts the container; answers the connection to its agent, and where the agent complains.
-    async fn begin(&self, container: Container, held: &mut Held) -> Result<(Link, attached::Complaints), SandboxError> {
-        let name = container.name.clone();
-        let created = self.engine.create(container).await;
-        held.created(&created);
-        if !created? {
-            return Err(SandboxError::Start(format!("there is a container {name} already")));
+    /// Makes the container.
+    async fn make(&self, container: Container) -> Result<Held, SandboxError> {
+        let (taken, made) = oneshot::channel();
+        {
+            let mut making = self.making.lock();
+            while making.try_join_next().is_some() {}
+            making.spawn(held::make(self.engine.clone(), Arc::clone(&self.leftovers), container, taken));
         }
-        let streams = self.engine.attach(&name).await?;
+        made.await.unwrap_or_else(|_| Err(SandboxError::Start("nobody makes the container".to_owned())))
+    }
+
+    /// Runs a container; answers the connection to its agent, and where the agent complains.
+    async fn begin(&self, name: &str) -> Result<(Link, attached::Complaints), SandboxError> {
+        let streams = self.engine.attach(name).await?;
         let complaints = streams.output.complaints();
         let link = Link::new(streams.output, streams.input);
-        self.engine.start(&name).await?;
+        self.engine.start(name).await?;
         Ok((link, complaints))
     }
 }
@@ -241,11 +276,11 @@ impl Backend for Docker {
         }
         let volume = self.volumes.ready(&self.engine, &start.image).await?;
         let container = self.container(&start, volume)?;
-        let mut held = Held::new(self.engine.clone(), Arc::clone(&self.leftovers), container.name.clone());
+        let name = container.name.clone();
         let limit = Duration::from_millis(start.profile.start_ms.value);
-        let begun = tokio::time::timeout(limit, self.begin(container, &mut held)).await;
-        let begun = begun.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took longer than {limit:?}"))));
-        let (link, complaints) = match begun {
+        let late = |_| SandboxError::Start(format!("it took longer than {limit:?}"));
+        let mut held = tokio::time::timeout(limit, self.make(container)).await.map_err(late)??;
+        let (link, complaints) = match tokio::time::timeout(limit, self.begin(&name)).await.map_err(late).flatten() {
             Ok(begun) => begun,
             Err(error) => {
                 held.destroy(true).await;
@@ -271,8 +306,12 @@ impl Backend for Docker {
         let mut swept = Swept::default();
         for (container, labels) in self.engine.containers(&format!("{SERVER}={}", self.options.server)).await? {
             if labels.get(PROCESS) != Some(&self.process) {
-                self.engine.remove(&container).await?;
                 swept.sandboxes += u64::from(labels.contains_key(SANDBOX));
+                if let Err(error) = self.engine.remove(&container).await {
+                    // One that is stuck must not keep a server from starting.
+                    tracing::warn!(container, %error, "an earlier container is left over; it is tried again");
+                    self.leftovers.add(&container);
+                }
             }
         }
         Ok(swept)

@@ -107,6 +107,7 @@ impl Volumes {
             volume: Some((volume.to_owned(), IMAGE.to_owned(), true)),
             capabilities: Vec::new(),
             memory_bytes: 0,
+            data_bytes: 0,
             cpu_thousandths: 0,
             processes: 0,
             runtime: None,

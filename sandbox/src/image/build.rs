@@ -133,7 +133,6 @@ fn filled(
         env: contents.env.clone(),
         folder: contents.folder.clone(),
         root: Some(place),
-        docker: None,
     };
     publish(folder, &image).map_err(|error| disk("the record", error))?;
     Ok(image)

@@ -14,6 +14,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::libc;
 use nix::unistd::{LinkatFlags, Whence, linkat, lseek};
 use palestra_sandbox_agent::plan::Upper;
+use parking_lot::Mutex;
 
 use super::folder;
 
@@ -31,6 +32,8 @@ pub(super) struct Disks {
     templates: PathBuf,
     /// Whether disks are images; else they are folders.
     images: bool,
+    /// Held while an empty disk is made, which many starts at once would else do each.
+    making: Mutex<()>,
 }
 
 /// The disk of one sandbox.
@@ -44,7 +47,8 @@ pub(super) enum Disk {
 
 impl Disks {
     pub(super) fn new(parent: &Path, images: bool) -> io::Result<Self> {
-        let disks = Self { folder: parent.join("disks"), templates: parent.join("templates"), images };
+        let disks =
+            Self { folder: parent.join("disks"), templates: parent.join("templates"), images, making: Mutex::new(()) };
         std::fs::create_dir_all(&disks.folder)?;
         std::fs::create_dir_all(&disks.templates)?;
         Ok(disks)
@@ -141,6 +145,7 @@ impl Disks {
     /// A file with an empty file system of this size, made where it is not there.
     fn template(&self, bytes: u64, inodes: u64) -> io::Result<PathBuf> {
         let path = self.templates.join(format!("{FORMAT}-{bytes}-{inodes}"));
+        let _making = self.making.lock();
         if !path.exists() {
             let draft = tempfile::NamedTempFile::new_in(&self.templates)?;
             draft.as_file().set_len(bytes + bytes / TABLES + inodes * INODE_BYTES + JOURNAL_BYTES)?;
@@ -173,7 +178,9 @@ impl Disk {
     pub(super) fn release(self, with_kept: bool) -> io::Result<()> {
         match self {
             Self::Named { path, kept } if with_kept || !kept => remove(&path),
-            _ => Ok(()),
+            // While it was mounted nothing was forced to the disk, which would have taken most of the time of a start and an end.
+            Self::Named { path, .. } if path.is_file() => File::open(&path)?.sync_all(),
+            Self::Named { .. } | Self::Unnamed(_) => Ok(()),
         }
     }
 

@@ -22,6 +22,8 @@ use crate::profile::Profile;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for what was killed.
 const KILL_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether a disk is free: the kernel tells nobody.
+const DISK_POLL: Duration = Duration::from_millis(10);
 /// How often it is looked whether a process group is gone: only its parent is told.
 const GROUP_POLL: Duration = Duration::from_millis(2);
 
@@ -31,7 +33,7 @@ pub(super) struct Held(Option<Parts>);
 struct Parts {
     inner: Arc<Inner>,
     group: Group,
-    disk: Option<Disk>,
+    disk: Disk,
     disk_is_new: bool,
     /// The name under which the disk is marked as used.
     disk_name: Option<String>,
@@ -40,91 +42,87 @@ struct Parts {
     tasks: Vec<JoinHandle<()>>,
 }
 
+/// What a launch must know of it.
+pub(super) struct Prepared {
+    pub(super) cgroup_files: Vec<String>,
+    pub(super) upper: Upper,
+    /// Whether the disk was made for this sandbox.
+    pub(super) disk_is_new: bool,
+}
+
 impl Held {
-    /// Makes control groups and disk.
+    /// Makes control groups and disk; waits for what is left of an earlier sandbox on the disk.
     pub(super) fn prepare(
         inner: &Arc<Inner>,
         id: &str,
         disk: Option<String>,
         profile: &Profile,
-    ) -> Result<Self, SandboxError> {
+    ) -> Result<(Self, Prepared), SandboxError> {
         let failed = |error: std::io::Error| SandboxError::Start(error.to_string());
-        let mut parts = Parts {
-            inner: Arc::clone(inner),
-            group: inner.cgroups.make(id, profile).map_err(failed)?,
-            disk: None,
-            disk_is_new: true,
-            disk_name: None,
-            child: None,
-            tasks: Vec::new(),
-        };
-        let made = match disk {
-            None => inner.disks.ephemeral(id, profile.disk_bytes.value, profile.disk_inodes.value),
-            Some(name) if !inner.used.lock().insert(name.clone()) => {
-                parts.group.remove();
-                return Err(SandboxError::Start(format!("the disk {name:?} is in use")));
-            }
-            Some(name) => {
-                parts.disk_name = Some(name.clone());
-                parts.disk_is_new = !inner.disks.has(&name);
-                inner.disks.named(&name, profile.disk_bytes.value, profile.disk_inodes.value)
-            }
-        };
-        match made {
-            Ok(disk) => {
-                parts.disk = Some(disk);
-                Ok(Self(Some(parts)))
-            }
-            Err(error) => {
-                parts.free(false);
-                Err(failed(error))
-            }
+        let group = inner.cgroups.make(id, profile).map_err(failed)?;
+        let disk_is_new = disk.as_ref().is_none_or(|name| !inner.disks.has(name));
+        let found = claim(inner, id, disk.as_deref(), profile);
+        let found = found.inspect_err(|_| group.remove())?;
+        let prepared = Prepared { cgroup_files: group.files(), upper: found.upper(), disk_is_new };
+        let inner = Arc::clone(inner);
+        let parts = Parts { inner, group, disk: found, disk_is_new, disk_name: disk, child: None, tasks: Vec::new() };
+        let held = Self(Some(parts));
+        if disk_is_new || held.wait_for_disk() {
+            Ok((held, prepared))
+        } else {
+            Err(SandboxError::Start("an earlier sandbox has the disk mounted and does not end".to_owned()))
         }
+    }
+
+    /// Whether nobody has the disk mounted, at least after a while.
+    fn wait_for_disk(&self) -> bool {
+        let mounted = || self.0.as_ref().is_some_and(|parts| parts.disk.mounted());
+        let until = Instant::now() + KILL_MAX;
+        while mounted() {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(DISK_POLL);
+        }
+        true
     }
 
     /// The same with the processes that were started.
     pub(super) fn with_processes(mut self, child: Child, listening: JoinHandle<()>, profile: &Profile) -> Self {
         if let Some(parts) = &mut self.0 {
             parts.tasks.push(listening);
-            let folder = parts.disk.as_ref().and_then(Disk::folder);
-            if let (Some(folder), Some(process)) = (folder, group_of(&child)) {
+            if let (Some(folder), Some(process)) = (parts.disk.folder(), group_of(&child)) {
                 parts.tasks.push(watch::watch(folder.join("upper"), profile, process));
             }
             parts.child = Some(child);
         }
         self
     }
+}
 
-    pub(super) fn cgroup_files(&self) -> Vec<String> {
-        self.0.as_ref().map(|parts| parts.group.files()).unwrap_or_default()
+/// Finds or makes the disk of a sandbox, and marks a named one as used.
+fn claim(inner: &Inner, id: &str, name: Option<&str>, profile: &Profile) -> Result<Disk, SandboxError> {
+    let failed = |error: std::io::Error| SandboxError::Start(error.to_string());
+    let (bytes, inodes) = (profile.disk_bytes.value, profile.disk_inodes.value);
+    let Some(name) = name else { return inner.disks.ephemeral(id, bytes, inodes).map_err(failed) };
+    if !inner.used.lock().insert(name.to_owned()) {
+        return Err(SandboxError::Start(format!("the disk {name:?} is in use")));
     }
-
-    pub(super) fn upper(&self) -> Upper {
-        let disk = self.0.as_ref().and_then(|parts| parts.disk.as_ref());
-        disk.map_or_else(|| Upper::Folder(String::new()), Disk::upper)
-    }
-
-    /// Whether the disk was made for this sandbox.
-    pub(super) fn disk_is_new(&self) -> bool {
-        self.0.as_ref().is_some_and(|parts| parts.disk_is_new)
-    }
-
-    /// Whether a sandbox of an earlier server is not quite gone from the disk.
-    pub(super) fn disk_is_mounted(&self) -> bool {
-        self.0.as_ref().and_then(|parts| parts.disk.as_ref()).is_some_and(Disk::mounted)
-    }
+    inner.disks.named(name, bytes, inodes).map_err(|error| {
+        inner.used.lock().remove(name);
+        failed(error)
+    })
 }
 
 #[async_trait]
 impl Holder for Held {
     async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError> {
         let Some(parts) = &mut self.0 else { return Err(SandboxError::Lost("it was destroyed".to_owned())) };
-        let Some(held) = &mut parts.disk else { return Err(SandboxError::Lost("it has no disk".to_owned())) };
         super::launch::named(disk)?;
         if !parts.inner.used.lock().insert(disk.to_owned()) {
             return Err(SandboxError::Unavailable(format!("the disk {disk:?} is in use")));
         }
-        if let Err(error) = parts.inner.disks.keep(held, disk) {
+        if let Err(error) = parts.inner.disks.keep(&mut parts.disk, disk) {
             parts.inner.used.lock().remove(disk);
             return Err(SandboxError::Unavailable(format!("the disk cannot be kept: {error}")));
         }
@@ -146,7 +144,9 @@ impl Drop for Held {
         let Some(parts) = self.0.take() else { return };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => {
-                runtime.spawn(parts.end(false));
+                // A disk that was made for a start which came to nothing holds nothing.
+                let unused = parts.disk_is_new && parts.child.is_none();
+                runtime.spawn(parts.end(unused));
             }
             // The runtime is gone, and this process with it: its pipe ends the agent, and a later sweep does the rest.
             Err(_) => tracing::debug!("a sandbox is left to the next sweep"),
@@ -178,18 +178,12 @@ impl Parts {
         let _ = freed.await;
     }
 
-    fn finish(mut self, with_disk: bool) {
-        for task in self.tasks.drain(..) {
+    fn finish(self, with_disk: bool) {
+        for task in self.tasks {
             task.abort();
         }
-        self.free(with_disk);
-    }
-
-    fn free(mut self, with_disk: bool) {
         self.group.remove();
-        if let Some(disk) = self.disk.take()
-            && let Err(error) = disk.release(with_disk)
-        {
+        if let Err(error) = self.disk.release(with_disk) {
             tracing::warn!(%error, "the disk of a sandbox cannot be removed");
         }
         if let Some(name) = &self.disk_name {

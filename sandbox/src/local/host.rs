@@ -116,7 +116,6 @@ pub(crate) fn image(folder: &Path) -> io::Result<Image> {
         env: Vec::new(),
         folder: "/home/agent".to_owned(),
         root: Some(root),
-        docker: None,
     })
 }
 

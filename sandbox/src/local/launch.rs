@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
 use palestra_sandbox_agent::plan::{Ids, Plan};
 use parking_lot::Mutex;
@@ -11,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::held::Held;
+use super::held::{Held, Prepared};
 use super::{FIRST_ID, IDS, Inner, host};
 use crate::backend::Start;
 use crate::error::SandboxError;
@@ -20,14 +19,13 @@ use crate::link::Link;
 
 /// Most that is kept of what a start complains about.
 const COMPLAINT_BYTES_MAX: usize = 4_096;
-/// How often it is looked whether a disk is free: the kernel tells nobody.
-const DISK_POLL: Duration = Duration::from_millis(10);
 
 /// Processes that were started.
 pub(super) struct Launched {
     pub(super) held: Held,
     pub(super) link: Link,
     pub(super) complaint: Complaint,
+    pub(super) disk_is_new: bool,
 }
 
 /// What the processes of a sandbox print on standard error: why a start failed.
@@ -72,8 +70,9 @@ pub(super) async fn launch(inner: &Arc<Inner>, bwrap: &Path, start: &Start) -> R
     for name in std::iter::once(&start.id).chain(&start.disk) {
         named(name)?;
     }
-    let held = prepare(inner, start).await?;
-    let plan = plan(inner, bwrap, start, &root, &held);
+    let (held, prepared) = prepare(inner, start).await?;
+    let disk_is_new = prepared.disk_is_new;
+    let plan = plan(inner, bwrap, start, &root, prepared);
     let plan = serde_json::to_string(&plan).map_err(|error| SandboxError::Start(error.to_string()))?;
     let spawned = Command::new(&inner.agent)
         .arg("launch")
@@ -92,31 +91,27 @@ pub(super) async fn launch(inner: &Arc<Inner>, bwrap: &Path, start: &Start) -> R
     };
     let (complaint, listening) = Complaint::listen(stderr);
     let held = held.with_processes(child, listening, &start.profile);
-    Ok(Launched { held, link: Link::new(stdout, stdin), complaint })
+    Ok(Launched { held, link: Link::new(stdout, stdin), complaint, disk_is_new })
 }
 
 /// Makes control groups and disk.
-async fn prepare(inner: &Arc<Inner>, start: &Start) -> Result<Held, SandboxError> {
+async fn prepare(inner: &Arc<Inner>, start: &Start) -> Result<(Held, Prepared), SandboxError> {
     let (inner, id, disk) = (Arc::clone(inner), start.id.clone(), start.disk.clone());
     let profile = Arc::clone(&start.profile);
     let made = tokio::task::spawn_blocking(move || Held::prepare(&inner, &id, disk, &profile));
-    let held = made.await.map_err(|error| SandboxError::Start(error.to_string()))??;
-    while held.disk_is_mounted() {
-        tokio::time::sleep(DISK_POLL).await;
-    }
-    Ok(held)
+    made.await.map_err(|error| SandboxError::Start(error.to_string()))?
 }
 
-fn plan(inner: &Inner, bwrap: &Path, start: &Start, root: &Path, held: &Held) -> Plan {
+fn plan(inner: &Inner, bwrap: &Path, start: &Start, root: &Path, prepared: Prepared) -> Plan {
     let profile = &start.profile;
     let bounded = inner.cgroups.bounded();
     let user = profile.user.value;
     Plan {
-        cgroup_files: held.cgroup_files(),
+        cgroup_files: prepared.cgroup_files,
         bwrap: bwrap.display().to_string(),
         agent: inner.agent.display().to_string(),
         lowers: vec![root.display().to_string()],
-        upper: held.upper(),
+        upper: prepared.upper,
         ids: if inner.root {
             Ids::Range { first: FIRST_ID, count: IDS }
         } else {

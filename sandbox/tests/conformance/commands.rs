@@ -145,3 +145,12 @@ pub(crate) async fn commands_run_at_the_same_time(world: &World) {
     assert_eq!((met(one).as_str(), met(other).as_str()), ("met\n", "met\n"));
     sandbox.destroy(false).await;
 }
+
+pub(crate) async fn a_command_is_handed_nothing_but_its_standard_files(world: &World) {
+    let sandbox = world.terminal().await;
+    // The fourth is the folder itself, as the program that lists it has it open.
+    assert_eq!(shell(&sandbox, "ls /proc/self/fd").await, "0\n1\n2\n3\n");
+    let open = shell(&sandbox, "readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2").await;
+    assert!(open.lines().all(|line| !line.contains("palestra") && !line.contains("/mnt")), "{open}");
+    sandbox.destroy(false).await;
+}

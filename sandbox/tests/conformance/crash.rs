@@ -7,6 +7,8 @@ use std::process::{Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, Sandbox, Start};
 
@@ -58,11 +60,17 @@ async fn a_killed_server_leaves_no_process_and_its_disks_are_gone_on_with() {
     assert!(lines.any(|line| line.is_ok_and(|line| line.contains("ready"))), "the server did not start");
     let running = local_left(folder.path());
     assert!(running.processes.len() >= 6, "{running:?}");
+    // One agent is stopped, so that it does not see the end of its server.
+    let agent = running.processes.iter().find(|process| process.contains("/agent-")).expect("an agent");
+    let stopped = agent.split_whitespace().next().and_then(|id| id.parse().ok()).map(Pid::from_raw).expect("an id");
+    kill(stopped, Signal::SIGSTOP).expect("stopped");
     server.kill().expect("killed");
     server.wait().expect("gone");
 
     let kept = BTreeSet::from(["session".to_owned()]);
-    local.sweep(&kept).await.expect("swept");
+    let swept = local.sweep(&kept).await.expect("swept");
+    // At least the stopped one, and what other servers on this machine left that have ended too.
+    assert!(swept.sandboxes >= 1, "{swept:?}");
     let again = start(&local, folder.path(), "again", Some("session")).await;
     assert_eq!(shell(&again, "cat /home/agent/file; pgrep -c sleep || true").await, "before\n0\n");
     again.destroy(true).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use palestra_sandbox::sandbox::PtyPiece;
 use palestra_sandbox::{Command, SandboxError};
 
-use crate::world::{Left, World, profile, shell};
+use crate::world::{Left, World, profile, run, shell};
 
 pub(crate) async fn frozen_processes_do_nothing_until_they_are_thawed(world: &World) {
     let sandbox = world.terminal().await;
@@ -55,7 +55,10 @@ pub(crate) async fn a_terminal_types_resizes_and_ends(world: &World) {
     pty.keys.type_bytes(b"stty size; echo again-$((1 + 1)); sleep 1000\n").await.expect("typed");
     seen = until(&mut pty.screen, "again-2").await;
     assert!(seen.contains("50 132"), "{seen}");
-    // An interrupt ends what runs, and an end of input the shell.
+    // An interrupt ends what runs, once it runs.
+    while run(&sandbox, "pgrep -c sleep").await.text() != "1\n" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     pty.keys.type_bytes(b"\x03").await.expect("typed");
     pty.keys.type_bytes(b"echo back-$((2 + 1))\n").await.expect("typed");
     until(&mut pty.screen, "back-3").await;
@@ -119,9 +122,11 @@ pub(crate) async fn nothing_is_left_of_what_was_dropped(world: &World) {
 pub(crate) async fn nothing_is_left_of_a_start_that_fails(world: &World) {
     let mut never = profile("terminal");
     never.start_ms.value = 0;
-    let failed = world.start(never).await.map(|_| ()).expect_err("there was no time");
-    assert!(matches!(failed, SandboxError::Start(_) | SandboxError::Lost(_)), "{failed:?}");
-    world.nothing_is_left().await;
+    for disk in [None, Some("never").filter(|_| world.keeps_disks)] {
+        let failed = world.on_disk(never.clone(), disk).await.map(|_| ()).expect_err("there was no time");
+        assert!(matches!(failed, SandboxError::Start(_) | SandboxError::Lost(_)), "{failed:?}");
+        world.nothing_is_left().await;
+    }
     // A start that is given up on the way.
     for after in [1, 5, 20] {
         let given_up = tokio::time::timeout(Duration::from_millis(after), world.start(profile("terminal"))).await;

@@ -4,10 +4,12 @@
 #![expect(clippy::print_stdout, reason = "cases say what they skip and what they measured")]
 
 mod commands;
+mod containers;
 mod crash;
 mod files;
 mod life;
 mod limits;
+mod refusal;
 mod without_root;
 mod world;
 
@@ -26,6 +28,7 @@ macro_rules! cases {
         commands: a_command_ends_although_what_it_started_holds_its_output,
         commands: standard_error_can_go_with_standard_output,
         commands: commands_run_at_the_same_time,
+        commands: a_command_is_handed_nothing_but_its_standard_files,
         files: files_are_written_and_read_as_bytes,
         files: links_and_pipes_are_not_read_and_long_files_are_refused,
         files: what_is_packed_can_be_unpacked_elsewhere,
@@ -73,4 +76,5 @@ macro_rules! cases {
 
 cases! {
     local => crate::world::local,
+    docker => crate::containers::docker,
 }

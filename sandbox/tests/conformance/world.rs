@@ -19,10 +19,10 @@ pub(crate) struct World {
     /// Whether disks of this back end can outlive their sandbox.
     pub(crate) keeps_disks: bool,
     /// What this world left on the machine.
-    left: Box<dyn Fn() -> Left + Send + Sync>,
-    kill_agents: Box<dyn Fn() + Send + Sync>,
-    started: AtomicU64,
-    folder: TempDir,
+    pub(crate) left: Box<dyn Fn() -> Left + Send + Sync>,
+    pub(crate) kill_agents: Box<dyn Fn() + Send + Sync>,
+    pub(crate) started: AtomicU64,
+    pub(crate) folder: TempDir,
 }
 
 /// What is left of sandboxes, by kind. Nothing of it should be.
@@ -90,6 +90,11 @@ impl World {
         let start =
             Start { id, image: Arc::clone(&self.image), profile: Arc::new(profile), disk: disk.map(ToOwned::to_owned) };
         self.backend.start(start).await
+    }
+
+    /// Where the back end keeps its own.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// What would be in force.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use palestra_sandbox::{Backend as _, SandboxError, Start};
 
-use super::place::{Place, bare, profile, repository};
+use super::place::{Place, bare, profile, repository, until};
 
 /// An engine of this test alone.
 struct Engine(PathBuf);
@@ -60,6 +60,7 @@ async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing
     let now = place.again().await;
     now.sweep(&BTreeSet::new()).await.expect("swept");
     place.emptied().await;
+    until(|| now.pending() == 0, || format!("{} pending", now.pending())).await;
     drop(left);
     let start = Start { id: "new".into(), image, profile, disk: None };
     now.start(start).await.expect("started").destroy(true).await;
@@ -88,5 +89,5 @@ fn a_server_that_dies_takes_its_containers_with_it() {
     assert_eq!(place.containers().len(), 1);
     drop(dying);
     drop(sandbox);
-    runtime().block_on(place.emptied());
+    runtime().block_on(place.no_containers());
 }

@@ -1,9 +1,9 @@
 //! Sandboxes of a Docker engine: what a container is, and that nothing of it is left. `PALESTRA_TEST_DOCKER` names the engine
-//! (`unix://PATH`), `PALESTRA_TEST_IMAGES` a folder with the image `shell`; without them the tests say so and return.
+//! (`unix://PATH`), `PALESTRA_IMAGES` a folder with the image `shell`; without them the tests say so and return.
 
-#![expect(clippy::print_stdout, reason = "tests say what they skip, and figures")]
+#![expect(clippy::print_stdout, reason = "tests say what they skip")]
 
-mod figures;
+mod files;
 mod kills;
 mod place;
 mod remains;

@@ -57,13 +57,15 @@ impl Place {
         listed.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until no container is left, for half a minute.
+    /// Waits until nothing is made or removed any more, and no container is left.
     pub(crate) async fn emptied(&self) {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !self.containers().is_empty() {
-            assert!(Instant::now() < until, "left: {:?}", self.containers());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until(|| self.docker.pending() == 0, || format!("{} pending", self.docker.pending())).await;
+        self.no_containers().await;
+    }
+
+    /// Waits until no container is left.
+    pub(crate) async fn no_containers(&self) {
+        until(|| self.containers().is_empty(), || format!("left: {:?}", self.containers())).await;
     }
 
     /// What the command `docker` prints.
@@ -81,7 +83,7 @@ pub(crate) async fn connect(host: &str, server: &str, folder: &Path) -> Result<D
 
 /// The image `shell`.
 pub(crate) fn shell() -> Option<Arc<Image>> {
-    let found = std::env::var("PALESTRA_TEST_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
+    let found = std::env::var("PALESTRA_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
     if found.is_none() {
         println!("skipped: no image shell");
     }
@@ -122,4 +124,13 @@ pub(crate) fn profile() -> Profile {
 /// The root of this repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
+}
+
+/// Waits for half a minute.
+pub(crate) async fn until(reached: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !reached() {
+        assert!(Instant::now() < end, "{}", otherwise());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

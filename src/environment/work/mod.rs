@@ -6,7 +6,7 @@ mod publication;
 pub mod shipped;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use palestra_protocol::action::Action;
@@ -16,6 +16,9 @@ use palestra_protocol::environment::{
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Message;
 use palestra_protocol::verdict::{Check, Judge, Status};
+use palestra_workbench::code::Code;
+use palestra_workbench::repository::Repository;
+use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, From, JudgeError, Work};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -35,17 +38,21 @@ const STEPS_MAX: u64 = 200;
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
 
-/// The families, each with what it is.
-#[must_use]
-pub fn families() -> [(&'static str, Arc<dyn Work>); 0] {
-    []
-}
+/// The families, each once: what a family prepares is shared by all its environments.
+static FAMILIES: LazyLock<Vec<(&'static str, Arc<dyn Work>)>> =
+    LazyLock::new(|| {
+        vec![
+            ("code", Arc::new(Code::default())),
+            ("repository", Arc::new(Repository::default())),
+            ("terminal", Arc::new(Terminal::new())),
+        ]
+    });
 
 /// The family of a name, `family/name`, if its work is done in sandboxes.
 #[must_use]
 pub fn family(name: &str) -> Option<Arc<dyn Work>> {
     let family = name.split('/').next()?;
-    families().into_iter().find(|(name, _)| *name == family).map(|(_, work)| work)
+    FAMILIES.iter().find(|(name, _)| *name == family).map(|(_, work)| Arc::clone(work))
 }
 
 /// An environment whose work is done in sandboxes.

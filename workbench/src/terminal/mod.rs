@@ -9,7 +9,7 @@ pub mod live;
 mod marks;
 mod output;
 pub mod recording;
-mod room;
+pub(crate) mod room;
 pub mod row;
 pub mod scene;
 mod screen;
@@ -17,7 +17,7 @@ mod script;
 mod secrets;
 mod shell;
 mod tape;
-mod tools;
+pub(crate) mod tools;
 
 use async_trait::async_trait;
 use palestra_sandbox::SandboxError;

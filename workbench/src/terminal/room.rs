@@ -23,7 +23,7 @@ const CHANGES_MAX: u64 = 20_000;
 pub(super) const JUDGES: [&str; 4] = ["/tests", "/logs", "/solution", "/judge"];
 
 /// A room.
-pub(super) struct TerminalRoom {
+pub(crate) struct TerminalRoom {
     desk: Desk,
     layers: Layers,
     row: Row,
@@ -51,15 +51,20 @@ struct Snapshot {
 impl TerminalRoom {
     /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
     pub(super) async fn open(row: Row, opening: &Opening, layers: &Layers, desk: &Desk) -> Result<Self, SandboxError> {
-        let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
-        let snapshot = snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))?;
-        let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
-        let want = Want {
-            backend: snapshot.as_ref().map(|snapshot| snapshot.backend.clone()).or(asked),
-            image: row.scene.image.clone(),
-            profile: row.scene.profile.clone(),
-        };
-        let layer = layers.of(&row.scene, &want, desk).await?;
+        let layer = layers.of(&row.scene, &wanted(&row, opening)?, desk).await?;
+        Self::over(row, layer, opening, layers, desk).await
+    }
+
+    /// Opens one over a layer that somebody else made, in the same ways.
+    pub(crate) async fn over(
+        row: Row,
+        layer: Option<String>,
+        opening: &Opening,
+        layers: &Layers,
+        desk: &Desk,
+    ) -> Result<Self, SandboxError> {
+        let want = wanted(&row, opening)?;
+        let snapshot = snapshot_of(opening)?;
         let sandbox = if opening.resumed {
             desk.sandboxes.on_disk(&want, &opening.name).await?
         } else {
@@ -104,6 +109,52 @@ impl TerminalRoom {
         }
         let (desk, layers, opened) = (desk.clone(), layers.clone(), live.began());
         Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, opened })
+    }
+
+    /// An independent copy called `name`; `None` once the episode was judged in place.
+    pub(crate) async fn copy(&mut self, name: &str) -> Result<Option<Self>, SandboxError> {
+        if self.judged.is_some() {
+            return Ok(None);
+        }
+        let exports = self.live()?.exports().await?;
+        let others = self.live()?.sandbox().stats().await?.processes > 1;
+        let (delta, _) = self.delta(&[]).await?;
+        let live = self.live()?;
+        let want = Want { backend: Some(live.sandbox().isolation().backend.clone()), ..self.want.clone() };
+        let live = self.live()?;
+        let mut start = Start { folder: live.folder(), env: live.env().to_vec(), user: live.user(), exports };
+        let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
+        let applied = async {
+            sandbox.apply(&delta).await?;
+            sandbox.stat(&start.folder).await
+        };
+        match applied.await {
+            Ok(Some(_)) => {}
+            Ok(None) => start.folder = "/".to_owned(),
+            Err(error) => {
+                sandbox.destroy(true).await;
+                return Err(error);
+            }
+        }
+        let mut live = Live::start(sandbox, start).await?;
+        if others {
+            live.note("This is a copy: files are as they were, processes that ran are not part of it.");
+        }
+        Ok(Some(Self {
+            desk: self.desk.clone(),
+            layers: self.layers.clone(),
+            row: self.row.clone(),
+            want,
+            layer: self.layer.clone(),
+            live: Some(live),
+            judged: None,
+            opened: self.opened,
+        }))
+    }
+
+    /// Its sandbox; `None` once it was closed or judged in place.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.live.as_ref().map(Live::sandbox)
     }
 
     fn live(&mut self) -> Result<&mut Live, SandboxError> {
@@ -217,43 +268,7 @@ impl Room for TerminalRoom {
     }
 
     async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError> {
-        if self.judged.is_some() {
-            return Ok(None);
-        }
-        let exports = self.live()?.exports().await?;
-        let others = self.live()?.sandbox().stats().await?.processes > 1;
-        let (delta, _) = self.delta(&[]).await?;
-        let live = self.live()?;
-        let want = Want { backend: Some(live.sandbox().isolation().backend.clone()), ..self.want.clone() };
-        let live = self.live()?;
-        let mut start = Start { folder: live.folder(), env: live.env().to_vec(), user: live.user(), exports };
-        let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
-        let applied = async {
-            sandbox.apply(&delta).await?;
-            sandbox.stat(&start.folder).await
-        };
-        match applied.await {
-            Ok(Some(_)) => {}
-            Ok(None) => start.folder = "/".to_owned(),
-            Err(error) => {
-                sandbox.destroy(true).await;
-                return Err(error);
-            }
-        }
-        let mut live = Live::start(sandbox, start).await?;
-        if others {
-            live.note("This is a copy: files are as they were, processes that ran are not part of it.");
-        }
-        Ok(Some(Box::new(Self {
-            desk: self.desk.clone(),
-            layers: self.layers.clone(),
-            row: self.row.clone(),
-            want,
-            layer: self.layer.clone(),
-            live: Some(live),
-            judged: None,
-            opened: self.opened,
-        })))
+        Ok(self.copy(name).await?.map(|copy| Box::new(copy) as Box<dyn Room>))
     }
 
     async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
@@ -309,6 +324,21 @@ impl Room for TerminalRoom {
             live.into_sandbox().destroy(false).await;
         }
     }
+}
+
+/// Which sandbox is wanted: on the back end of the snapshot, or else on the one that was asked for.
+fn wanted(row: &Row, opening: &Opening) -> Result<Want, SandboxError> {
+    let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
+    Ok(Want {
+        backend: snapshot_of(opening)?.map(|snapshot| snapshot.backend).or(asked),
+        image: row.scene.image.clone(),
+        profile: row.scene.profile.clone(),
+    })
+}
+
+fn snapshot_of(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {
+    let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
+    snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))
 }
 
 /// Packs each path for itself, so that one that is too large costs the others nothing.

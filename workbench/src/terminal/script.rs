@@ -78,9 +78,13 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox) -> Result<Found, Failure> 
         On::Delta | On::Place => &row.scene,
     };
     let owner = sandbox.profile().user.value;
-    clear(sandbox, scene).await?;
+    // Tests that are in the judge's own image stay there.
+    if !files.is_empty() {
+        clear(sandbox, scene, "/tests").await?;
+        make_folder(sandbox, "/tests", owner).await?;
+    }
+    clear(sandbox, scene, "/logs/verifier").await?;
     make_folder(sandbox, "/logs/verifier", owner).await?;
-    make_folder(sandbox, "/tests", owner).await?;
     for file in files {
         sandbox.write(&file.path, file.mode() | executable(file), owner, &content(file)?).await?;
     }
@@ -106,18 +110,16 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox) -> Result<Found, Failure> 
 }
 
 /// Removes what stands where the judge puts its own.
-async fn clear(sandbox: &Sandbox, scene: &Scene) -> Result<(), Failure> {
-    for folder in ["/tests", "/logs/verifier"] {
-        if sandbox.stat(folder).await?.is_none() {
-            continue;
-        }
-        let user = user_of(sandbox, scene.user.as_deref()).await?;
-        for user in [sandbox.profile().user.value, user] {
-            sandbox.exec(&Command::new(["rm", "-rf", "--", folder]).folder("/").user(user)).await?;
-        }
-        if sandbox.stat(folder).await?.is_some() {
-            return Err(Failure::Script(format!("{folder} is there and cannot be removed")));
-        }
+async fn clear(sandbox: &Sandbox, scene: &Scene, folder: &str) -> Result<(), Failure> {
+    if sandbox.stat(folder).await?.is_none() {
+        return Ok(());
+    }
+    let acting = user_of(sandbox, scene.user.as_deref()).await?;
+    for user in [sandbox.profile().user.value, acting] {
+        sandbox.exec(&Command::new(["rm", "-rf", "--", folder]).folder("/").user(user)).await?;
+    }
+    if sandbox.stat(folder).await?.is_some() {
+        return Err(Failure::Script(format!("{folder} is there and cannot be removed")));
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn arguments_of<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T
 }
 
 /// The tools, as OpenAI function tools.
-pub(super) fn all() -> Vec<Value> {
+pub(crate) fn all() -> Vec<Value> {
     let tool = |name: &str, description: &str, properties: Value, required: &[&str]| {
         json!({"type": "function", "function": {"name": name, "description": description, "parameters": {
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,

@@ -1,0 +1,507 @@
+//! From a container file to the steps of a layer: the part of its language that needs neither network nor other stages.
+
+use std::collections::BTreeMap;
+
+use palestra_sandbox::image::Aliases;
+
+use super::dockerfile::{self, Instruction};
+use super::{Folder, words};
+use crate::checks::form::resolved;
+use crate::terminal::row::{Scene, Step, StoredFile};
+use crate::work::Fault;
+
+/// Folders that every image has.
+const FOLDERS: [&str; 16] = [
+    "/",
+    "/bin",
+    "/etc",
+    "/home",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/var",
+];
+
+/// Reads the container file of a folder; `context` is where its files are.
+pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut Vec<Fault>) -> Scene {
+    let text = match folder.text(file) {
+        Ok(text) => text,
+        Err(fault) => {
+            faults.push(fault);
+            return Scene::default();
+        }
+    };
+    let instructions = match dockerfile::parse(text) {
+        Ok(instructions) => instructions,
+        Err((line, detail)) => {
+            faults.push(folder.fault(&format!("{file}:{line}"), detail));
+            return Scene::default();
+        }
+    };
+    let mut build = Build {
+        folder,
+        file,
+        context,
+        scene: Scene { profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() },
+        arguments: BTreeMap::new(),
+        user: "root".to_owned(),
+        shell: vec!["/bin/sh".to_owned(), "-c".to_owned()],
+        begun: false,
+    };
+    for instruction in &instructions {
+        if let Err(detail) = build.add(instruction) {
+            faults.push(folder.fault(&format!("{file}:{}", instruction.line), detail));
+        }
+    }
+    if !build.begun {
+        faults.push(folder.fault(file, "FROM is missing"));
+    }
+    if build.user != "root" {
+        build.scene.user = Some(build.user);
+    }
+    build.scene
+}
+
+/// The image that stands in for a base image.
+///
+/// # Errors
+/// In words, when none does.
+pub(super) fn image(base: &str) -> Result<String, String> {
+    let aliases = Aliases::shipped()?;
+    let alias = aliases.find(base).ok_or_else(|| {
+        format!("no image of ours stands in for {base:?}: see sandboxes/aliases.toml for those that do")
+    })?;
+    Ok(alias.image.clone())
+}
+
+struct Build<'a> {
+    folder: &'a Folder<'a>,
+    file: &'a str,
+    context: &'a str,
+    scene: Scene,
+    /// `ARG`s.
+    arguments: BTreeMap<String, String>,
+    user: String,
+    shell: Vec<String>,
+    begun: bool,
+}
+
+impl Build<'_> {
+    fn add(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let Instruction { name, rest, .. } = instruction;
+        if !self.begun && !["FROM", "ARG"].contains(&name.as_str()) {
+            return Err(format!("{name} before FROM"));
+        }
+        match name.as_str() {
+            "FROM" => self.from(rest),
+            "ARG" => self.argument(rest),
+            "ENV" => self.env(rest),
+            "WORKDIR" => {
+                let path = resolved(&self.scene.folder, &self.expand(rest)?);
+                self.scene.layer.push(Step::Folder { path: path.clone(), user: self.user.clone() });
+                self.scene.folder = path;
+                Ok(())
+            }
+            "COPY" | "ADD" => self.copy(instruction),
+            "RUN" => self.run(instruction),
+            "USER" => {
+                self.user = self.expand(rest)?;
+                Ok(())
+            }
+            "SHELL" => {
+                let shell = dockerfile::list(rest).filter(|shell| !shell.is_empty());
+                self.shell = shell.ok_or("SHELL takes a list in JSON")?;
+                Ok(())
+            }
+            "LABEL" | "MAINTAINER" | "EXPOSE" | "CMD" | "ENTRYPOINT" | "STOPSIGNAL" | "HEALTHCHECK" | "VOLUME" => {
+                Ok(())
+            }
+            other => Err(format!("{other} is not supported")),
+        }
+    }
+
+    fn from(&mut self, rest: &str) -> Result<(), String> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Err(
+                "a second FROM: files of several stages are not supported; put what is needed into one".to_owned()
+            );
+        }
+        let words = words::split(rest)?;
+        match words.as_slice() {
+            [base] => self.scene.image = image(&self.expand(base)?)?,
+            [base, keyword, _] if keyword.eq_ignore_ascii_case("as") => self.scene.image = image(&self.expand(base)?)?,
+            _ => return Err(format!("FROM {rest:?} names no image")),
+        }
+        // Arguments from before FROM are not seen after it.
+        self.arguments.clear();
+        Ok(())
+    }
+
+    fn argument(&mut self, rest: &str) -> Result<(), String> {
+        for word in words::split(rest)? {
+            let (name, value) =
+                word.split_once('=').map_or((word.as_str(), String::new()), |(name, value)| (name, value.to_owned()));
+            let value = self.expand(&value)?;
+            self.arguments.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn env(&mut self, rest: &str) -> Result<(), String> {
+        let words = words::split(rest)?;
+        let first = words.first().ok_or("ENV names nothing")?;
+        if !first.contains('=') {
+            // The old form: a name and all the rest.
+            let value = rest.trim_start().strip_prefix(first.as_str()).unwrap_or_default().trim();
+            let value = self.expand(value)?;
+            self.scene.env.insert(first.clone(), value);
+            return Ok(());
+        }
+        for word in &words {
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("ENV {word:?} has no ="))?;
+            let value = self.expand(value)?;
+            self.scene.env.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let Instruction { name, options, rest, documents, .. } = instruction;
+        let mut user = "root".to_owned();
+        let mut mode = None;
+        for (option, value) in options {
+            match option.as_str() {
+                "chown" => user = self.expand(value)?,
+                "chmod" => {
+                    let number = u32::from_str_radix(value, 8).map_err(|_| format!("--chmod={value} is no number"))?;
+                    mode = Some(number);
+                }
+                "link" => {}
+                "from" => return Err("--from: files of other stages or images are not supported".to_owned()),
+                other => return Err(format!("--{other} is not supported")),
+            }
+        }
+        if !documents.is_empty() {
+            return Err("here-documents are supported in RUN alone".to_owned());
+        }
+        let words = match dockerfile::list(rest) {
+            Some(words) => words,
+            None => words::split(rest)?,
+        };
+        let words: Result<Vec<String>, String> = words.iter().map(|word| self.expand(word)).collect();
+        let words = words?;
+        let [sources @ .., target] = words.as_slice() else { return Err(format!("{name} names no files")) };
+        if sources.is_empty() {
+            return Err(format!("{name} has no target"));
+        }
+        let many = sources.len() > 1 || self.is_folder(target);
+        let mut files = Vec::new();
+        for source in sources {
+            if name == "ADD" && source.contains("://") {
+                return Err(format!("{source}: there is no network"));
+            }
+            if name == "ADD"
+                && [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| source.ends_with(end))
+            {
+                return Err(format!("{source}: ADD does not unpack archives here; use COPY and RUN tar"));
+            }
+            files.extend(self.found(source, target, many, mode)?);
+        }
+        self.scene.layer.push(Step::Files { files, user });
+        Ok(())
+    }
+
+    /// Whether a target is a folder: by its writing, or because it is known to be there.
+    fn is_folder(&self, target: &str) -> bool {
+        let place = resolved(&self.scene.folder, target);
+        let below = format!("{place}/");
+        let made = self.scene.layer.iter().any(|step| match step {
+            Step::Folder { path, .. } => *path == place || path.starts_with(&below),
+            Step::Files { files, .. } => files.iter().any(|file| file.path.starts_with(&below)),
+            Step::Run { .. } | Step::Packages { .. } => false,
+        });
+        ["", ".", ".."].contains(&target.rsplit('/').next().unwrap_or(target))
+            || made
+            || FOLDERS.contains(&place.as_str())
+    }
+
+    /// The files that a source stands for, each where it goes.
+    fn found(&self, source: &str, target: &str, many: bool, mode: Option<u32>) -> Result<Vec<StoredFile>, String> {
+        let place = resolved(&self.scene.folder, target);
+        let source = resolved("/", source);
+        let source = source.trim_start_matches('/');
+        let prefix = if self.context.is_empty() { String::new() } else { format!("{}/", self.context) };
+        let mut files = Vec::new();
+        for (name, file) in &self.folder.files {
+            let Some(name) = name.strip_prefix(&prefix) else { continue };
+            let to = if let Some(rest) = within(name, source) {
+                format!("{place}/{rest}")
+            } else {
+                let Some(matched) = prefix_that_fits(name, source) else { continue };
+                let last = matched.rsplit('/').next().unwrap_or(matched);
+                match name.strip_prefix(matched).filter(|rest| !rest.is_empty()) {
+                    Some(rest) => format!("{place}{rest}"),
+                    None if many || source.contains(['*', '?']) => format!("{place}/{last}"),
+                    None => place.clone(),
+                }
+            };
+            files.push(StoredFile::of(resolved("/", &to), mode.unwrap_or(file.mode), &file.bytes));
+        }
+        if files.is_empty() {
+            return Err(format!(
+                "{source:?} is not among the files of {}",
+                if self.context.is_empty() { "." } else { self.context }
+            ));
+        }
+        Ok(files)
+    }
+
+    fn run(&mut self, instruction: &Instruction) -> Result<(), String> {
+        for (option, value) in &instruction.options {
+            let cache = option == "mount" && (value.contains("type=cache") || value.contains("type=tmpfs"));
+            if !cache && option != "network" {
+                return Err(format!("--{option}={value} is not supported"));
+            }
+        }
+        let place = format!("{}:{}", self.folder.fault(self.file, "").place, instruction.line);
+        let mut env = self.scene.env.clone();
+        for (name, value) in &self.arguments {
+            env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        let (user, folder) = (self.user.clone(), self.scene.folder.clone());
+        if let Some(argv) = dockerfile::list(&instruction.rest) {
+            self.scene.layer.push(Step::Run { argv, user, folder, env, place });
+            return Ok(());
+        }
+        let line = match instruction.documents.first() {
+            Some(document) if instruction.rest.trim().starts_with("<<") => document.clone(),
+            Some(_) => {
+                let ends = instruction
+                    .rest
+                    .match_indices("<<")
+                    .map(|(at, _)| instruction.rest[at + 2..].trim_matches(['-', '"', '\'']));
+                let mut line = instruction.rest.clone();
+                for (document, end) in instruction.documents.iter().zip(ends) {
+                    let end = end
+                        .split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+                        .next()
+                        .unwrap_or(end);
+                    line = format!("{line}\n{document}{end}");
+                }
+                line
+            }
+            None => instruction.rest.clone(),
+        };
+        let (packages, left) = installs(&line);
+        for (kind, names) in packages {
+            self.scene.layer.push(Step::Packages { names, kind, place: place.clone() });
+        }
+        if let Some(line) = left {
+            let mut argv = self.shell.clone();
+            argv.push(line);
+            self.scene.layer.push(Step::Run { argv, user, folder, env, place });
+        }
+        Ok(())
+    }
+
+    fn expand(&self, text: &str) -> Result<String, String> {
+        let mut variables = self.arguments.clone();
+        variables.extend(self.scene.env.clone());
+        words::expand(text, &variables)
+    }
+}
+
+/// The rest of a name below a folder; the folder `""` is the context itself.
+fn within<'n>(name: &'n str, folder: &str) -> Option<&'n str> {
+    if folder.is_empty() { Some(name) } else { name.strip_prefix(folder)?.strip_prefix('/') }
+}
+
+/// The first part of a name, whole path parts, that fits a pattern of as many parts.
+fn prefix_that_fits<'n>(name: &'n str, pattern: &str) -> Option<&'n str> {
+    let parts = pattern.split('/').count();
+    let end = name.match_indices('/').nth(parts - 1).map_or(name.len(), |(at, _)| at);
+    let head = &name[..end];
+    let fits = head.split('/').count() == parts
+        && head.split('/').zip(pattern.split('/')).all(|(part, pattern)| fits(part.as_bytes(), pattern.as_bytes()));
+    fits.then_some(head)
+}
+
+/// Whether a name fits a pattern with `*` and `?`.
+fn fits(name: &[u8], pattern: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => name.is_empty(),
+        Some((b'*', rest)) => (0..=name.len()).any(|skipped| fits(&name[skipped..], rest)),
+        Some((b'?', rest)) => name.split_first().is_some_and(|(_, name)| fits(name, rest)),
+        Some((letter, rest)) => name.split_first().is_some_and(|(first, name)| first == letter && fits(name, rest)),
+    }
+}
+
+/// Takes a line apart that installs packages: what has to be there already (by kind `deb` or `python`), and what is left to run.
+pub(super) fn installs(line: &str) -> (Vec<(String, Vec<String>)>, Option<String>) {
+    let whole = || (Vec::new(), Some(line.to_owned()));
+    let Some(commands) = commands(line) else { return whole() };
+    let mut packages = Vec::new();
+    let mut left = Vec::new();
+    for command in commands {
+        match install(&command) {
+            Some(Install::Packages(kind, names)) if names.is_empty() => drop((kind, names)),
+            Some(Install::Packages(kind, names)) => packages.push((kind.to_owned(), names)),
+            Some(Install::Housekeeping) => {}
+            None => left.push(command),
+        }
+    }
+    if packages.is_empty() && left.len() == 1 {
+        return whole();
+    }
+    // What only sets the shell up has nothing left to do.
+    let idle = left.iter().all(|command| command.starts_with("set ") || command.starts_with("export "));
+    (packages, (!idle).then(|| left.join(" && ")))
+}
+
+/// The commands of a line that are joined by `&&`, `;` or line ends alone; `None` where it is more than that.
+fn commands(line: &str) -> Option<Vec<String>> {
+    let mut commands = Vec::new();
+    let mut command = String::new();
+    let mut quote = None;
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) => {
+                command.push(letter);
+                if letter == open {
+                    quote = None;
+                } else if letter == '\\' && open == '"' {
+                    command.extend(letters.next());
+                }
+            }
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                command.push(letter);
+            }
+            (None, '\\') => {
+                command.push(letter);
+                command.extend(letters.next());
+            }
+            (None, '&') if letters.peek() == Some(&'&') => {
+                letters.next();
+                commands.push(std::mem::take(&mut command));
+            }
+            (None, ';' | '\n') => commands.push(std::mem::take(&mut command)),
+            (None, '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<') => return None,
+            (None, letter) => command.push(letter),
+        }
+    }
+    commands.push(command);
+    let commands: Vec<String> =
+        commands.iter().map(|command| command.trim().to_owned()).filter(|command| !command.is_empty()).collect();
+    let compound = ["if", "then", "else", "fi", "for", "do", "done", "while", "until", "case", "esac"];
+    let plain = |command: &String| !compound.contains(&command.split_whitespace().next().unwrap_or_default());
+    commands.iter().all(plain).then_some(commands)
+}
+
+enum Install {
+    Packages(&'static str, Vec<String>),
+    /// Nothing that has to be done where packages are there.
+    Housekeeping,
+}
+
+fn install(command: &str) -> Option<Install> {
+    let words = words::split(command).ok()?;
+    let assigned = |word: &&String| {
+        word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+    };
+    let words: Vec<&str> = words.iter().skip_while(assigned).map(String::as_str).collect();
+    match words.as_slice() {
+        ["apt-get" | "apt" | "aptitude" | "apk", rest @ ..] => {
+            let rest = plain_words(rest, &["-o", "-t", "-c", "--repository", "-X"]);
+            match rest.split_first()? {
+                (&("install" | "add"), names) => {
+                    let name = |name: &&str| name.split(['=', '/', '<', '>', '~']).next().unwrap_or(name).to_owned();
+                    Some(Install::Packages("deb", names.iter().map(name).collect()))
+                }
+                (&("update" | "upgrade" | "dist-upgrade" | "clean" | "autoclean" | "autoremove"), _) => {
+                    Some(Install::Housekeeping)
+                }
+                _ => None,
+            }
+        }
+        ["pip" | "pip3", rest @ ..] | ["python" | "python3", "-m", "pip", rest @ ..] | ["uv", "pip", rest @ ..] => {
+            if rest
+                .iter()
+                .any(|word| ["-r", "-e", "-c", "--requirement", "--editable", "--target", "-t"].contains(word))
+            {
+                return None;
+            }
+            let rest = plain_words(rest, &["-i", "--index-url", "--extra-index-url", "--timeout", "--retries"]);
+            let (&"install", names) = rest.split_first()? else { return None };
+            // Files and folders are installed by running it.
+            let local = names.iter().any(|name| name.contains('/') || *name == "." || name.ends_with(".whl"));
+            (!local).then(|| Install::Packages("python", names.iter().map(|name| (*name).to_owned()).collect()))
+        }
+        ["rm", rest @ ..] => {
+            let caches = ["/var/lib/apt/", "/var/cache/apt", "/var/cache/apk", "/root/.cache/pip"];
+            let paths: Vec<&&str> = rest.iter().filter(|word| !word.starts_with('-')).collect();
+            let idle = paths.iter().all(|path| caches.iter().any(|cache| path.starts_with(cache)));
+            (idle && !paths.is_empty()).then_some(Install::Housekeeping)
+        }
+        _ => None,
+    }
+}
+
+/// Words that are neither options nor the values of those that take one.
+fn plain_words<'w>(words: &[&'w str], valued: &[&str]) -> Vec<&'w str> {
+    let mut plain = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if valued.contains(word) {
+            words.next();
+        } else if !word.starts_with('-') {
+            plain.push(*word);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_install_packages_only_ask_for_them() {
+        let deb = |names: &[&str]| vec![("deb".to_owned(), names.iter().map(|name| (*name).to_owned()).collect())];
+        let line = "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends git=1:2.4* curl -o X=Y && rm -rf /var/lib/apt/lists/*";
+        assert_eq!(installs(line), (deb(&["git", "curl"]), None));
+        assert_eq!(
+            installs("set -eux; apt-get update; apt-get install -y git; git init /x"),
+            (deb(&["git"]), Some("set -eux && git init /x".to_owned()))
+        );
+        let python = vec![("python".to_owned(), vec!["pytest==8.4.1".to_owned()])];
+        assert_eq!(installs("pip install --no-cache-dir pytest==8.4.1"), (python, None));
+        for whole in [
+            "make -j2",
+            "pip install -r requirements.txt",
+            "curl x | sh && apt-get install y",
+            "rm -rf /var/lib/apt/lists/* /home",
+        ] {
+            assert_eq!(installs(whole), (Vec::new(), Some(whole.to_owned())), "{whole}");
+        }
+        let both = "apt-get update && if true; then apt-get install -y x; fi";
+        assert_eq!(installs(both), (Vec::new(), Some(both.to_owned())));
+    }
+
+    #[test]
+    fn patterns_fit_names() {
+        assert_eq!(prefix_that_fits("src/a.py", "src/*.py"), Some("src/a.py"));
+        assert_eq!(prefix_that_fits("data/x/y", "data*"), Some("data"));
+        assert_eq!(prefix_that_fits("a.txt", "?.txt"), Some("a.txt"));
+        assert_eq!(prefix_that_fits("a.txt", "b/*"), None);
+    }
+}

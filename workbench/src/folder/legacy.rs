@@ -1,0 +1,91 @@
+//! Folders of the first Terminal-Bench: `task.yaml`, `Dockerfile`, `run-tests.sh`, `tests/`, `solution.sh`. Their tests write no
+//! reward: what `run-tests.sh` returns is it, as it returns what pytest returned.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{Folder, build, public};
+use crate::terminal::row::{Judge, On, Row, Solution, StoredFile};
+use crate::work::Fault;
+
+/// `task.yaml`. Fields that do not concern an episode are passed over.
+#[derive(Debug, Deserialize)]
+struct Task {
+    instruction: String,
+    #[serde(default)]
+    difficulty: Option<String>,
+    #[serde(default)]
+    parser_name: Option<String>,
+    #[serde(default)]
+    max_agent_timeout_sec: Option<f64>,
+    #[serde(default)]
+    max_test_timeout_sec: Option<f64>,
+    #[serde(default)]
+    run_tests_in_same_shell: bool,
+}
+
+/// What turns the return code into a reward.
+const REWARD: &str = "#!/bin/bash
+export TEST_DIR=/tests
+bash /tests/run-tests.sh
+if [ $? -eq 0 ]; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi
+";
+
+/// Reads a folder.
+///
+/// # Errors
+/// Every fault.
+pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
+    let mut faults: Vec<Fault> = folder.size_fault().into_iter().collect();
+    let task = folder.text("task.yaml").and_then(|text| {
+        serde_saphyr::from_str::<Task>(text)
+            .map_err(|error| folder.fault("task.yaml", error.without_snippet().to_string()))
+    });
+    let task = match task {
+        Ok(task) => task,
+        Err(fault) => return Err(vec![fault]),
+    };
+    if task.parser_name.as_deref().is_some_and(|parser| parser != "pytest") {
+        faults.push(folder.fault("task.yaml: parser_name", "tests of pytest alone are supported"));
+    }
+    if task.run_tests_in_same_shell {
+        faults.push(
+            folder.fault("task.yaml: run_tests_in_same_shell", "is not supported: tests run apart from the shell"),
+        );
+    }
+    let mut scene = build::scene(folder, "Dockerfile", "", &mut faults);
+    scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
+    scene.agent_ms = task.max_agent_timeout_sec.map(|seconds| (seconds * 1_000.0) as u64);
+    let mut files = folder.stored("tests", "/tests");
+    match folder.files.get("run-tests.sh") {
+        Some(script) => files.push(StoredFile::of("/tests/run-tests.sh", script.mode, &script.bytes)),
+        None => faults.push(folder.fault("run-tests.sh", "is missing")),
+    }
+    files.push(StoredFile::of("/tests/test.sh", 0o755, REWARD.as_bytes()));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let solution = folder.files.get("solution.sh").map(|script| Solution {
+        files: vec![StoredFile::of("/solution/solution.sh", 0o755, &script.bytes)],
+        run: "bash /solution/solution.sh".to_owned(),
+    });
+    let (name, area) = folder.names();
+    let row = Row {
+        name: name.to_owned(),
+        area: area.to_owned(),
+        instruction: task.instruction,
+        difficulty: task.difficulty.as_deref().and_then(public::of_word),
+        scene,
+        judge: Judge::Script {
+            on: On::Delta,
+            files,
+            user: None,
+            env: BTreeMap::new(),
+            timeout_ms: (task.max_test_timeout_sec.unwrap_or(600.0) * 1_000.0) as u64,
+        },
+        solution,
+        cheats: BTreeMap::new(),
+    };
+    Ok(("train".to_owned(), row))
+}

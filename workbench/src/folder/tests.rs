@@ -1,0 +1,206 @@
+//! Folders in the public layout, as somebody may upload them.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::terminal::row::{Judge, On, Step};
+
+fn upload(files: &[(&str, &str)]) -> BTreeMap<String, UploadedFile> {
+    let file = |(path, text): &(&str, &str)| {
+        ((*path).to_owned(), UploadedFile { mode: 0o644, bytes: text.as_bytes().to_vec() })
+    };
+    files.iter().map(file).collect()
+}
+
+const TOML: &str = r#"
+schema_version = "1.4"
+artifacts = ["/app/out.txt"]
+[task]
+name = "org/x"
+[metadata]
+difficulty = "hard"
+anything = { goes = true }
+[environment]
+cpus = 1
+memory_mb = 1024
+storage_mb = 10240
+network_mode = "no-network"
+[environment.env]
+MODE = "${MODE:-fast}"
+[agent]
+timeout_sec = 60.0
+[verifier]
+timeout_sec = 30
+"#;
+
+const DOCKERFILE: &str = r#"
+ARG TAG=22.04
+FROM ubuntu:${TAG}
+ENV APP=/app GREETING="hello there"
+WORKDIR $APP
+RUN apt-get update && apt-get install -y git && rm -rf /var/lib/apt/lists/*
+COPY --chown=1000:1000 data /app/data
+COPY *.txt main.sh ./
+RUN <<EOF
+echo made > made
+EOF
+USER 1000
+EXPOSE 80
+CMD ["bash"]
+"#;
+
+fn task() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("set/x/task.toml", TOML),
+        ("set/x/instruction.md", "Do it."),
+        ("set/x/environment/Dockerfile", DOCKERFILE),
+        ("set/x/environment/data/a/b", "deep"),
+        ("set/x/environment/one.txt", "1"),
+        ("set/x/environment/main.sh", "echo"),
+        ("set/x/tests/test.sh", "echo 1 > /logs/verifier/reward.txt"),
+        ("set/x/tests/other.yaml", "not: a task"),
+        ("set/x/solution/solve.sh", "true"),
+    ]
+}
+
+fn with(path: &str, text: &'static str) -> BTreeMap<String, UploadedFile> {
+    let mut files = upload(&task());
+    files.insert(path.to_owned(), UploadedFile { mode: 0o644, bytes: text.as_bytes().to_vec() });
+    files
+}
+
+#[test]
+fn a_folder_is_read_whole() {
+    let rows = rows(&upload(&task())).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    let [(split, row)] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((split.as_str(), row.name.as_str(), row.area.as_str()), ("train", "x", "set"));
+    assert_eq!((row.difficulty, row.scene.agent_ms), (Some(0.75), Some(60_000)));
+    assert_eq!(
+        (row.scene.image.as_str(), row.scene.folder.as_str(), row.scene.profile.as_str()),
+        ("shell", "/app", "root")
+    );
+    assert_eq!(row.scene.env["GREETING"], "hello there");
+    assert_eq!(row.scene.env["MODE"], "fast");
+    assert_eq!(row.scene.user.as_deref(), Some("1000"));
+    let steps = &row.scene.layer;
+    assert!(matches!(&steps[0], Step::Folder { path, .. } if path == "/app"));
+    let place = "set/x/environment/Dockerfile:6";
+    assert!(matches!(&steps[1], Step::Packages { names, place: at, .. } if names == &["git"] && at == place));
+    assert!(
+        matches!(&steps[2], Step::Files { files, user } if files[0].path == "/app/data/a/b" && user == "1000:1000")
+    );
+    let Step::Files { files, .. } = &steps[3] else { panic!("{steps:?}") };
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["/app/one.txt", "/app/main.sh"]);
+    assert!(matches!(&steps[4], Step::Run { argv, folder, .. } if argv[2] == "echo made > made\n" && folder == "/app"));
+    let Judge::Script { on, timeout_ms, files, .. } = &row.judge else { panic!("{:?}", row.judge) };
+    assert_eq!((on, *timeout_ms, files.len()), (&On::Delta, 30_000, 2));
+    assert_eq!(row.solution.as_ref().map(|solution| solution.run.as_str()), Some("/solution/solve.sh"));
+}
+
+#[test]
+fn what_cannot_be_honoured_is_refused_with_its_place() {
+    let cases = [
+        (
+            "task.toml",
+            "[environment]\nnetwork_mode = \"public\"",
+            "task.toml: environment.network_mode",
+            "cannot be honoured",
+        ),
+        (
+            "task.toml",
+            "[environment]\nallow_internet = true",
+            "task.toml: environment.allow_internet",
+            "cannot be honoured",
+        ),
+        (
+            "task.toml",
+            "[verifier]\nnetwork_mode = \"allowlist\"",
+            "task.toml: verifier.network_mode",
+            "cannot be honoured",
+        ),
+        ("task.toml", "[environment]\nmemory = \"64G\"", "task.toml: environment.memory_mb", "2048 MB"),
+        ("task.toml", "[environment]\ncpus = 64", "task.toml: environment.cpus", "2 cores"),
+        ("task.toml", "[environment]\ngpus = 1", "task.toml: environment.gpus", "none"),
+        ("task.toml", "[environment]\nos = \"windows\"", "task.toml: environment.os", "linux"),
+        ("task.toml", "[enviroment]\ncpus = 1", "task.toml", "enviroment"),
+        ("task.toml", "[[steps]]\nname = \"a\"", "task.toml: steps", "several"),
+        ("task.toml", "[environment.env]\nKEY = \"${KEY}\"", "task.toml: environment.env.KEY", "host"),
+        ("task.toml", "schema_version = \"2.0\"", "task.toml: schema_version", "not known"),
+        ("environment/Dockerfile", "FROM debian\nFROM debian", "environment/Dockerfile:2", "second FROM"),
+        ("environment/Dockerfile", "FROM registry.example/secret:1", "environment/Dockerfile:1", "stands in"),
+        ("environment/Dockerfile", "FROM debian\nCOPY --from=x a b", "environment/Dockerfile:2", "stages"),
+        ("environment/Dockerfile", "FROM debian\nCOPY missing b", "environment/Dockerfile:2", "not among"),
+        ("environment/Dockerfile", "FROM debian\nCOPY ../solution b", "environment/Dockerfile:2", "not among"),
+        ("environment/Dockerfile", "FROM debian\nADD https://x/y z", "environment/Dockerfile:2", "network"),
+        ("environment/Dockerfile", "FROM debian\nONBUILD RUN x", "environment/Dockerfile:2", "ONBUILD"),
+        ("environment/docker-compose.yaml", "services: {}", "environment", "several services"),
+    ];
+    for (path, text, place, words) in cases {
+        let faults = rows(&with(&format!("set/x/{path}"), text)).expect_err(text);
+        let told = faults.iter().find(|fault| fault.place == format!("set/x/{place}"));
+        assert!(told.is_some_and(|fault| fault.detail.contains(words)), "{text}: {faults:#?}");
+    }
+    let mut files = upload(&task());
+    files.remove("set/x/tests/test.sh");
+    files.remove("set/x/instruction.md");
+    assert_eq!(rows(&files).expect_err("missing").len(), 2);
+    assert!(rows(&BTreeMap::new()).is_err());
+}
+
+#[test]
+fn a_task_may_say_that_it_needs_no_network() {
+    let toml = "[metadata]\noffline = true\n[environment]\nnetwork_mode = \"public\"";
+    assert_eq!(rows(&with("set/x/task.toml", toml)).map(|rows| rows.len()), Ok(1));
+    assert_eq!(rows(&with("set/x/task.toml", "")).map(|rows| rows.len()), Ok(1), "naming no mode asks for nothing");
+}
+
+#[test]
+fn separate_judges_have_a_scene_of_their_own() {
+    let toml = "artifacts = [\"out\"]\n[verifier]\nenvironment_mode = \"separate\"";
+    let mut files = with("set/x/task.toml", toml);
+    let read = rows(&files).expect("read");
+    let Judge::Script { on: On::Artefacts { paths, scene }, files: tests, .. } = &read[0].1.judge else {
+        panic!("{read:?}")
+    };
+    assert_eq!(paths, &["/app/out", "/logs/artifacts"]);
+    assert_eq!((scene.image.as_str(), tests.len()), ("shell", 2));
+    let dockerfile = "FROM python:3.12\nCOPY . /tests";
+    files.insert(
+        "set/x/tests/Dockerfile".to_owned(),
+        UploadedFile { mode: 0o644, bytes: dockerfile.as_bytes().to_vec() },
+    );
+    let read = rows(&files).expect("read");
+    let Judge::Script { on: On::Artefacts { scene, .. }, files: tests, .. } = &read[0].1.judge else {
+        panic!("{read:?}")
+    };
+    assert_eq!((scene.image.as_str(), tests.len()), ("python", 0));
+    let toml = "[verifier]\nenvironment_mode = \"in_place\"";
+    let read = rows(&with("set/x/task.toml", toml)).expect("read");
+    assert!(matches!(&read[0].1.judge, Judge::Script { on: On::Place, .. }));
+}
+
+#[test]
+fn older_folders_are_read_too() {
+    let files = upload(&[
+        ("old/task.yaml", "instruction: Do it.\ndifficulty: easy\nparser_name: pytest\nauthor_name: nobody\n"),
+        ("old/Dockerfile", "FROM ubuntu:24.04\nWORKDIR /app\n"),
+        ("old/docker-compose.yaml", "services: {client: {build: .}}"),
+        ("old/run-tests.sh", "pytest $TEST_DIR/test_outputs.py"),
+        ("old/tests/test_outputs.py", "def test(): pass"),
+        ("old/solution.sh", "true"),
+    ]);
+    let read = rows(&files).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    assert_eq!((read[0].1.name.as_str(), read[0].1.difficulty), ("old", Some(0.25)));
+    let Judge::Script { files, .. } = &read[0].1.judge else { panic!("{read:?}") };
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["/tests/test_outputs.py", "/tests/run-tests.sh", "/tests/test.sh"]);
+}
+
+#[test]
+fn inline_tasks_lie_beside_folders() {
+    let mut files = upload(&task());
+    let inline = "instruction: x\nartefacts: [a]\nchecks: [{name: a, file: a, exists: true}]\n";
+    files.insert("files/a.yaml".to_owned(), UploadedFile { mode: 0o644, bytes: inline.as_bytes().to_vec() });
+    assert_eq!(rows(&files).map(|rows| rows.len()), Ok(2));
+}

@@ -1,0 +1,173 @@
+//! A session on a repository: the room of a terminal over the prepared layer, whose evidence is the change as a patch.
+
+use async_trait::async_trait;
+use palestra_sandbox::SandboxError;
+use palestra_sandbox::wire::FailureCode;
+use serde_json::{Map, Value, json};
+
+use super::change::{Change, TREE, change};
+use super::git::Trouble;
+use super::instance::{Instance, PATCH_BYTES_MAX};
+use super::prepare::{Layers, Prepared, keep};
+use crate::terminal::room::TerminalRoom;
+use crate::terminal::row::{Judge, Row, Scene};
+use crate::terminal::scene;
+use crate::work::{Desk, Input, Opening, Room, Seen};
+
+/// The tool that takes a patch instead of the tree.
+pub(super) const SUBMIT_PATCH: &str = "submit_patch";
+
+/// The tools of a terminal, and [`SUBMIT_PATCH`].
+pub(super) fn tools() -> Vec<Value> {
+    let mut tools = crate::terminal::tools::all();
+    tools.push(json!({"type": "function", "function": {
+        "name": SUBMIT_PATCH,
+        "description": "Hand in a patch, as `git diff` writes it against the base commit, instead of what the files hold now. \
+            Ends the episode.",
+        "parameters": {
+            "type": "object",
+            "properties": {"patch": {"type": "string", "maxLength": PATCH_BYTES_MAX}},
+            "required": ["patch"],
+            "additionalProperties": false,
+        },
+    }}));
+    tools
+}
+
+/// A session.
+pub(super) struct RepositoryRoom {
+    terminal: TerminalRoom,
+    instance: Instance,
+    prepared: Prepared,
+    desk: Desk,
+    /// Digest of the patch that was handed in.
+    submitted: Option<String>,
+}
+
+impl RepositoryRoom {
+    pub(super) async fn open(
+        instance: Instance,
+        opening: &Opening,
+        layers: &Layers,
+        desk: &Desk,
+    ) -> Result<Self, SandboxError> {
+        let prepared = layers.get(&instance, desk).await.map_err(Trouble::into_sandbox)?;
+        let layer = Some(prepared.delta.clone());
+        let none = scene::Layers::default();
+        let terminal = TerminalRoom::over(row(&instance), layer, opening, &none, desk).await?;
+        Ok(Self { terminal, instance, prepared, desk: desk.clone(), submitted: None })
+    }
+
+    async fn submit(&mut self, arguments: &Map<String, Value>) -> Result<Seen, SandboxError> {
+        let patch = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
+        if patch.len() > PATCH_BYTES_MAX {
+            return Ok(Seen::text("A patch is at most 8 MiB."));
+        }
+        let patch = patch.as_bytes().to_vec();
+        self.submitted = Some(keep(&self.desk, patch).await.map_err(Trouble::into_sandbox)?);
+        Ok(Seen { terminated: true, ..Seen::text("The patch is handed in.") })
+    }
+
+    /// The project's folder as it is, packed while everything stands still.
+    async fn tree(&self) -> Result<Result<Vec<u8>, String>, SandboxError> {
+        let sandbox = self.terminal.sandbox();
+        let sandbox = sandbox.ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
+        sandbox.freeze().await?;
+        let packed = sandbox.pack(&[self.instance.folder()], TREE).await;
+        sandbox.thaw().await?;
+        match packed {
+            Ok((tree, _)) => Ok(Ok(tree)),
+            Err(error) if error.is(FailureCode::TooLarge) => {
+                Ok(Err("its tree holds more than 256 MiB or 100,000 files".to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The terminal of an instance. It is judged here, so its own judge has nothing to do.
+fn row(instance: &Instance) -> Row {
+    let scene = Scene {
+        image: instance.image.clone(),
+        profile: "terminal".to_owned(),
+        folder: instance.folder(),
+        env: instance.env.clone(),
+        ..Scene::default()
+    };
+    let judge =
+        Judge::Checks { image: instance.image.clone(), files: Vec::new(), artefacts: Vec::new(), checks: Vec::new() };
+    Row {
+        name: instance.instance_id.clone(),
+        area: "repository".to_owned(),
+        instruction: instance.problem_statement.clone(),
+        difficulty: instance.difficulty,
+        scene,
+        judge,
+        solution: None,
+        cheats: std::collections::BTreeMap::new(),
+    }
+}
+
+#[async_trait]
+impl Room for RepositoryRoom {
+    async fn observe(&mut self) -> Result<Seen, SandboxError> {
+        self.terminal.observe().await
+    }
+
+    async fn act(&mut self, input: Input<'_>) -> Result<Seen, SandboxError> {
+        match input {
+            Input::Call { tool: SUBMIT_PATCH, arguments } => self.submit(arguments).await,
+            other => self.terminal.act(other).await,
+        }
+    }
+
+    async fn evidence(&mut self) -> Result<Value, SandboxError> {
+        if let Some(digest) = &self.submitted {
+            return Ok(json!({"patch": digest}));
+        }
+        let refused = |why: String| json!({"refused": why});
+        let tree = match self.tree().await? {
+            Ok(tree) => tree,
+            Err(why) => return Ok(refused(why)),
+        };
+        let changed = change(&tree, &self.instance, &self.prepared, &self.desk).await;
+        match changed.map_err(Trouble::into_sandbox)? {
+            Change::Patch(patch) => {
+                let digest = keep(&self.desk, patch).await.map_err(Trouble::into_sandbox)?;
+                Ok(json!({"patch": digest}))
+            }
+            Change::Refused(why) => Ok(refused(why)),
+        }
+    }
+
+    async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError> {
+        let Some(terminal) = self.terminal.copy(name).await? else { return Ok(None) };
+        Ok(Some(Box::new(Self {
+            terminal,
+            instance: self.instance.clone(),
+            prepared: self.prepared.clone(),
+            desk: self.desk.clone(),
+            submitted: self.submitted.clone(),
+        })))
+    }
+
+    async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
+        self.terminal.snapshot().await
+    }
+
+    async fn changes(&mut self, since: Option<&Value>) -> Result<Option<Value>, SandboxError> {
+        self.terminal.changes(since).await
+    }
+
+    fn isolation(&self) -> Value {
+        self.terminal.isolation()
+    }
+
+    async fn close(&mut self) {
+        self.terminal.close().await;
+    }
+
+    async fn leave(&mut self) {
+        self.terminal.leave().await;
+    }
+}

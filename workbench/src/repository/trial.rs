@@ -1,0 +1,199 @@
+//! One run of an instance's tests on a clean tree with some patch: what admission and judging are made of.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use palestra_sandbox::pool::Want;
+use palestra_sandbox::sandbox::Sandbox;
+use palestra_sandbox::{Command, SandboxError};
+use sha2::{Digest as _, Sha256};
+
+use super::canary::Canary;
+use super::git::{Git, Trouble, words};
+use super::instance::Instance;
+use super::log::{LogParser, Results};
+use super::patch;
+use super::prepare::{Prepared, furnished};
+use super::protected::Protected;
+use crate::work::Desk;
+
+/// Longest report.
+const REPORT_BYTES_MAX: u64 = 32 << 20;
+/// Bytes that the tests may print before their output is cut; a report that stands there is then incomplete.
+const OUTPUT_BYTES_MAX: u64 = 16 << 20;
+/// Paths that are named where a patch may not change them.
+const NAMED_MAX: usize = 20;
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// How far it came.
+    pub outcome: Outcome,
+    /// Paths that the patch changed and that stayed as they were, at most some.
+    pub restored: Vec<String>,
+}
+
+/// How far a run came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The patch does not apply to the base commit.
+    Unapplied(String),
+    /// The tests could not be laid over the patched tree.
+    Obstructed(String),
+    /// The tests ran and there is no report that could be read.
+    Unreported(String),
+    /// What the tests reported.
+    Reported(Results),
+}
+
+/// Runs the tests on the base commit with a patch. `seed` names nothing but the folder of the report.
+///
+/// # Errors
+/// When the sandbox fails.
+pub(super) async fn trial(
+    candidate: &[u8],
+    instance: &Instance,
+    prepared: &Prepared,
+    seed: u64,
+    desk: &Desk,
+) -> Result<Trial, Trouble> {
+    let want = Want { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
+    let sandbox = furnished(&want, prepared, desk).await?;
+    let trial = run(&sandbox, candidate, instance, prepared, seed).await;
+    sandbox.destroy(true).await;
+    trial
+}
+
+async fn run(
+    sandbox: &Sandbox,
+    candidate: &[u8],
+    instance: &Instance,
+    prepared: &Prepared,
+    seed: u64,
+) -> Result<Trial, Trouble> {
+    let git = Git::new(sandbox, instance.folder());
+    let mut restored = Vec::new();
+    let outcome = match lay(&git, candidate, instance, prepared, &mut restored).await? {
+        Some(outcome) => outcome,
+        None => test(sandbox, instance, prepared, candidate, seed).await?,
+    };
+    Ok(Trial { outcome, restored })
+}
+
+/// Makes the tree that is tested: the base commit, the patch but for what it may not change, the tests. All of it happens in git's
+/// index, so that no file of the patch lies anywhere before its paths were looked at. `None` once the tree is there.
+async fn lay(
+    git: &Git<'_>,
+    candidate: &[u8],
+    instance: &Instance,
+    prepared: &Prepared,
+    restored: &mut Vec<String>,
+) -> Result<Option<Outcome>, Trouble> {
+    let base = prepared.commit.as_str();
+    if !candidate.iter().all(u8::is_ascii_whitespace) {
+        // The second try is for patches that somebody wrote by hand, whose counts and blanks are often a little wrong.
+        let exact = git.run(&["apply", "--cached", "--whitespace=nowarn", "-"], candidate).await?;
+        let lenient = ["apply", "--cached", "--whitespace=nowarn", "--recount", "--ignore-whitespace", "-C1", "-"];
+        if !exact.success() && !git.run(&lenient, candidate).await?.success() {
+            return Ok(Some(Outcome::Unapplied(words(&exact))));
+        }
+    }
+    let protected = Protected::of(instance).map_err(Trouble::Instance)?;
+    let changed = git.must(&["diff", "--cached", "--name-only", "--no-renames", "-z", base], b"").await?;
+    let held: Vec<&[u8]> = changed.split(|byte| *byte == 0).filter(|path| protected.holds(path)).collect();
+    if !held.is_empty() {
+        restored.extend(held.iter().take(NAMED_MAX).map(|path| String::from_utf8_lossy(path).into_owned()));
+        let paths = held.join(&0);
+        git.must(&["reset", "-q", base, "--pathspec-from-file=-", "--pathspec-file-nul"], &paths).await?;
+    }
+    let tests = git.run(&["apply", "--cached", "--whitespace=nowarn", "-"], instance.test_patch.as_bytes()).await?;
+    if !tests.success() {
+        return Ok(Some(Outcome::Obstructed(format!("the test patch does not apply: {}", words(&tests)))));
+    }
+    let tree = git.line(&["write-tree"]).await?;
+    let commit = git.line(&["commit-tree", "-m", "Tested", "-p", base, &tree]).await?;
+    let laid = git.run(&["reset", "-q", "--hard", &commit], b"").await?;
+    Ok((!laid.success()).then(|| Outcome::Obstructed(format!("the tree cannot be laid out: {}", words(&laid)))))
+}
+
+/// Runs the test command, kills all that is left of it, and reads the report.
+async fn test(
+    sandbox: &Sandbox,
+    instance: &Instance,
+    prepared: &Prepared,
+    candidate: &[u8],
+    seed: u64,
+) -> Result<Outcome, Trouble> {
+    let user = sandbox.profile().user.value;
+    // A path that nobody can have prepared for, in a folder that did not exist before.
+    let mut secret = Sha256::new();
+    for part in [&seed.to_le_bytes()[..], prepared.commit.as_bytes(), candidate] {
+        secret.update(part);
+    }
+    let nonce = hex::encode(&secret.finalize()[..16]);
+    let outside = format!("/judge/{nonce}");
+    sandbox.write(&format!("{outside}/README"), 0o644, user, b"The report goes here.\n").await?;
+    let report = format!("{outside}/report");
+    let own = instance.junit_path.as_ref().map(|path| format!("{}/{path}", instance.folder()));
+    if let Some(path) = &own {
+        // What lies there now is not what the tests report.
+        sandbox.exec(&Command::new(["rm", "-rf", "--", path])).await?;
+    }
+    let canary = Canary::of(instance, &nonce);
+    if let Some(canary) = &canary {
+        let path = format!("{}/{}", instance.folder(), canary.path);
+        sandbox.write(&path, 0o644, user, canary.text().as_bytes()).await?;
+    }
+    let line = command_line(instance, &report, canary.as_ref());
+    let mut command = Command::shell(line).folder(instance.folder());
+    command.env = instance.env.clone().into_iter().collect();
+    command.wall = Some(Duration::from_secs(instance.timeout_s));
+    command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
+    command.merge = true;
+    command.alone = true;
+    let output = sandbox.exec(&command).await?;
+    sandbox.kill().await?;
+    if output.exited.timed_out {
+        return Ok(Outcome::Unreported(format!("the tests did not end within {} s", instance.timeout_s)));
+    }
+    let path = own.or_else(|| instance.test_command.contains("{report}").then_some(report));
+    let bytes = match path {
+        Some(path) => match sandbox.read(&path, REPORT_BYTES_MAX).await {
+            Ok(bytes) => bytes,
+            Err(SandboxError::Refused { .. }) => {
+                return Ok(Outcome::Unreported(format!("the tests left no report; {}", words(&output))));
+            }
+            Err(error) => return Err(error.into()),
+        },
+        None if output.exited.output_omitted_bytes > 0 => {
+            return Ok(Outcome::Unreported("the tests printed more than 16 MiB".to_owned()));
+        }
+        None => output.stdout.clone(),
+    };
+    Ok(match instance.log_parser.read(&bytes) {
+        Ok(results) => Outcome::Reported(match canary {
+            Some(canary) => canary.examine(results),
+            None => results,
+        }),
+        Err(error) => Outcome::Unreported(format!("{error}; {}", words(&output))),
+    })
+}
+
+fn command_line(instance: &Instance, report: &str, canary: Option<&Canary>) -> String {
+    let mut files: BTreeSet<String> = match instance.log_parser {
+        // Node ids begin with their file.
+        LogParser::Pytest => {
+            let ids = instance.fail_to_pass.iter().chain(&instance.pass_to_pass);
+            ids.filter_map(|id| Some(id.split_once("::")?.0.to_owned())).collect()
+        }
+        _ => patch::paths(&instance.test_patch).into_iter().collect(),
+    };
+    files.extend(canary.map(|canary| canary.path.clone()));
+    let files: Vec<String> = files.iter().map(|path| quoted(path)).collect();
+    instance.test_command.replace("{report}", report).replace("{test_files}", &files.join(" "))
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,96 @@
+//! A desk of this machine for tests: the local back end, with the image `languages` where it is built and else the host's programs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::image::Images;
+use palestra_sandbox::local::Local;
+use palestra_sandbox::pool::Bounds;
+use palestra_sandbox::{Backend, Sandboxes, Want, shipped};
+use palestra_workbench::code::{Code, Problem};
+use palestra_workbench::work::{Check, Desk, JudgeError, Judgement, Work};
+use serde_json::json;
+
+pub(crate) struct Place {
+    pub(crate) desk: Desk,
+    pub(crate) code: Code,
+    pub(crate) image: &'static str,
+    _folder: tempfile::TempDir,
+}
+
+/// The desk; `None`, after saying so, where no sandbox can be had here.
+pub(crate) async fn place() -> Option<Place> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let images = std::env::var_os("PALESTRA_IMAGES").map_or_else(|| folder.path().join("images"), PathBuf::from);
+    let images = Images::new(images);
+    let image = if images.resolve("languages").is_ok() { "languages" } else { "host" };
+    let local = match Local::new(folder.path()) {
+        Ok(local) => local,
+        Err(error) => {
+            println!("skipped: no sandboxes: {error}");
+            return None;
+        }
+    };
+    let profiles = shipped::profiles().expect("profiles");
+    if let Err(error) = local.examine(&profiles["code"]).await {
+        println!("skipped: no sandboxes: {error}");
+        return None;
+    }
+    let bounds = Bounds { sandboxes_max: 16, warm_min: 0 };
+    let sandboxes = Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds);
+    let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
+    Some(Place { desk, code: Code::on(image), image, _folder: folder })
+}
+
+impl Place {
+    pub(crate) async fn judge(&self, problem: &Problem, language: &str, source: &str) -> Result<Judgement, JudgeError> {
+        let row = serde_json::to_value(problem).expect("a row");
+        self.code.judge(&row, 0, &json!({"language": language, "source": source}), &self.desk).await
+    }
+
+    /// The status of every test, or of what kept the judge.
+    pub(crate) async fn statuses(&self, problem: &Problem, language: &str, source: &str) -> Vec<String> {
+        match self.judge(problem, language, source).await {
+            Ok(judgement) => statuses(&judgement),
+            Err(error) => vec![format!("{error:?}")],
+        }
+    }
+
+    /// What a Python script prints.
+    pub(crate) async fn output(&self, script: &str, input: String) -> String {
+        let want = Want { backend: None, image: self.image.to_owned(), profile: "code".to_owned() };
+        let sandbox = self.desk.sandboxes.take(&want).await.expect("a sandbox");
+        let command = palestra_sandbox::Command::new(["python3", "-c", script]).input(input);
+        let output = sandbox.exec(&command).await.expect("output");
+        sandbox.destroy(true).await;
+        assert!(output.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.text()
+    }
+
+    /// Whether the image holds a language.
+    pub(crate) async fn speaks(&self, language: &palestra_workbench::code::language::Language) -> bool {
+        let want = Want { backend: None, image: self.image.to_owned(), profile: "code".to_owned() };
+        let sandbox = self.desk.sandboxes.take(&want).await.expect("a sandbox");
+        let command = palestra_sandbox::Command::new(language.version.clone());
+        let output = sandbox.exec(&command).await;
+        sandbox.destroy(true).await;
+        output.is_ok_and(|output| output.success())
+    }
+
+    pub(crate) async fn close(self) {
+        self.desk.sandboxes.close().await;
+    }
+}
+
+/// The score that the checks make.
+pub(crate) fn score(judgement: &Judgement) -> f64 {
+    let weight: f64 = judgement.checks.iter().map(|check| check.weight).sum();
+    judgement.checks.iter().map(|check| check.weight * check.score).sum::<f64>() / weight
+}
+
+/// The status of every test.
+pub(crate) fn statuses(judgement: &Judgement) -> Vec<String> {
+    let tests = judgement.checks.iter().filter(|check| check.name.starts_with("test "));
+    tests.map(|Check { evidence, .. }| evidence.split([' ', ':']).next().unwrap_or_default().to_owned()).collect()
+}

@@ -1,0 +1,4 @@
+program broken
+  implicit none
+  number = 5
+end program broken

@@ -1,0 +1,3 @@
+program hello
+  print '(A)', "Hello, world!"
+end program hello

@@ -1,0 +1,8 @@
+package main
+
+func main() {
+	number := 0
+	for {
+		number++
+	}
+}

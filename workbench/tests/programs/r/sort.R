@@ -1,0 +1,2 @@
+numbers <- scan(file("stdin"), quiet = TRUE)[-1]
+writeLines(as.character(sort(numbers)))

@@ -1,0 +1,2 @@
+numbers <- scan(file("stdin"), quiet = TRUE)
+cat(format(sum(numbers), scientific = FALSE), "\n", sep = "")

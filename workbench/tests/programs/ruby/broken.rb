@@ -1,0 +1,3 @@
+def f(
+  1 +
+end end

@@ -1,0 +1,3 @@
+fn main() {
+    let number: u32 = "text";
+}

@@ -1,0 +1,2 @@
+read -r count
+head -n "$count" | sort -n

@@ -1,0 +1,5 @@
+sum=0
+for number in $(cat); do
+  sum=$((sum + number))
+done
+echo "$sum"

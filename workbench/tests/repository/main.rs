@@ -1,0 +1,9 @@
+//! Repositories in real sandboxes: what is shipped, what cheats, what is broken.
+#![expect(clippy::print_stdout, reason = "a test says what it skips, and what a verdict rests on")]
+
+mod archives;
+mod cheats;
+mod patches;
+mod place;
+mod sessions;
+mod verdicts;

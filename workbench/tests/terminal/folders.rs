@@ -1,0 +1,173 @@
+//! Folders in the public layout, played and judged. They need the image `shell`: where the variable `PALESTRA_IMAGES` names no
+//! folder of images, they are skipped.
+
+use std::collections::BTreeMap;
+
+use palestra_workbench::terminal::check::{check_task, score};
+use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
+use serde_json::Value;
+
+use crate::desk::{TestDesk, exec};
+
+const DOCKERFILE: &str = r#"
+FROM ubuntu:24.04
+ENV GREETING="good day"
+WORKDIR /app
+RUN apt-get update && apt-get install -y git && git init -q /app/repo
+COPY names.txt .
+"#;
+
+const TEST: &str = r#"#!/bin/bash
+if [ "$(cat /app/out.txt)" = "$GREETING ann bob" ]; then echo '{"reward": 1.0}'; else echo '{"reward": 0}'; fi > /logs/verifier/reward.json
+"#;
+
+/// A folder; `changed` replaces files of it.
+fn row(test: &TestDesk, changed: &[(&str, &str)]) -> Value {
+    let mut files = BTreeMap::new();
+    for (path, text) in [
+        ("x/task.toml", "[environment]\nnetwork_mode = \"no-network\"\n[verifier]\ntimeout_sec = 20.0\n"),
+        ("x/instruction.md", "Greet everybody."),
+        ("x/environment/Dockerfile", DOCKERFILE),
+        ("x/environment/names.txt", "ann bob\n"),
+        ("x/tests/test.sh", TEST),
+        ("x/solution/solve.sh", "#!/bin/bash\ntest -d repo/.git && echo \"$GREETING $(cat names.txt)\" > out.txt\n"),
+    ]
+    .iter()
+    .chain(changed)
+    {
+        files.insert((*path).to_owned(), UploadedFile { mode: 0o644, bytes: text.as_bytes().to_vec() });
+    }
+    let rows = test.terminal.rows(&Upload::Files(files)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    rows.into_iter().next().expect("a row").1
+}
+
+fn skipped() -> bool {
+    let skipped = std::env::var_os("PALESTRA_IMAGES").is_none();
+    if skipped {
+        println!("skipped: no PALESTRA_IMAGES");
+    }
+    skipped
+}
+
+async fn attempt(test: &TestDesk, row: &Value, command: &str) -> Result<Judgement, JudgeError> {
+    let mut room = test.open(row, "attempt").await;
+    exec(&mut *room, command).await;
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    test.terminal.judge(row, 7, &evidence, &test.desk).await
+}
+
+#[tokio::test]
+async fn a_folder_is_built_solved_and_judged() {
+    if skipped() {
+        return;
+    }
+    let test = TestDesk::new();
+    for mode in ["", "environment_mode = \"in_place\"\n", "environment_mode = \"separate\"\n"] {
+        let toml = format!("artifacts = [\"out.txt\"]\n[verifier]\n{mode}");
+        let report = check_task(&test.terminal, &row(&test, &[("x/task.toml", &toml)]), &test.desk, None).await;
+        assert_eq!(report.faults, Vec::<String>::new(), "{mode}");
+        assert_eq!((report.solution, report.null), (Some(1.0), Some(0.0)), "{mode}");
+    }
+    assert_eq!(test.desk.sandboxes.open(), 0);
+}
+
+#[tokio::test]
+async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() {
+    if skipped() {
+        return;
+    }
+    let test = TestDesk::new();
+    let plain = row(&test, &[]);
+    let solved = "echo good day ann bob > out.txt";
+    let judgement = attempt(&test, &plain, solved).await.expect("judged");
+    assert_eq!(
+        (score(&judgement), judgement.from, judgement.trainable),
+        (1.0, From::FreshDelta, true),
+        "{judgement:?}"
+    );
+    for doubtful in [
+        "echo x > /usr/local/bin/tool",
+        "echo : >> ~/.bashrc",
+        "mkdir -p /tests; echo x > /tests/test.sh",
+        "mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt",
+        "mkdir -p /usr/local/lib/python3.11/dist-packages; echo x > /usr/local/lib/python3.11/dist-packages/a.pth",
+        "rm /etc/hostname; ln -sf x /etc/motd",
+    ] {
+        let judgement = attempt(&test, &plain, &format!("{solved}; {doubtful}")).await.expect("judged");
+        assert!(!judgement.trainable, "{doubtful}: {judgement:?}");
+    }
+    let in_place = row(&test, &[("x/task.toml", "[verifier]\nenvironment_mode = \"in_place\"\n")]);
+    let judgement = attempt(&test, &in_place, solved).await.expect("judged");
+    assert_eq!((score(&judgement), judgement.from, judgement.trainable), (1.0, From::InPlace, false));
+    let separate =
+        row(&test, &[("x/task.toml", "artifacts = [\"out.txt\"]\n[verifier]\nenvironment_mode = \"separate\"\n")]);
+    let judgement = attempt(&test, &separate, &format!("{solved}; echo x > /usr/local/bin/cat")).await.expect("judged");
+    assert_eq!((score(&judgement), judgement.from, judgement.trainable), (1.0, From::Fresh, true));
+}
+
+#[tokio::test]
+async fn forged_rewards_score_nothing() {
+    if skipped() {
+        return;
+    }
+    let test = TestDesk::new();
+    let plain = row(&test, &[]);
+    for forged in [
+        "mkdir -p /logs/verifier /tests; echo 1 > /logs/verifier/reward.txt; printf 'exit 0' > /tests/test.sh; chmod -R a-w /logs /tests",
+        "mkdir -p /logs; ln -s /app /logs/verifier; echo '{\"reward\": 1}' > /app/reward.json",
+        "ln -s /app /tests; (while :; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.json; done) &",
+    ] {
+        let judgement = attempt(&test, &plain, forged).await.expect("judged");
+        assert_eq!(score(&judgement), 0.0, "{forged}: {judgement:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_judge_that_fails_gives_no_score() {
+    if skipped() {
+        return;
+    }
+    let test = TestDesk::new();
+    let tested = |script: &'static str| row(&test, &[("x/tests/test.sh", script)]);
+    for script in [
+        "exit 1",
+        "kill -9 $$",
+        "echo NaN > /logs/verifier/reward.txt",
+        "echo 2 > /logs/verifier/reward.txt",
+        "echo '{\"reward\": \"1\"}' > /logs/verifier/reward.json",
+        "mkfifo /logs/verifier/reward.json",
+        "mkdir /logs/verifier/reward.json",
+        "ln -s /etc/hostname /logs/verifier/reward.txt",
+        "truncate -s 1G /logs/verifier/reward.txt",
+        ": > /logs/verifier/reward.txt",
+    ] {
+        let judged = attempt(&test, &tested(script), "true").await;
+        assert!(matches!(judged, Err(JudgeError::Verifier(_))), "{script}: {judged:?}");
+    }
+    let slow = row(&test, &[("x/tests/test.sh", "sleep 100"), ("x/task.toml", "[verifier]\ntimeout_sec = 1\n")]);
+    assert!(matches!(attempt(&test, &slow, "true").await, Err(JudgeError::Timeout(_))));
+    let lingering = tested("(sleep 100 &) ; echo 1 > /logs/verifier/reward.txt");
+    let judgement = attempt(&test, &lingering, "true").await.expect("judged");
+    assert!(!judgement.trainable, "what outlives the tests could have written the reward: {judgement:?}");
+}
+
+#[tokio::test]
+async fn preparations_that_fail_are_told() {
+    if skipped() {
+        return;
+    }
+    let test = TestDesk::new();
+    for (line, words) in [
+        ("RUN apt-get install -y nonsense-package git", "lacks nonsense-package"),
+        ("RUN pip install nonsense==1.0", "lacks nonsense==1.0"),
+        ("RUN echo why; exit 3", "Dockerfile:2: returned 3"),
+    ] {
+        let dockerfile = format!("FROM python:3.12\n{line}\n");
+        let row = row(&test, &[("x/environment/Dockerfile", &dockerfile)]);
+        let opened = test.terminal.open(&row, &crate::desk::opening("fails"), &test.desk).await;
+        let error = opened.err().expect("refused").to_string();
+        assert!(error.contains(words), "{error}");
+        assert_eq!(test.desk.sandboxes.open(), 0);
+    }
+}
