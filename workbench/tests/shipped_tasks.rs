@@ -1,6 +1,6 @@
 //! Every task that is shipped, and every folder in the public layout that the tests keep: its solution scores 1, doing nothing
 //! scores 0, cheats do not score or are labelled, equal seeds give equal places; on every back end that is there.
-//! `PALESTRA_TEST_IMAGES` names a folder with the images `shell`, `python` and `build`, `PALESTRA_TEST_DOCKER` a Docker engine;
+//! `PALESTRA_IMAGES` names a folder with the images `shell`, `python` and `build`, `PALESTRA_TEST_DOCKER` a Docker engine;
 //! without them the tests say so and return.
 
 #![expect(clippy::print_stdout, reason = "the tests say what they skip")]
@@ -56,7 +56,11 @@ fn there_are_tasks_in_every_area_split_and_difficulty() {
         for (_, row) in &tasks {
             assert_eq!(row["area"], *area);
             assert!(row["difficulty"].as_f64().is_some(), "{}: no difficulty", row["name"]);
-            assert!(!row["solution"].is_null() && !row["cheats"].is_null(), "{}: no solution or no cheats", row["name"]);
+            assert!(
+                !row["solution"].is_null() && !row["cheats"].is_null(),
+                "{}: no solution or no cheats",
+                row["name"]
+            );
             cheats += row["cheats"].as_object().map_or(0, serde_json::Map::len);
             assert!(contents.insert(row["instruction"].to_string()), "{} is there twice", row["name"]);
         }
@@ -75,6 +79,9 @@ async fn area(backend: &str, area: &str) {
     for (_, row) in shipped_tasks(area) {
         let report = check_task(&place.terminal, &row, &place.desk, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
+        for (cheat, (score, trainable)) in &report.cheats {
+            assert!(*score == 0.0 || !trainable, "{}: {cheat:?} scores {score} without a label", report.task);
+        }
         for (cheat, (score, _)) in &report.cheats {
             assert!(*score == 0.0, "{}: {cheat:?} scores {score}", report.task);
         }
@@ -155,7 +162,7 @@ impl Place {
     async fn find(backend: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let sandboxes = folder.path().join("sandboxes");
-        let images = std::env::var("PALESTRA_TEST_IMAGES").ok().map(Images::new);
+        let images = std::env::var("PALESTRA_IMAGES").ok().map(Images::new);
         let all = ["shell", "python", "build"];
         let Some(images) = images.filter(|images| all.iter().all(|name| images.resolve(name).is_ok())) else {
             println!("skipped: no images {}", all.join(", "));
@@ -167,7 +174,9 @@ impl Place {
                 return None;
             };
             let server = format!("tasks-{}", std::process::id());
-            Arc::new(Docker::connect(Options { host, server, folder: sandboxes, runtime: None }).await.expect("an engine"))
+            Arc::new(
+                Docker::connect(Options { host, server, folder: sandboxes, runtime: None }).await.expect("an engine"),
+            )
         } else {
             Arc::new(Local::new(&sandboxes).expect("a back end"))
         };
