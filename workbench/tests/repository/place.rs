@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
-use palestra_sandbox::{Backend, Local, Sandboxes, shipped};
+use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
 use palestra_workbench::repository::Repository;
 use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
@@ -21,6 +22,30 @@ pub(crate) struct Place {
 
 /// A desk whose images are those of `PALESTRA_IMAGES`; `None`, with a word on the terminal, where this machine cannot have one.
 pub(crate) fn open(image: &str) -> Option<Place> {
+    let (images, folder) = (images(image)?, tempfile::tempdir().expect("a folder"));
+    match Local::new(&folder.path().join("sandbox")) {
+        Ok(local) => Some(Place::with(Arc::new(local), images, folder)),
+        Err(error) => {
+            println!("skipped: no local back end: {error}");
+            None
+        }
+    }
+}
+
+/// The same with the Docker engine of `PALESTRA_TEST_DOCKER`.
+pub(crate) async fn open_docker(image: &str) -> Option<Place> {
+    let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
+        println!("skipped: no docker");
+        return None;
+    };
+    let (images, folder) = (images(image)?, tempfile::tempdir().expect("a folder"));
+    let server = format!("repository-{}", std::process::id());
+    let options = Options { host, server, folder: folder.path().join("sandbox"), runtime: None };
+    let docker = Docker::connect(options).await.expect("an engine");
+    Some(Place::with(Arc::new(docker), images, folder))
+}
+
+fn images(image: &str) -> Option<Images> {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
         println!("skipped: no PALESTRA_IMAGES");
         return None;
@@ -30,18 +55,7 @@ pub(crate) fn open(image: &str) -> Option<Place> {
         println!("skipped: no image {image}: {error}");
         return None;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let local = match Local::new(&folder.path().join("sandbox")) {
-        Ok(local) => Arc::new(local) as Arc<dyn Backend>,
-        Err(error) => {
-            println!("skipped: no local back end: {error}");
-            return None;
-        }
-    };
-    let bounds = Bounds { sandboxes_max: 32, warm_min: 0 };
-    let sandboxes = Sandboxes::new(vec![local], images, shipped::profiles().expect("profiles"), bounds);
-    let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
-    Some(Place { desk, repository: Repository::default(), _folder: folder })
+    Some(images)
 }
 
 /// The rows of `environments/repository/`, by name.
@@ -76,6 +90,14 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, UploadedFile
 }
 
 impl Place {
+    fn with(backend: Arc<dyn Backend>, images: Images, folder: tempfile::TempDir) -> Self {
+        let bounds = Bounds { sandboxes_max: 32, warm_min: 0 };
+        let profiles = shipped::profiles().expect("profiles");
+        let sandboxes = Sandboxes::new(vec![backend], images, profiles, bounds);
+        let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
+        Self { desk, repository: Repository::default(), _folder: folder }
+    }
+
     /// The verdict over a patch.
     pub(crate) async fn judge(&self, row: &Value, patch: &str) -> Result<Judgement, JudgeError> {
         let digest = self.desk.blobs.put(patch.as_bytes()).expect("kept");

@@ -124,3 +124,17 @@ async fn a_flaky_test_is_not_let_in() {
     let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
     assert!(!report.admitted(), "{report}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn containers_admit_and_judge_alike() {
+    let Some(place) = place::open_docker("build").await else { return };
+    let row = place::row("hashmap-1");
+    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    assert!(report.admitted(), "{report}");
+    let solved = place.judge(&row, row["patch"].as_str().expect("a patch")).await.expect("a verdict");
+    assert_eq!(solved.checks[0].score, 1.0, "{solved:?}");
+    let unsolved = place.judge(&row, &add("src/more.c", "int more;\n")).await.expect("a verdict");
+    assert_eq!(unsolved.checks[0].score, 0.0, "{unsolved:?}");
+    let docker = place.desk.sandboxes.backend(Some("docker")).expect("the back end");
+    docker.sweep(&std::collections::BTreeSet::new()).await.expect("nothing is left");
+}
