@@ -1,6 +1,6 @@
 //! The filter of system calls: compiled from `sandboxes/seccomp.toml` for the machine that the server runs on.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, TargetArch};
 use serde::Deserialize;
@@ -36,26 +36,46 @@ struct Group {
     first_is: Option<Vec<u32>>,
     /// Bits that the first argument must not have.
     first_lacks: Option<u64>,
+    /// What the second argument must be none of.
+    #[serde(default)]
+    second_is_not: Vec<u32>,
+    /// What the third argument must be.
+    third_is: Option<u32>,
 }
 
 impl Group {
     /// Rules as the compiler reads them: a call is allowed when one of its rules fits.
     fn rules(&self) -> Vec<Value> {
-        let conditions: Vec<Option<Value>> = match (&self.first_is, self.first_lacks) {
-            (Some(values), _) => {
-                let is = |value| json!([{"index": 0, "type": "dword", "op": "eq", "val": value}]);
-                values.iter().map(|value| Some(is(value))).collect()
-            }
-            (None, Some(bits)) => {
-                vec![Some(json!([{"index": 0, "type": "qword", "op": {"masked_eq": bits}, "val": 0}]))]
-            }
-            (None, None) => vec![None],
+        let alternatives = self.alternatives();
+        let rule = |name: &String, conditions: &Vec<Value>| match conditions.as_slice() {
+            [] => json!({"syscall": name}),
+            conditions => json!({"syscall": name, "args": conditions}),
         };
-        let rule = |name: &String, args: &Option<Value>| match args {
-            Some(args) => json!({"syscall": name, "args": args}),
-            None => json!({"syscall": name}),
-        };
-        self.names.iter().flat_map(|name| conditions.iter().map(move |args| rule(name, args))).collect()
+        self.names.iter().flat_map(|name| alternatives.iter().map(move |conditions| rule(name, conditions))).collect()
+    }
+
+    /// Lists of conditions; a call is allowed when all of one list hold. Values are compared by their lower 32 bits, which is what
+    /// the kernel looks at in these calls.
+    fn alternatives(&self) -> Vec<Vec<Value>> {
+        let compare =
+            |index: u8, op: &str, value: u32| json!({"index": index, "type": "dword", "op": op, "val": value});
+        let mut always = Vec::new();
+        if let Some(bits) = self.first_lacks {
+            always.push(json!({"index": 0, "type": "qword", "op": {"masked_eq": bits}, "val": 0}));
+        }
+        always.extend(self.second_is_not.iter().map(|value| compare(1, "ne", *value)));
+        always.extend(self.third_is.map(|value| compare(2, "eq", value)));
+        match &self.first_is {
+            Some(values) => {
+                values.iter().map(|value| [vec![compare(0, "eq", *value)], always.clone()].concat()).collect()
+            }
+            None => vec![always],
+        }
+    }
+
+    /// Whether it says something of arguments: such groups may share a call.
+    fn looks_at_arguments(&self) -> bool {
+        self.alternatives().iter().all(|conditions| !conditions.is_empty())
     }
 }
 
@@ -72,14 +92,17 @@ pub fn program(other_uid: bool) -> Result<Vec<u64>, String> {
 fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, String> {
     let list: List = toml::from_str(list).map_err(|error| error.to_string())?;
     let target = TargetArch::try_from(architecture).map_err(|error| error.to_string())?;
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
     let mut rules = Vec::new();
     for group in &list.allow {
         if group.reason.trim().is_empty() {
             return Err(format!("{:?} are allowed without a reason", group.names));
         }
-        if let Some(twice) = group.names.iter().find(|name| !seen.insert((*name).clone())) {
-            return Err(format!("{twice} is listed twice"));
+        for name in &group.names {
+            let before = seen.insert(name.clone(), group.looks_at_arguments());
+            if before.is_some_and(|looked| !looked || !group.looks_at_arguments()) {
+                return Err(format!("{name} is listed twice"));
+            }
         }
         let here = group.only.as_deref().is_none_or(|only| only == architecture);
         if here && (other_uid || !group.other_uid) {
@@ -109,10 +132,16 @@ mod tests {
 
     /// What the kernel's machine for filters would answer, for the instructions that the compiler uses.
     fn answer(program: &[u64], number: u32, first: u64) -> u32 {
+        answer_to_all(program, number, [first, 0, 0])
+    }
+
+    fn answer_to_all(program: &[u64], number: u32, arguments: [u64; 3]) -> u32 {
         let mut data = [0_u8; 64];
         data[..4].copy_from_slice(&number.to_le_bytes());
         data[4..8].copy_from_slice(&0xc000_003e_u32.to_le_bytes());
-        data[16..24].copy_from_slice(&first.to_le_bytes());
+        for (place, argument) in data[16..40].chunks_exact_mut(8).zip(arguments) {
+            place.copy_from_slice(&argument.to_le_bytes());
+        }
         let (mut at, mut accumulator) = (0, 0_u32);
         loop {
             let word = program[at];
@@ -191,10 +220,33 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_told_apart_by_what_they_ask_for() {
+        let program = compile(LIST, "x86_64", true).expect("a program");
+        let high = 1_u64 << 40;
+        for (name, number, arguments, expected) in [
+            ("size of a terminal", 16, [0, 0x5413, 0], ALLOW),
+            ("typing into a terminal", 16, [0, 0x5412, 0], EPERM),
+            ("the same with bits that the kernel does not look at", 16, [0, 0x5412 | high, 0], EPERM),
+            ("the console's selection", 16, [0, 0x541c, 0], EPERM),
+            ("routes by netlink", 41, [16, 3, 0], ALLOW),
+            ("filters by netlink", 41, [16, 3, 12], EPERM),
+            ("TCP", 41, [2, 1, 6], ALLOW),
+            ("asking for the personality", 135, [0xffff_ffff, 0, 0], ALLOW),
+            ("memory that is all executable", 135, [0x0040_0000, 0, 0], EPERM),
+        ] {
+            assert_eq!(answer_to_all(&program, number, arguments), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn a_list_with_a_mistake_does_not_compile() {
         for (list, why) in [
             ("[[allow]]\nreason = \"x\"\nnames = [\"raed\"]", "raed"),
             ("[[allow]]\nreason = \"x\"\nnames = [\"read\", \"read\"]", "twice"),
+            (
+                "[[allow]]\nreason = \"x\"\nnames = [\"read\"]\n[[allow]]\nreason = \"x\"\nnames = [\"read\"]\nthird_is = 1",
+                "twice",
+            ),
             ("[[allow]]\nreason = \" \"\nnames = [\"read\"]", "without a reason"),
         ] {
             let refused = compile(list, "x86_64", false).expect_err("refused");

@@ -103,7 +103,9 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
         }
         Document::Yaml(text) => {
             let file = UploadedFile { mode: 0o644, bytes: text.into_bytes() };
-            WorkUpload::Files([("task.yaml".to_owned(), file)].into())
+            // A task is called as its file is.
+            let name = heading.name.as_deref().and_then(|name| name.split('/').nth(1)).unwrap_or_default();
+            WorkUpload::Files([(format!("{name}.yaml"), file)].into())
         }
         Document::Archive(archive) => WorkUpload::Files(unpacked(move || archive::tree(&archive)).await?),
         Document::Json(..) | Document::App(_) => {

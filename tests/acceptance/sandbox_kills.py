@@ -58,9 +58,9 @@ def mounts(data):
         return [line for line in file if data in line]
 
 
-def groups():
-    """Control groups of sandboxes, of whichever version and controller."""
-    return {path for pattern in ("*/palestra*/**", "palestra*/**") for path in glob.glob(f"{GROUPS}/{pattern}/", recursive=True)}
+def groups(server):
+    """Control groups of a server's sandboxes, of whichever version and controller. They are named by its process."""
+    return glob.glob(f"{GROUPS}/**/palestra/*-{server}-*", recursive=True)
 
 
 def loops(data):
@@ -92,7 +92,8 @@ def open_sessions(api, count, backend):
 
 
 def step(api, session, seq, line):
-    body = {"seq": seq, "action": {"tool": "exec", "arguments": {"command": line}}}
+    """A command. Without a number it is the next step, whichever was under way when the server died."""
+    body = {"action": {"tool": "exec", "arguments": {"command": line}}} | ({"seq": seq} if seq else {})
     return api.post(f"/v1/sessions/{session['id']}/step", body)
 
 
@@ -109,13 +110,9 @@ def hammer(server, sessions, stop):
         seq += 1
 
 
-def next_seq(api, session):
-    return api.get(f"/v1/sessions/{session['id']}")["seq"] + 1
-
-
 def lost(api, session):
     """A session whose sandbox is gone says so, and its episode is no sample."""
-    answer = step(api, session, next_seq(api, session), "cat ~/mark")
+    answer = step(api, session, None, "cat ~/mark")
     expect(answer["stop_reason"] == "infra_error", f"a lost sandbox answers {answer['stop_reason']}")
     verdict = api.post(f"/v1/sessions/{session['id']}/verify", {})
     expect(verdict["status"] == "infra_error" and verdict["score"] is None, f"a lost episode is {verdict['status']}")
@@ -123,9 +120,10 @@ def lost(api, session):
 
 def kill_server(count):
     """The server dies in the middle of work: its sandboxes die with it, and their files are there again."""
-    before = groups()
     with Server("--sandbox", "local") as server:
+        first = server.process.pid
         sessions = open_sessions(server.api(), count, "local")
+        expect(groups(first), "no control group is in use")
         below = descendants(server.process.pid)
         expect(len(below) > count, f"{len(below)} processes for {count} sessions")
         stop = threading.Event()
@@ -141,17 +139,20 @@ def kill_server(count):
         expect(not mounts(server.data), f"mounts are left: {mounts(server.data)}")
         server.start()
         api = server.api()
-        until("control groups are swept", lambda: not groups() - before)
+        until("control groups are swept", lambda: not groups(first))
         expect(not loops(server.data), f"loop devices are left: {loops(server.data)}")
         for index, session in enumerate(sessions):
-            answer = step(api, session, next_seq(api, session), "cat ~/mark")
+            answer = step(api, session, None, "cat ~/mark")
             text = answer["observation"]["text"]
             expect(str(index) in text.split(), f"session {index} found {text!r} after the restart")
         for session in sessions:
             api.delete(f"/v1/sessions/{session['id']}")
-        until("closed sessions leave no control group", lambda: not groups() - before)
         disks = os.path.join(server.data, "sandbox", "disks")
         until("closed sessions leave no disk", lambda: not os.listdir(disks))
+        second, below = server.process.pid, descendants(server.process.pid)
+        server.terminate()
+        until("a server that stopped leaves no process", lambda: not alive(below))
+        until("a server that stopped leaves no control group", lambda: not groups(second))
 
 
 def kill_agent(backend, arguments, count):
@@ -165,7 +166,7 @@ def kill_agent(backend, arguments, count):
             os.kill(pid, signal.SIGKILL)
         gone, left = 0, 0
         for session in sessions:
-            answer = step(api, session, next_seq(api, session), "cat ~/mark")
+            answer = step(api, session, None, "cat ~/mark")
             if answer["stop_reason"] == "infra_error":
                 verdict = api.post(f"/v1/sessions/{session['id']}/verify", {})
                 expect(verdict["score"] is None, "a lost episode has a score")

@@ -26,8 +26,7 @@ pub(super) fn become_it(plan: &Plan, layers: &Layers) -> Result<std::convert::In
     for path in &plan.read_only {
         command.args(["--ro-bind", path, path]);
     }
-    let shared = plan.shared_memory_bytes.to_string();
-    command.args(["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", &shared, "--tmpfs", "/dev/shm"]);
+    command.args(["--proc", "/proc", "--dev", "/dev", "--bind"]).arg(&layers.shared).arg("/dev/shm");
     command.args(["--remount-ro", "/dev", "--"]);
     command.arg(format!("/proc/self/fd/{}", inherited(layers.agent.as_fd())?)).arg("serve");
     command.arg("--upper-fd").arg(inherited(layers.upper.as_fd())?);

@@ -7,6 +7,20 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, getegid, geteuid, getpid, setgroups, setresgid, setresuid};
 
+/// Watchers of files in one sandbox. The kernel counts them with the server's user, who has 128 on most machines: without a bound of its
+/// own one sandbox could take all of them, from other sandboxes and from the host's programs.
+const WATCHERS: &str = "16";
+
+/// Bounds what the kernel counts for users, for all users of the namespace that was entered. A kernel that counts no watchers has no
+/// such file.
+fn bound_users() -> Result<(), String> {
+    let file = "/proc/sys/user/max_inotify_instances";
+    match fs::write(file, WATCHERS) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{file}: {error}")),
+        _ => Ok(()),
+    }
+}
+
 /// Enters a new user namespace in which ids from 0 on are the host's from `first` on, and becomes its root.
 pub(super) fn enter_range(first: u32, count: u32) -> Result<(), String> {
     let launcher = getpid();
@@ -34,7 +48,8 @@ pub(super) fn enter_range(first: u32, count: u32) -> Result<(), String> {
     setgroups(&[]).map_err(root)?;
     let (uid, gid) = (Uid::from_raw(0), Gid::from_raw(0));
     setresgid(gid, gid, gid).map_err(root)?;
-    setresuid(uid, uid, uid).map_err(root)
+    setresuid(uid, uid, uid).map_err(root)?;
+    bound_users()
 }
 
 /// Enters new user and mount namespaces in which the caller is root and there is nobody else.
@@ -47,7 +62,8 @@ pub(super) fn enter_single() -> Result<(), String> {
     })?;
     fs::write("/proc/self/setgroups", "deny").map_err(|error| format!("/proc/self/setgroups: {error}"))?;
     fs::write("/proc/self/uid_map", format!("0 {uid} 1")).map_err(|error| format!("/proc/self/uid_map: {error}"))?;
-    fs::write("/proc/self/gid_map", format!("0 {gid} 1")).map_err(|error| format!("/proc/self/gid_map: {error}"))
+    fs::write("/proc/self/gid_map", format!("0 {gid} 1")).map_err(|error| format!("/proc/self/gid_map: {error}"))?;
+    bound_users()
 }
 
 fn map(process: Pid, line: &str) -> std::io::Result<()> {

@@ -12,10 +12,15 @@ use palestra_sandbox_agent::plan::{Ids, Plan, Upper};
 /// Folders that every machine has and everybody can reach. One of them is covered, for this sandbox alone.
 const PLACES: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/tmp"];
 
+/// Files of shared memory.
+const SHARED_FILES: u64 = 4_096;
+
 /// What was mounted.
 pub(super) struct Layers {
     /// Where the root file system is.
     pub(super) merged: PathBuf,
+    /// The files of shared memory.
+    pub(super) shared: PathBuf,
     /// The folder that takes changes.
     pub(super) upper: OwnedFd,
     /// The folders of the image.
@@ -79,7 +84,21 @@ pub(super) fn mount(plan: &Plan) -> Result<Layers, String> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
     mount_at(Some("overlay"), &merged, Some("overlay"), flags, Some(options.as_str()))
         .map_err(|error| format!("mounting the overlay: {error}"))?;
-    Ok(Layers { merged, upper: folder(&upper)?, lowers, agent })
+    let shared = shared_memory(&covered, plan)?;
+    Ok(Layers { merged, shared, upper: folder(&upper)?, lowers, agent })
+}
+
+/// Mounts the file system of shared memory. Its files are bounded too: each takes memory of the kernel, though it holds nothing, and
+/// goes with no process.
+fn shared_memory(covered: &Path, plan: &Plan) -> Result<PathBuf, String> {
+    let at = made(&covered.join("shared"))?;
+    let first = if let Ids::Range { first, .. } = plan.ids { first } else { 0 };
+    let options =
+        format!("mode=1777,size={},nr_inodes={SHARED_FILES},uid={first},gid={first}", plan.shared_memory_bytes);
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount_at(Some("palestra"), &at, Some("tmpfs"), flags, Some(options.as_str()))
+        .map_err(|error| format!("mounting shared memory: {error}"))?;
+    Ok(at)
 }
 
 fn folder(path: &Path) -> Result<OwnedFd, String> {

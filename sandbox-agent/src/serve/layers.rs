@@ -59,7 +59,7 @@ trait Visitor {
     fn list(&self, folder: &OwnedFd, path: &[u8]) -> Result<Vec<OsString>, Failure>;
 
     /// Whether to leave a path out with all that is below.
-    fn skips(&self, path: &[u8]) -> bool;
+    fn skips(&mut self, path: &[u8]) -> bool;
 
     fn deleted(&mut self, parent: &[u8], name: &OsStr) -> Result<(), Failure>;
 
@@ -272,7 +272,7 @@ impl Visitor for List {
         names.ok_or_else(|| Failure::too_large("more changes than allowed"))
     }
 
-    fn skips(&self, _path: &[u8]) -> bool {
+    fn skips(&mut self, _path: &[u8]) -> bool {
         false
     }
 
@@ -310,7 +310,13 @@ impl Visitor for Delta<'_> {
         self.packer.list(folder, path)
     }
 
-    fn skips(&self, path: &[u8]) -> bool {
+    fn skips(&mut self, path: &[u8]) -> bool {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        // A file or folder of such a name would be taken for the deletion of another.
+        if name.starts_with(WHITEOUT.as_bytes()) {
+            self.packer.leave_out(path);
+            return true;
+        }
         self.except.iter().any(|except| except.as_bytes() == path)
     }
 
@@ -337,11 +343,6 @@ impl Visitor for Delta<'_> {
     }
 
     fn single(&mut self, at: At<'_>, stat: &FileStat, _change: ChangeKind) -> Result<(), Failure> {
-        // A file of such a name would be taken for the deletion of another.
-        if at.name.as_bytes().starts_with(WHITEOUT.as_bytes()) {
-            self.packer.leave_out(at.path);
-            return Ok(());
-        }
         self.packer.single(at.parent, at.name, at.path, stat)
     }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use crate::wire::User;
@@ -22,6 +23,10 @@ const CAP_KILL: u32 = 5;
 const CAP_SETGID: u32 = 6;
 const CAP_SETUID: u32 = 7;
 const CAP_SETPCAP: u32 = 8;
+
+/// Signals in queues, of which timers are the most part. The kernel counts them with whoever made the namespace of users too, the
+/// server, so that without a bound of its own one sandbox could take those of all others and of the host.
+const SIGNALS_MAX: u64 = 512;
 
 /// All that the agent keeps.
 const KEPT: u32 = 1 << CAP_CHOWN
@@ -58,6 +63,7 @@ pub(crate) fn reduce(user: User) -> Result<bool, String> {
     let fail = |what: &'static str| move |errno: Errno| format!("{what}: {}", errno.desc());
     let other_uid = [user.uid, AGENT_ID].iter().all(|id| is_mapped("uid", *id))
         && [user.gid, AGENT_ID].iter().all(|id| is_mapped("gid", *id));
+    setrlimit(Resource::RLIMIT_SIGPENDING, SIGNALS_MAX, SIGNALS_MAX).map_err(fail("signals in queues"))?;
     prctl::set_no_new_privs().map_err(fail("no_new_privs"))?;
     let mut held = capabilities().map_err(fail("capget"))?;
     if held[0].effective & (1 << CAP_SETPCAP) != 0 {

@@ -1,6 +1,9 @@
 //! All processes of the sandbox but the agent.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,22 +36,27 @@ pub(crate) fn signal_group(leader: i32, signal: i32) {
 
 /// Stops all, and returns once none runs.
 pub(crate) fn freeze() -> Result<(), String> {
-    signal_all(libc::SIGSTOP);
     let until = Instant::now() + STOP_MAX;
-    // A stopped process shows `T`; one under a tracer `t`. `D` waits inside the kernel, on a disk or for a child that was stopped
-    // between `vfork` and `exec`, and takes the signal before it runs code of its own again.
-    while states().any(|state| !matches!(state, b'T' | b't' | b'Z' | b'X' | b'D')) {
+    loop {
+        // Again with each look: one that was about to stop may have woken another.
+        signal_all(libc::SIGSTOP);
+        // One look is no proof, since it takes a while: what it saw first may run again at its end. But where a second look finds that
+        // nobody ran since the first, all stood still between the two, and nobody is left to wake anybody.
+        if let Some(first) = stopped_threads()
+            && stopped_threads() == Some(first)
+        {
+            return Ok(());
+        }
         if Instant::now() > until {
             return Err("a process does not stop".to_owned());
         }
         thread::sleep(LOOK_EVERY);
     }
-    Ok(())
 }
 
 /// How many there are, zombies included: they take up places too.
 pub(crate) fn count() -> u64 {
-    states().count() as u64
+    processes().count() as u64
 }
 
 /// A child that ended.
@@ -91,17 +99,35 @@ pub(crate) fn reap() -> Result<Option<Reaped>, Errno> {
     Ok(Some(Reaped { pid, ended }))
 }
 
-/// The state letter of each process.
-fn states() -> impl Iterator<Item = u8> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        if pid == 1 {
+/// How often each thread was given or gave up the processor, by id; `None` where one is not stopped. A process whose first thread
+/// ended looks like a zombie though others may run, so that every thread counts.
+fn stopped_threads() -> Option<BTreeMap<OsString, u64>> {
+    let threads = processes().flat_map(|process| fs::read_dir(process.join("task")).into_iter().flatten().flatten());
+    let mut found = BTreeMap::new();
+    for thread in threads {
+        let Ok(status) = fs::read_to_string(thread.path().join("status")) else { continue };
+        let values = |name: &'static str| {
+            status.lines().filter_map(move |line| line.split_once(':')).filter(move |(key, _)| key.ends_with(name))
+        };
+        // `T` is stopped, `t` under a tracer. `D` waits inside the kernel, on a disk or for a child that was stopped between `vfork`
+        // and `exec`, and takes the signal before it runs code of its own again.
+        let state = values("State").next().and_then(|(_, value)| value.trim_start().bytes().next());
+        if !state.is_none_or(|state| matches!(state, b'T' | b't' | b'Z' | b'X' | b'D')) {
             return None;
         }
-        // The name of the program stands in brackets and may hold anything, brackets too.
-        let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let name_end = line.iter().rposition(|byte| *byte == b')')?;
-        line.get(name_end + 2).copied()
-    })
+        let switches =
+            values("voluntary_ctxt_switches").filter_map(|(_, value)| value.trim().parse::<u64>().ok()).sum();
+        found.insert(thread.file_name(), switches);
+    }
+    Some(found)
+}
+
+/// The folder of each process but the agent.
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others = entries.filter(|entry| {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        pid.is_some_and(|pid| pid != 1)
+    });
+    others.map(|entry| entry.path())
 }

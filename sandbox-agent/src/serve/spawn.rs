@@ -196,6 +196,7 @@ fn prepare(plan: &Plan) -> Result<(), (Step, Errno)> {
         // Nothing of the agent's stays open, whoever forgot to say so.
         libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int);
         reset_signals();
+        offer_to_end_first();
         libc::umask(0o022);
         for (resource, wanted) in &plan.limits {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -213,6 +214,19 @@ fn prepare(plan: &Plan) -> Result<(), (Step, Errno)> {
         }
         privilege::drop_capabilities().map_err(|errno| (Step::User, errno))?;
         check(libc::chdir(plan.folder.as_ptr()), Step::Folder)
+    }
+}
+
+/// Where memory runs out, the kernel ends commands before the agent. A command may take this back, but be no safer than the agent.
+fn offer_to_end_first() {
+    let score = b"1000";
+    // SAFETY: the path ends with a zero byte; the text is valid for its length.
+    unsafe {
+        let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            libc::write(file, score.as_ptr().cast(), score.len());
+            libc::close(file);
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use super::{ALL, Bounded, Setting, Settings};
 use crate::profile::Profile;
 
 const PERIOD_US: u64 = 100_000;
+/// One part in so many of the memory is what may be in flight on connections, beside it.
+const CONNECTIONS: u64 = 8;
 /// A process of one thread that moves itself as a thread waits for nobody; as a process it would wait for all processors.
 pub(super) const JOINS: &str = "tasks";
 
@@ -47,6 +49,7 @@ impl Hierarchies {
 
     pub(super) fn settings(&self, profile: &Profile) -> Settings {
         let memory = profile.memory_bytes.value.to_string();
+        let connections = (profile.memory_bytes.value / CONNECTIONS).to_string();
         let limits = [
             (
                 &self.memory,
@@ -54,6 +57,8 @@ impl Hierarchies {
                     Setting::needed("memory.limit_in_bytes", memory.clone()),
                     // Memory and swap together, where swap is counted at all: no swap.
                     Setting::optional("memory.memsw.limit_in_bytes", memory),
+                    // What connections have in flight counts apart from the rest in this version, and not at all without a limit.
+                    Setting::optional("memory.kmem.tcp.limit_in_bytes", connections),
                 ],
             ),
             (

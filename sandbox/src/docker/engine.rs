@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::errors::Error;
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
-    MountVolumeOptions, ResourcesUlimits, VolumeCreateRequest,
+    MountVolumeOptions, ResourcesUlimits, SystemInfoCgroupVersionEnum, VolumeCreateRequest,
 };
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, BuildImageOptionsBuilder, ContainerArchiveInfoOptions,
@@ -47,6 +47,8 @@ pub(super) struct Abilities {
     pub(super) memory: bool,
     pub(super) cpu: bool,
     pub(super) processes: bool,
+    /// Whether buffers of connections count as memory.
+    pub(super) counts_connections: bool,
     /// Cores of its machine.
     pub(super) cores: u64,
     /// The runtimes that it knows, and the one it takes where none is named.
@@ -128,6 +130,7 @@ impl Engine {
             memory: info.memory_limit == Some(true),
             cpu: info.cpu_cfs_quota == Some(true),
             processes: info.pids_limit == Some(true),
+            counts_connections: info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_2),
             cores: info.ncpu.and_then(|cores| u64::try_from(cores).ok()).filter(|cores| *cores > 0).unwrap_or(1),
             runtimes,
             default_runtime: info.default_runtime.unwrap_or_default(),

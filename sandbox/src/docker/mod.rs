@@ -161,8 +161,14 @@ impl Docker {
         isolation.enforced("net", "a network namespace with a loopback device alone");
         isolation.enforced("root", "the container is read-only; an overlay takes what differs from the image");
         let (memory, disk) = (profile.memory_bytes.value, profile.disk_bytes.value);
+        // A kernel with control groups of version 1 has a further limit for them, which the engine's interface no longer has.
+        let connections = if self.abilities.counts_connections {
+            ""
+        } else {
+            "; buffers of connections count apart, within the machine's tcp_mem"
+        };
         let memory = format!(
-            "{} bytes of processes and of what differs from the image together, since that lies in memory; setrlimit allows a process {memory}",
+            "{} bytes of processes and of what differs from the image together, since that lies in memory; setrlimit allows a process {memory}{connections}",
             memory.saturating_add(disk)
         );
         let limits = [

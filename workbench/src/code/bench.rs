@@ -29,7 +29,7 @@ const BUILT: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 10_000 };
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Bytes of what a compiler says that are kept.
 const SAID_BYTES_MAX: usize = 4_000;
-/// What runs may not write to beside their own folder: else one could leave something for the next.
+/// What neither build nor runs may write to: else one could leave something for the next.
 const CLOSE: &str = "chmod 0755 /tmp /var/tmp /dev/shm /dev/mqueue /run/lock 2>/dev/null; exit 0";
 /// Signals that say why a program ended.
 const SIGKILL: i32 = 9;
@@ -123,6 +123,7 @@ impl Bench {
         source: &str,
     ) -> Result<Result<(), String>, SandboxError> {
         self.put(&language.source, source.as_bytes()).await?;
+        self.close_shared_folders().await?;
         let place = Place { folder: FOLDER, memory_bytes: self.sandbox.profile().memory_bytes.value };
         let (argv, env) = language.fill(&language.build, place);
         let command = Command {
@@ -135,6 +136,11 @@ impl Bench {
         };
         let output = self.sandbox.exec(&command).await.map_err(|error| missing(error, language, &self.want.image))?;
         if output.success() {
+            if self.apart {
+                // Some languages run code of the submission while they read it, which may have let others in.
+                let seal = Command::new(["chmod", "-R", "go-w,a-s", "/code"]).user(BUILDER).folder("/");
+                self.sandbox.exec(&Command { alone: true, ..seal }).await?;
+            }
             return Ok(Ok(()));
         }
         let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -172,9 +178,8 @@ impl Bench {
         if self.used >= RUNS_MAX {
             return Err(SandboxError::Exhausted { retry_after_ms: 0 });
         }
-        if self.apart {
-            self.close_shared_folders().await?;
-        } else {
+        self.close_shared_folders().await?;
+        if !self.apart {
             self.renew().await?;
         }
         if self.laid <= self.used {
@@ -235,7 +240,7 @@ impl Bench {
     }
 
     async fn close_shared_folders(&mut self) -> Result<(), SandboxError> {
-        if !self.closed {
+        if self.apart && !self.closed {
             let root = User { uid: 0, gid: 0 };
             self.sandbox.exec(&Command { alone: true, ..Command::shell(CLOSE).user(root).folder("/") }).await?;
             self.closed = true;

@@ -1,6 +1,8 @@
 //! Which paths a patch cannot change: tests, and what steers the program that runs them. What a patch does to them is undone before
 //! the tests run.
 
+use std::collections::BTreeSet;
+
 use regex::bytes::RegexSet;
 
 use super::instance::Instance;
@@ -38,6 +40,8 @@ const GO: &[&str] = &["**/*_test.go"];
 pub(super) struct Protected {
     patterns: RegexSet,
     tests: Vec<String>,
+    /// Files of listed tests, where their names say in which file they are.
+    listed: BTreeSet<String>,
     allowed: Vec<String>,
 }
 
@@ -55,7 +59,10 @@ impl Protected {
         };
         let own = instance.protected.iter().map(String::as_str);
         let patterns = EVERYWHERE.iter().chain(of_parser).copied().chain(own).map(expression);
+        let listed = instance.fail_to_pass.iter().chain(&instance.pass_to_pass);
+        let listed = listed.filter(|_| instance.log_parser == LogParser::Pytest);
         Ok(Self {
+            listed: listed.filter_map(|id| Some(id.split_once("::")?.0.to_owned())).collect(),
             patterns: RegexSet::new(patterns).map_err(|error| error.to_string())?,
             tests: patch::paths(&instance.test_patch),
             allowed: patch::paths(&instance.patch),
@@ -66,7 +73,8 @@ impl Protected {
     #[must_use]
     pub(super) fn holds(&self, path: &[u8]) -> bool {
         let allowed = self.allowed.iter().any(|allowed| allowed.as_bytes() == path);
-        self.of_tests(path) || (!allowed && self.patterns.is_match(path))
+        let listed = || std::str::from_utf8(path).is_ok_and(|path| self.listed.contains(path));
+        self.of_tests(path) || (!allowed && (self.patterns.is_match(path) || listed()))
     }
 
     /// Whether a path is one that the test patch touches, or would stand in the way of one.

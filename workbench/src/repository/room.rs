@@ -1,8 +1,10 @@
 //! A session on a repository: the room of a terminal over the prepared layer, whose evidence is the change as a patch.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use palestra_sandbox::SandboxError;
 use palestra_sandbox::wire::FailureCode;
+use palestra_sandbox::{Command, Sandbox, SandboxError};
 use serde_json::{Map, Value, json};
 
 use super::change::{Change, TREE, change};
@@ -16,6 +18,9 @@ use crate::work::{Desk, Input, Opening, Room, Seen};
 
 /// The tool that takes a patch instead of the tree.
 pub(super) const SUBMIT_PATCH: &str = "submit_patch";
+
+/// How long the listing of a folder may take.
+const LISTING_MAX: Duration = Duration::from_secs(10);
 
 /// The tools of a terminal, and [`SUBMIT_PATCH`].
 pub(super) fn tools() -> Vec<Value> {
@@ -72,16 +77,34 @@ impl RepositoryRoom {
     async fn tree(&self) -> Result<Result<Vec<u8>, String>, SandboxError> {
         let sandbox = self.terminal.sandbox();
         let sandbox = sandbox.ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
+        let entries = entries(sandbox, &self.instance.folder()).await?;
         sandbox.freeze().await?;
-        let packed = sandbox.pack(&[self.instance.folder()], TREE).await;
+        let packed = sandbox.pack(&entries, TREE).await;
         sandbox.thaw().await?;
         match packed {
             Ok((tree, _)) => Ok(Ok(tree)),
             Err(error) if error.is(FailureCode::TooLarge) => {
-                Ok(Err("its tree holds more than 256 MiB or 100,000 files".to_owned()))
+                Ok(Err("its files are more than 256 MiB or 100,000".to_owned()))
             }
+            // Whatever else keeps it from being packed lies in the tree: folders without end, files that cannot be read.
+            Err(SandboxError::Refused { detail, .. }) => Ok(Err(format!("its files: {detail}"))),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// What the project's folder holds, but for its `.git`, which may be larger than all the rest. The acting side may meddle with the
+/// listing; it then chooses which of its own files are looked at.
+async fn entries(sandbox: &Sandbox, folder: &str) -> Result<Vec<String>, SandboxError> {
+    let list = ["find", folder, "-mindepth", "1", "-maxdepth", "1", "!", "-name", ".git", "-print0"];
+    match sandbox.exec(&Command::new(list).folder("/").wall(LISTING_MAX)).await {
+        Ok(listed) if listed.success() && listed.exited.output_omitted_bytes == 0 => {
+            let paths = listed.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+            Ok(paths.filter_map(|path| String::from_utf8(path.to_vec()).ok()).collect())
+        }
+        // It may have left nothing to run a program with.
+        Ok(_) | Err(SandboxError::Refused { .. }) => Ok(vec![folder.to_owned()]),
+        Err(error) => Err(error),
     }
 }
 

@@ -73,9 +73,18 @@ async fn run(
 ) -> Result<Trial, Trouble> {
     let git = Git::new(sandbox, instance.folder());
     let mut restored = Vec::new();
-    let outcome = match lay(&git, candidate, instance, prepared, &mut restored).await? {
-        Some(outcome) => outcome,
-        None => test(sandbox, instance, prepared, candidate, seed).await?,
+    let outcome = async {
+        match lay(&git, candidate, instance, prepared, &mut restored).await? {
+            Some(outcome) => Ok(outcome),
+            None => test(sandbox, instance, prepared, candidate, seed).await,
+        }
+    };
+    let outcome = match outcome.await {
+        // Whether the patch or the instance is to blame is seen by trying another patch.
+        Err(Trouble::Instance(why) | Trouble::Sandbox(SandboxError::Refused { detail: why, .. })) => {
+            Outcome::Obstructed(why)
+        }
+        other => other?,
     };
     Ok(Trial { outcome, restored })
 }

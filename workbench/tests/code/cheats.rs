@@ -4,7 +4,7 @@ use palestra_workbench::code::Problem;
 use palestra_workbench::work::{From, JudgeError};
 use serde_json::json;
 
-use crate::place::{place, score};
+use crate::place::{Place, contained, place, score};
 use crate::problem;
 
 fn double() -> Problem {
@@ -14,7 +14,7 @@ fn double() -> Problem {
 }
 
 fn echo() -> Problem {
-    problem(json!({"prompt": "Double.", "languages": ["python"], "time_ms": 500,
+    problem(json!({"prompt": "Double.", "languages": ["python", "perl"], "time_ms": 500,
         "tests": [{"input": "2", "output": "4"}, {"input": "3", "output": "6"}]}))
 }
 
@@ -129,8 +129,14 @@ async fn values_of_many_types_are_compared_as_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_test_cannot_reach_the_next() {
-    let Some(place) = place().await else { return };
-    // Each right only if an earlier run could leave something behind, or change the program.
+    for place in [place().await, contained().await].into_iter().flatten() {
+        reach(&place).await;
+        place.close().await;
+    }
+}
+
+/// Programs that are right only if an earlier run could leave something behind, or change the program.
+async fn reach(place: &Place) {
     let tries = [
         (
             "rewrites itself",
@@ -142,7 +148,7 @@ async fn one_test_cannot_reach_the_next() {
         ),
         (
             "leaves a note",
-            "import os, glob\nn = input()\nfor folder in ['/tmp', '/var/tmp', '/dev/shm', '/run', '/run/lock', '.', '..', '/code', '/code/program', '/home/agent', '/work', '/dev']:\n    try: open(folder + '/note', 'a').close()\n    except OSError: pass\nfound = [f for f in ['/tmp/note', '/var/tmp/note', '/dev/shm/note', '/run/note', '/run/lock/note', '/code/note', '/code/program/note', '/code/runs/note', '/code/runs/0/note', '/home/agent/note', '/work/note', '/dev/note'] if os.path.exists(f) and n != '2']\nprint(4 if n == '2' else 6 if found else 0)",
+            "import os, glob\nn = input()\nfor folder in ['/tmp', '/var/tmp', '/dev/shm', '/run', '/run/lock', '.', '..', '/code', '/code/program', '/home/agent', '/work', '/dev']:\n    try: n == '2' and open(folder + '/note', 'a').close()\n    except OSError: pass\nfound = [f for f in ['/tmp/note', '/var/tmp/note', '/dev/shm/note', '/run/note', '/run/lock/note', '/code/note', '/code/program/note', '/code/runs/note', '/code/runs/0/note', '/home/agent/note', '/work/note', '/dev/note'] if os.path.exists(f) and n != '2']\nprint(4 if n == '2' else 6 if found else 0)",
         ),
         (
             "leaves a process",
@@ -153,7 +159,9 @@ async fn one_test_cannot_reach_the_next() {
         let statuses = place.statuses(&echo(), "python", source).await;
         assert_eq!(statuses, ["accepted", "wrong"], "{name}");
     }
-    place.close().await;
+    // Perl runs this while it reads the program, as the owner of the program.
+    let opened = "BEGIN {\n    chmod 0777, '/code', '/code/program', '/code/program/main.pl';\n    mkdir '/tmp/open'; chmod 0777, '/tmp/open';\n    mkdir '/code/open'; chmod 0777, '/code/open';\n}\nmy $n = <STDIN>;\nmy @notes = map { \"$_/note\" } qw(/tmp/open /code/open /code /code/program);\nif ($n == 2) {\n    for (@notes) { open(my $file, '>', $_) }\n    print 4;\n} else {\n    print((grep { -e $_ } @notes) ? 6 : 0);\n}";
+    assert_eq!(place.statuses(&echo(), "perl", opened).await, ["accepted", "wrong"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -209,6 +217,11 @@ async fn hostile_programs_get_a_status_and_the_judge_goes_on() {
         ("floods errors", "import sys\nwhile True: sys.stderr.write('x' * 100000)", vec!["time", "output"]),
         ("invalid bytes", "import sys\nsys.stdout.buffer.write(bytes(range(256)))", vec!["wrong"]),
         (
+            "memory of many processes",
+            "import os, time\nfor n in range(14):\n    if os.fork() == 0:\n        hold = bytearray(220 << 20)\n        time.sleep(60)\nhold = bytearray(220 << 20)\ntime.sleep(60)",
+            vec!["time", "memory", "runtime"],
+        ),
+        (
             "fills the disk",
             "f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))",
             vec!["output", "runtime", "time"],
@@ -252,6 +265,29 @@ async fn each_assert_has_its_status() {
     ] {
         let found = place.statuses(&asked(partial), "python", &body(two)).await;
         assert_eq!(found, expected, "{two}");
+    }
+    place.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_sources_are_no_more_than_builds_that_fail() {
+    let Some(place) = place().await else { return };
+    let problem = problem(json!({"prompt": "p", "languages": ["c", "cpp", "python"], "tests": [{"output": "1"}]}));
+    for (name, language, source) in [
+        ("endless file", "c", "#include \"/dev/zero\"\nint main(void) { return 0; }"),
+        ("a terabyte of zeros", "c", "char many[1L << 40] = {1};\nint main(void) { return 0; }"),
+        ("secrets of the machine", "c", "#include \"/etc/shadow\"\nint main(void) { return 0; }"),
+        (
+            "endless templates",
+            "cpp",
+            "template <int N> struct A { A<N + 1> *a; int b = a->b; };\nA<0> a;\nint main() { return a.b }",
+        ),
+        ("no end of brackets", "python", &"(".repeat(100_000)),
+        ("no text", "python", "\u{0}\u{1}"),
+    ] {
+        if place.speaks(palestra_workbench::code::language::Language::named(language).expect("a language")).await {
+            assert_eq!(place.statuses(&problem, language, source).await, ["build"], "{name}");
+        }
     }
     place.close().await;
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
-use palestra_sandbox::{Backend, Sandboxes, Want, shipped};
+use palestra_sandbox::{Backend, Docker, SandboxError, Sandboxes, Want, shipped};
 use palestra_workbench::code::{Code, Problem};
 use palestra_workbench::work::{Check, Desk, JudgeError, Judgement, Work};
 use serde_json::json;
@@ -19,26 +20,52 @@ pub(crate) struct Place {
     _folder: tempfile::TempDir,
 }
 
-/// The desk; `None`, after saying so, where no sandbox can be had here.
+/// On this machine; `None`, after saying so, where no sandbox can be had here.
 pub(crate) async fn place() -> Option<Place> {
     let folder = tempfile::tempdir().expect("a folder");
+    let local = Local::new(folder.path()).map(|local| Arc::new(local) as Arc<dyn Backend>);
+    on(local, folder, ["languages", "host"]).await
+}
+
+/// In containers of the engine that `PALESTRA_TEST_DOCKER` names; `None`, after saying so, where it names none.
+pub(crate) async fn contained() -> Option<Place> {
+    let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
+        println!("skipped: no docker");
+        return None;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().file_name().expect("a name").to_string_lossy().replace('.', "code-");
+    let options = Options { host, server, folder: folder.path().to_owned(), runtime: None };
+    let docker = Docker::connect(options).await.map(|docker| Arc::new(docker) as Arc<dyn Backend>);
+    // An engine is filled with an image first, and this one is small.
+    on(docker, folder, ["python", "build"]).await
+}
+
+async fn on(
+    backend: Result<Arc<dyn Backend>, SandboxError>,
+    folder: tempfile::TempDir,
+    names: [&'static str; 2],
+) -> Option<Place> {
     let images = std::env::var_os("PALESTRA_IMAGES").map_or_else(|| folder.path().join("images"), PathBuf::from);
     let images = Images::new(images);
-    let image = if images.resolve("languages").is_ok() { "languages" } else { "host" };
-    let local = match Local::new(folder.path()) {
-        Ok(local) => local,
+    let Some(image) = names.into_iter().find(|name| images.resolve(name).is_ok()) else {
+        println!("skipped: no image {}", names[0]);
+        return None;
+    };
+    let profiles = shipped::profiles().expect("profiles");
+    let usable = match backend {
+        Ok(backend) => backend.examine(&profiles["code"]).await.map(|_| backend),
+        Err(error) => Err(error),
+    };
+    let backend = match usable {
+        Ok(backend) => backend,
         Err(error) => {
             println!("skipped: no sandboxes: {error}");
             return None;
         }
     };
-    let profiles = shipped::profiles().expect("profiles");
-    if let Err(error) = local.examine(&profiles["code"]).await {
-        println!("skipped: no sandboxes: {error}");
-        return None;
-    }
     let bounds = Bounds { sandboxes_max: 16, warm_min: 0 };
-    let sandboxes = Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds);
+    let sandboxes = Sandboxes::new(vec![backend], images, profiles, bounds);
     let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
     Some(Place { desk, code: Code::on(image), image, _folder: folder })
 }

@@ -26,7 +26,8 @@ printf 'from lib import double\n\n\ndef test_double():\n    assert double(2) == 
 git add -N tests/test_lib.py && git diff > ../test.patch && git reset -q && rm tests/test_lib.py
 git checkout -q main && git stash list
 git bundle create -q ../all.bundle --all
-cd .. && tar -cf with_git.tar project && tar -czf without_git.tar.gz --exclude=.git -C project .
+cd .. && git clone -q --depth 2 "file://$PWD/project" shallow && rm -rf shallow/.git/hooks && tar -cf shallow.tar shallow
+tar -cf with_git.tar project && tar -czf without_git.tar.gz --exclude=.git -C project .
 "#;
 
 pub(crate) struct Project {
@@ -34,6 +35,7 @@ pub(crate) struct Project {
     row: Value,
     pub(crate) bundle: Vec<u8>,
     pub(crate) with_git: Vec<u8>,
+    shallow: Vec<u8>,
     without_git: Vec<u8>,
 }
 
@@ -52,7 +54,8 @@ pub(crate) async fn project(place: &Place) -> Project {
         "log_parser": "pytest", "image": "python", "timeout_s": 30, "archive": "",
     });
     let (bundle, with_git) = (read("all.bundle").await, read("with_git.tar").await);
-    let project = Project { base, row, bundle, with_git, without_git: read("without_git.tar.gz").await };
+    let (shallow, without_git) = (read("shallow.tar").await, read("without_git.tar.gz").await);
+    let project = Project { base, row, bundle, with_git, shallow, without_git };
     sandbox.destroy(true).await;
     project
 }
@@ -74,7 +77,7 @@ async fn a_bundle_an_archive_with_history_and_one_by_digest_are_admitted() {
     assert!(kept["archive"].as_str().is_some_and(|digest| digest.starts_with("sha256:")));
     let mut short = stored(&project, &project.bundle);
     short["base_commit"] = project.base[..8].into();
-    for row in [kept, short, stored(&project, &project.with_git)] {
+    for row in [kept, short, stored(&project, &project.with_git), stored(&project, &project.shallow)] {
         let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
         assert!(report.admitted(), "{report}");
     }

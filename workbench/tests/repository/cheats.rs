@@ -117,6 +117,11 @@ async fn patches_that_reach_out_of_the_tree_do_not_apply() {
             ("a path upwards", add("../../../judge/report", "forged\n")),
             ("an absolute path", add("/judge/report", "forged\n")),
             ("through a link", link("out", "/judge") + &add("out/report", "forged\n")),
+            (
+                "a folder where a test will be",
+                link("tests/test_more", "/judge") + &add("tests/test_sets.py/more.py", "x = 1\n"),
+            ),
+            ("a file where a folder is", add("intervals", "x = 1\n")),
             ("no patch", "print('solved')".to_owned()),
             ("nothing", String::new()),
         ],

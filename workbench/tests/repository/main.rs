@@ -3,6 +3,7 @@
 
 mod archives;
 mod cheats;
+mod languages;
 mod patches;
 mod place;
 mod sessions;

@@ -9,10 +9,21 @@ pub(crate) fn file(name: &str, path: &str) -> String {
     std::fs::read_to_string(folder.join(name).join("tree").join(path)).expect("a shipped file")
 }
 
+/// A file that holds something else; it is new where it held nothing.
+pub(crate) fn diff(path: &str, old: &str, new: &str) -> String {
+    let head = match old {
+        "" => format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"),
+        _ => format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n"),
+    };
+    let start = |text: &str| u8::from(!text.is_empty());
+    let (removed, added) = (old.lines().count(), new.lines().count());
+    let counts = format!("@@ -{},{removed} +{},{added} @@\n", start(old), start(new));
+    format!("{head}{counts}{}{}", lines('-', old), lines('+', new))
+}
+
 /// A new file.
 pub(crate) fn add(path: &str, text: &str) -> String {
-    let head = format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n");
-    format!("{head}@@ -0,0 +1,{} @@\n{}", text.lines().count(), lines('+', text))
+    diff(path, "", text)
 }
 
 /// A symbolic link.
@@ -31,10 +42,7 @@ pub(crate) fn delete(name: &str, path: &str) -> String {
 
 /// A shipped file that holds something else.
 pub(crate) fn replace(name: &str, path: &str, text: &str) -> String {
-    let old = file(name, path);
-    let head = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n");
-    let counts = format!("@@ -1,{} +1,{} @@\n", old.lines().count(), text.lines().count());
-    format!("{head}{counts}{}{}", lines('-', &old), lines('+', text))
+    diff(path, &file(name, path), text)
 }
 
 /// A shipped file with something before what it holds.

@@ -1,5 +1,6 @@
 //! Sessions: what can be found in them, and what of them is judged.
 
+use palestra_workbench::repository::Repository;
 use palestra_workbench::work::{Call, Input, Opening, Room, Seen, Work};
 use serde_json::{Map, Value, json};
 
@@ -48,6 +49,10 @@ async fn a_session_is_solved_in_its_shell_forked_and_judged_by_what_it_changed()
     run(&mut *room, &solve(&row)).await;
     assert!(run(&mut *room, "python3 -m pytest -q tests").await.contains("14 passed"));
     assert_eq!(score(&place, &row, &mut *room).await, 1.0);
+    // A server that was started anew knows nothing but the row and what is kept.
+    let kept = room.evidence().await.expect("evidence");
+    let later = Repository::new().judge(&row, 3, &kept, &place.desk).await.expect("a verdict");
+    assert_eq!(later.checks[0].score, 1.0);
     let again = room.evidence().await.expect("evidence");
     assert_eq!(again, room.evidence().await.expect("evidence"), "the same files make the same patch");
     assert_eq!(score(&place, &row, &mut *copy).await, 0.0, "the copy goes its own way");
@@ -110,6 +115,8 @@ async fn a_hostile_tree_is_taken_as_data() {
             "printf '#!/bin/sh\ntouch /tmp/hooked; exit 1\n' > .git/hooks/pre-commit; chmod +x .git/hooks/*; git config core.fsmonitor 'touch /tmp/hooked'; git config core.hooksPath .git/hooks; git config filter.x.clean 'sh -c \"exit 1\"'; git config filter.x.required true; echo '* filter=x' > .gitattributes; git config diff.external /bin/false",
         ),
         ("no repository any more", "rm -rf .git"),
+        ("a repository larger than all files may be", "head -c 280000000 /dev/zero > .git/zeros"),
+        ("no process left to run anything with", "sh -c 'while sleep 100 & do :; done' 2>/dev/null; true"),
         ("a file in its place", "rm -rf .git; echo 'gitdir: /etc' > .git"),
         (
             "another repository within",
@@ -136,6 +143,7 @@ async fn a_hostile_tree_is_taken_as_data() {
     for (name, command) in [
         ("no tree", "cd ..; rm -rf intervals; ln -s / intervals"),
         ("a file for a tree", "cd ..; rm -rf intervals; echo > intervals"),
+        ("folders without end", "for i in $(seq 400); do mkdir d; cd d; done; cd /home/agent/intervals"),
         ("a tree that is too large", "head -c 300000000 /dev/zero > zeros"),
         ("a change that is too large", "head -c 20000000 /dev/urandom > noise"),
     ] {
@@ -166,7 +174,7 @@ async fn what_the_set_up_makes_is_no_part_of_a_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_brief_tells_nothing_of_the_judge() {
     for (name, row) in place::shipped() {
-        let repository = palestra_workbench::repository::Repository::new();
+        let repository = Repository::new();
         let brief = repository.describe(&row).expect("a brief");
         let told = format!("{}{}{}", brief.system, brief.instruction, Value::Object(brief.metadata));
         for secret in row["FAIL_TO_PASS"].as_array().expect("a list") {
