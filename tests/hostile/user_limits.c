@@ -5,10 +5,29 @@
 #include <mqueue.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <signal.h>
 #include <time.h>
 
+/* Sends a descriptor over a socket that nobody reads. */
+static int send_away(int socket, int descriptor) {
+    char byte = 'd', control[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    *header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof descriptor)};
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return sendmsg(socket, &message, MSG_DONTWAIT) == 1;
+}
+
 int main(void) {
+    int descriptors = 0, pair[2];
+    while (descriptors < 20000 && !socketpair(AF_UNIX, SOCK_DGRAM, 0, pair)) {
+        int before = descriptors;
+        while (descriptors < 20000 && send_away(pair[0], 0)) descriptors++;
+        if (descriptors == before) break;
+    }
+    printf("took descriptors %d\n", descriptors);
     int watchers = 0, timers = 0, queues = 0;
     while (watchers < 200 && inotify_init1(0) >= 0) watchers++;
     printf("took watchers %d\n", watchers);

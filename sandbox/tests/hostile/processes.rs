@@ -7,7 +7,7 @@ use palestra_sandbox::Command;
 use crate::arena::{Arena, Fort};
 
 crate::on_every_back_end! {
-    deaf_loop, outliving, outliving_alone, outliving_the_sandbox, kill_everyone, grip_agent, time_bomb, relay, thaw_storm, host_processes_are_unseen,
+    deaf_loop, outliving, outliving_alone, outliving_the_sandbox, kill_everyone, grip_agent, time_bomb, relay, relay_alone, thaw_storm, long_write, host_processes_are_unseen,
 }
 
 async fn deaf_loop(arena: &Arena) {
@@ -127,6 +127,25 @@ async fn relay(arena: &Arena) {
     assert!(fort.run("relay", &["/tmp/ticks"]).await.success());
     stands_still(&fort, "/tmp/ticks").await;
     neighbour.was_not_disturbed().await;
+}
+
+/// A command that runs alone takes with it what hands on from process to process.
+async fn relay_alone(arena: &Arena) {
+    let fort = arena.fort().await;
+    let path = fort.put("relay").await;
+    let begun = Instant::now();
+    let command = Command { alone: true, ..Fort::command(&path, &["/tmp/ticks"]) };
+    let output = fort.sandbox.exec(&command).await.expect("the sandbox answers");
+    assert!(output.success(), "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+    assert_eq!(fort.sandbox.stats().await.expect("stats").processes, 0);
+    assert_eq!(fort.processes_outside(), 1, "the agent alone is left");
+}
+
+async fn long_write(arena: &Arena) {
+    let fort = arena.fort().await;
+    assert!(fort.run("long_write", &["/home/agent/ticks"]).await.success());
+    stands_still(&fort, "/home/agent/ticks").await;
 }
 
 async fn thaw_storm(arena: &Arena) {

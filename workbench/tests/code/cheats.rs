@@ -291,3 +291,28 @@ async fn hostile_sources_are_no_more_than_builds_that_fail() {
     }
     place.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forged_answer_cannot_hold_up_the_comparison() {
+    let Some(place) = place().await else { return };
+    let alike: Vec<String> = (0..50_000_u128).map(|n| format!(r#"["int","{:#x}"]"#, n * ((1 << 61) - 1))).collect();
+    let answers = [
+        format!(r#"[["set",[{}]]]"#, alike.join(",")),
+        format!(r#"[["dict",[{}]]]"#, alike.iter().map(|key| format!("[{key},null]")).collect::<Vec<_>>().join(",")),
+        r#"[["range","0x0","0xffffffffffff","0x1"]]"#.to_owned(),
+        r#"[["Decimal","1E+999999999"]]"#.to_owned(),
+        r#"[["float","0x1p99999999"]]"#.to_owned(),
+        "[".repeat(100_000),
+        r#"[["list",5]]"#.to_owned(),
+        r#"[["no such thing",1]]"#.to_owned(),
+        r#"{"a":1}"#.to_owned(),
+    ];
+    let count = answers.len();
+    let order = json!({"setup": "", "entry": "f", "solution": "", "answers": answers,
+        "asserts": vec!["assert sum(f(1)) == 3 or int(f(1)) == 3"; count]});
+    let output = place.output(include_str!("../../src/code/asserts/trusted.py"), order.to_string()).await;
+    let verdicts: Vec<String> = serde_json::from_str(&output).expect("verdicts");
+    assert_eq!(verdicts.len(), count);
+    assert!(verdicts.iter().all(|verdict| verdict != "accepted"), "{verdicts:?}");
+    place.close().await;
+}

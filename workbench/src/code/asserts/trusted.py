@@ -18,6 +18,10 @@ import sys
 
 MEMORY_BYTES = 512 << 20
 SECONDS_PER_COMPARISON = 2
+# What an answer may hold, so that going through it cannot hold up the judge: C code is not interrupted by the alarm.
+HASHED_ALIKE_MAX = 1_000
+RANGE_MAX = 10_000_000
+EXPONENT_MAX = 5_000
 
 
 class DoesNotFit(Exception):
@@ -157,6 +161,14 @@ def split(source, names):
     return splitter.calls, modules, compile(expression, "comparison", "eval", dont_inherit=True)
 
 
+def distinct(items):
+    """The items; refuses many that hash alike, which honest sets and dictionaries never hold and which take quadratic time."""
+    hashes = sorted(hash(item) for item in items)
+    if sum(a == b for a, b in zip(hashes, hashes[1:])) > HASHED_ALIKE_MAX:
+        raise ValueError("keys that hash alike")
+    return items
+
+
 def decoded(value):
     if value is None or value is True or value is False:
         return value
@@ -173,12 +185,15 @@ def decoded(value):
         return complex(float.fromhex(first), float.fromhex(rest[1]))
     if tag in ("bytes", "bytearray"):
         return getattr(builtins, tag).fromhex(first)
-    if tag in ("list", "tuple", "set", "frozenset"):
+    if tag in ("list", "tuple"):
         return getattr(builtins, tag)(many(first))
+    if tag in ("set", "frozenset"):
+        return getattr(builtins, tag)(distinct(many(first)))
     if tag == "iterator":
         return iter(many(first))
     if tag in ("dict", "OrderedDict", "Counter", "defaultdict"):
         pairs = [(decoded(key), decoded(item)) for key, item in first]
+        distinct([key for key, _ in pairs])
         if tag == "Counter":
             return collections.Counter(dict(pairs))
         if tag == "defaultdict":
@@ -187,11 +202,17 @@ def decoded(value):
     if tag == "deque":
         return collections.deque(many(rest[1]), first)
     if tag == "range":
-        return range(int(first, 16), int(rest[1], 16), int(rest[2], 16))
+        numbers = range(int(first, 16), int(rest[1], 16), int(rest[2], 16))
+        if len(numbers) > RANGE_MAX:
+            raise ValueError("a range that takes too long to go through")
+        return numbers
     if tag == "Fraction":
         return fractions.Fraction(int(first, 16), int(rest[1], 16))
     if tag == "Decimal":
-        return decimal.Decimal(str(first))
+        number = decimal.Decimal(str(first))
+        if number.is_finite() and abs(number.adjusted()) > EXPONENT_MAX:
+            raise ValueError("a number that takes too long to write out")
+        return number
     if tag in ("date", "datetime", "time"):
         return getattr(datetime, tag).fromisoformat(first)
     if tag == "timedelta":
