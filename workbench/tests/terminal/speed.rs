@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use crate::desk::{PLAIN, TestDesk, exec};
 
 #[tokio::test]
-#[expect(clippy::print_stdout, reason = "figures are for whoever looks")]
 async fn commands_and_forks() {
     let test = TestDesk::new();
     let row = test.row(&PLAIN.replace("(sleep 1000 &)", "true"));
