@@ -27,20 +27,21 @@ fn main() -> io::Result<()> {
 
 /// Every folder or JSON Lines file of `terminal/` and `code/` is an environment, and so is `repository/` with all its folders.
 fn work(environments: &Path) -> io::Result<String> {
-    let mut list = String::from("const WORK: &[(&str, &[(&str, u32, &[u8])])] = &[\n");
+    let mut list = String::from("const WORK: &[Shipped] = &[\n");
     for family in ["code", "terminal"] {
         let folder = environments.join(family);
         println!("cargo::rerun-if-changed={}", folder.display());
         for path in sorted(&folder)? {
             let environment = name(&path);
             let environment = environment.split('.').next().unwrap_or_default();
-            let _ = writeln!(list, "    (\"{family}/{environment}\", &[{}]),", embedded(&path)?);
+            let _ =
+                writeln!(list, "    Shipped {{ name: \"{family}/{environment}\", files: &[{}] }},", embedded(&path)?);
         }
     }
     let folder = environments.join("repository");
     println!("cargo::rerun-if-changed={}", folder.display());
     if folder.is_dir() {
-        let _ = writeln!(list, "    (\"repository/small\", &[{}]),", embedded(&folder)?);
+        let _ = writeln!(list, "    Shipped {{ name: \"repository/small\", files: &[{}] }},", embedded(&folder)?);
     }
     list.push_str("];\n");
     Ok(list)

@@ -94,6 +94,20 @@ struct Inner {
     _folder: Option<File>,
 }
 
+/// What a server stands on: everything outside its process, and the clock.
+pub struct Ground {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The built-in environments.
+    pub kinds: Vec<Arc<dyn EnvironmentKind>>,
+    /// Where work is done.
+    pub desk: Desk,
+    /// This process.
+    pub node: NodeRow,
+    /// Tells the time.
+    pub clock: Clock,
+}
+
 impl App {
     /// Opens the store of a configuration and starts everything on it.
     ///
@@ -111,23 +125,21 @@ impl App {
         store.claim_node(&node).await?;
         let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
         let desk = desk::open(&config, store.as_ref(), &node.id).await?;
-        Self::assemble(config, store, kinds, desk, node, &root, Clock::System, Some(folder)).await
+        let ground = Ground { store, kinds, desk, node, clock: Clock::System };
+        Self::assemble(config, ground, &root, Some(folder)).await
     }
 
-    /// Starts everything on a store that is open, with a clock of choice.
+    /// Starts everything on ground that is laid.
     ///
     /// # Errors
     /// When an environment is broken or the store fails.
     pub async fn assemble(
         config: Config,
-        store: Arc<dyn Store>,
-        kinds: Vec<Arc<dyn EnvironmentKind>>,
-        desk: Desk,
-        node: NodeRow,
+        ground: Ground,
         root: &RootSecret,
-        clock: Clock,
         folder: Option<File>,
     ) -> Result<Self, StartError> {
+        let Ground { store, kinds, desk, node, clock } = ground;
         let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
         let catalog = Catalog::new(Arc::clone(&store), kinds, desk.clone());
         let sessions = Sessions::start(Parts {

@@ -27,7 +27,7 @@ enum Command {
     /// Publishes a data set or an app.
     Publish(publish::PublishArguments),
     /// Proves that apps are sound: their data, their tasks and their goals.
-    Check(check::CheckArguments),
+    Check(Box<check::CheckArguments>),
     /// Helps to write apps.
     Apps(apps::AppsArguments),
     /// Builds and lists the images of sandboxes.

@@ -90,6 +90,21 @@ fn only_the_store_contains_sql() {
 }
 
 #[test]
+fn only_the_docker_back_end_names_its_client_and_only_the_agent_is_unsafe() {
+    let folders = ["src", "protocol/src", "client/src", "sandbox/src", "sandbox-agent/src", "workbench/src"];
+    let sources = sources(&folders);
+    assert_none(
+        &offenders(&sources, &["sandbox/src/docker/"], &["bollard::"]),
+        "only sandbox/src/docker/ names bollard",
+    );
+    assert_none(&offenders(&sources, &["sandbox-agent/src/"], &["unsafe {", "unsafe fn"]), "only the agent is unsafe");
+    let words = ["axum::", "palestra_protocol", "palestra::"];
+    let sandboxes: Vec<Source> = sources.into_iter().filter(|source| !source.path.starts_with("src/")).collect();
+    let allowed = ["protocol/src/", "client/src/"];
+    assert_none(&offenders(&sandboxes, &allowed, &words), "sandboxes and work know nothing of the server");
+}
+
+#[test]
 fn environments_and_verifiers_are_leaves() {
     let sources = sources(&["src/environment", "src/verifier"]);
     let words = [

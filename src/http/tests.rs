@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::*;
+use crate::app::Ground;
 use crate::auth::RootSecret;
 use crate::clock::Clock;
 use crate::desk::without_sandboxes;
@@ -41,7 +42,10 @@ async fn app(change: impl FnOnce(&mut Config)) -> World {
     store.claim_node(&node).await.unwrap();
     let root = RootSecret::from_text("root");
     let desk = without_sandboxes(folder.path());
-    let app = App::assemble(config, store, Vec::new(), desk, node, &root, Clock::manual(), None).await.unwrap();
+    let app =
+        App::assemble(config, Ground { store, kinds: Vec::new(), desk, node, clock: Clock::manual() }, &root, None)
+            .await
+            .unwrap();
     World { app, _folder: folder }
 }
 

@@ -272,7 +272,7 @@ impl Sessions {
         let before = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
         let id = EpisodeId::new();
         let point = if let Some(digest) = &snapshot.state {
-            self.from_files(live, &before, snapshot.seq, digest, id).await?
+            self.kept_point(live, &before, snapshot.seq, digest, id).await?
         } else if replayable(live).is_err() {
             return Err(missing("state of the snapshot"));
         } else if live.recorded() {
@@ -328,7 +328,7 @@ impl Sessions {
     }
 
     /// A point of an episode whose files were kept.
-    async fn from_files(
+    async fn kept_point(
         &self,
         live: &Live,
         before: &EpisodeRow,

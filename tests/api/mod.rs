@@ -16,3 +16,4 @@ mod serve;
 mod sessions;
 mod stream;
 mod stream_cut;
+mod work;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palestra::app::{self, App};
+use palestra::app::{self, App, Ground};
 use palestra::auth::RootSecret;
 use palestra::clock::Clock;
 use palestra::config::{Config, SandboxChoice};
@@ -88,9 +88,8 @@ impl TestServer {
         let store = store::open(&Target::Sqlite(data.path().join("palestra.db"))).await.expect("a store");
         store.claim_node(&node).await.expect("the node");
         let root = RootSecret::from_text("a root secret for tests");
-        let app = App::assemble(config, store, kinds, without_sandboxes(data.path()), node, &root, Clock::System, None)
-            .await
-            .expect("an application");
+        let ground = Ground { store, kinds, desk: without_sandboxes(data.path()), node, clock: Clock::System };
+        let app = App::assemble(config, ground, &root, None).await.expect("an application");
         Self::serve(app, data).await
     }
 

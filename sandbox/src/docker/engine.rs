@@ -407,6 +407,8 @@ fn body(container: Container) -> ContainerCreateBody {
         // When the server is gone, the program inside reads the end of its input and ends the sandbox.
         stdin_once: Some(true),
         tty: Some(false),
+        // A first process without handlers hears no other, and an engine that stops or starts would wait for it.
+        stop_signal: Some("SIGKILL".to_owned()),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
     }

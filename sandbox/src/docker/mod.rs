@@ -312,11 +312,13 @@ impl Backend for Docker {
         let mut swept = Swept::default();
         for (container, labels) in self.engine.containers(&format!("{SERVER}={}", self.options.server)).await? {
             if labels.get(PROCESS) != Some(&self.process) {
-                swept.sandboxes += u64::from(labels.contains_key(SANDBOX));
-                if let Err(error) = self.engine.remove(&container).await {
+                match self.engine.remove(&container).await {
+                    Ok(found) => swept.sandboxes += u64::from(found && labels.contains_key(SANDBOX)),
                     // One that is stuck must not keep a server from starting.
-                    tracing::warn!(container, %error, "an earlier container is left over; it is tried again");
-                    self.leftovers.add(&container);
+                    Err(error) => {
+                        tracing::warn!(container, %error, "an earlier container is left over; it is tried again");
+                        self.leftovers.add(&container);
+                    }
                 }
             }
         }

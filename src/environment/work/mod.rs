@@ -39,14 +39,13 @@ const STEPS_MAX: u64 = 200;
 const FLOOR: f64 = 0.05;
 
 /// The families, each once: what a family prepares is shared by all its environments.
-static FAMILIES: LazyLock<Vec<(&'static str, Arc<dyn Work>)>> =
-    LazyLock::new(|| {
-        vec![
-            ("code", Arc::new(Code::default())),
-            ("repository", Arc::new(Repository::default())),
-            ("terminal", Arc::new(Terminal::new())),
-        ]
-    });
+static FAMILIES: LazyLock<Vec<(&'static str, Arc<dyn Work>)>> = LazyLock::new(|| {
+    vec![
+        ("code", Arc::new(Code::default())),
+        ("repository", Arc::new(Repository::default())),
+        ("terminal", Arc::new(Terminal::new())),
+    ]
+});
 
 /// The family of a name, `family/name`, if its work is done in sandboxes.
 #[must_use]

@@ -48,7 +48,7 @@ impl WorkPlace {
     async fn room(&mut self) -> Result<&mut Box<dyn Room>, InfraError> {
         let room = match self.room.take() {
             Some(room) => room,
-            None => self.work.open(&self.task.secret, &self.opening, &self.desk).await.map_err(failed)?,
+            None => self.work.open(&self.task.secret, &self.opening, &self.desk).await.map_err(InfraError::from)?,
         };
         Ok(self.room.insert(room))
     }
@@ -57,7 +57,7 @@ impl WorkPlace {
 #[async_trait]
 impl LiveEnvironment for WorkPlace {
     async fn observe(&mut self) -> Result<Observation, InfraError> {
-        let seen = self.room().await?.observe().await.map_err(failed)?;
+        let seen = self.room().await?.observe().await.map_err(InfraError::from)?;
         let resumed = self.opening.resumed;
         let Reaction { mut observation, .. } = reaction(seen);
         if !resumed {
@@ -72,20 +72,20 @@ impl LiveEnvironment for WorkPlace {
             Input::Text(text) => WorkInput::Text(text),
             Input::Call { tool, arguments } => WorkInput::Call { tool, arguments },
         };
-        self.room().await?.act(input).await.map(reaction).map_err(failed)
+        self.room().await?.act(input).await.map(reaction).map_err(InfraError::from)
     }
 
     async fn state(&mut self) -> Result<State, InfraError> {
-        let evidence = self.room().await?.evidence().await.map_err(failed)?;
+        let evidence = self.room().await?.evidence().await.map_err(InfraError::from)?;
         Ok(State::from(evidence))
     }
 
     async fn snapshot(&mut self) -> Result<Option<Value>, InfraError> {
-        self.room().await?.snapshot().await.map_err(failed)
+        self.room().await?.snapshot().await.map_err(InfraError::from)
     }
 
     async fn changed_files(&mut self, since: Option<&Value>) -> Result<Option<Value>, InfraError> {
-        self.room().await?.changes(since).await.map_err(failed)
+        self.room().await?.changes(since).await.map_err(InfraError::from)
     }
 
     fn isolation(&self) -> Option<Value> {
@@ -94,7 +94,7 @@ impl LiveEnvironment for WorkPlace {
 
     async fn fork(&mut self, episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError> {
         let name = episode.to_string();
-        let Some(room) = self.room().await?.fork(&name).await.map_err(failed)? else { return Ok(None) };
+        let Some(room) = self.room().await?.fork(&name).await.map_err(InfraError::from)? else { return Ok(None) };
         Ok(Some(Box::new(Self {
             work: Arc::clone(&self.work),
             desk: self.desk.clone(),
@@ -124,11 +124,14 @@ fn reaction(seen: Seen) -> Reaction {
     Reaction { observation, terminated, ..Reaction::default() }
 }
 
-fn failed(error: SandboxError) -> InfraError {
-    let cause = match &error {
-        SandboxError::Exhausted { retry_after_ms } => Cause::Busy(*retry_after_ms),
-        SandboxError::Unavailable(_) | SandboxError::Unenforced { .. } => Cause::Missing,
-        SandboxError::Start(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => Cause::Broken,
-    };
-    InfraError { detail: error.to_string(), cause }
+impl From<SandboxError> for InfraError {
+    fn from(error: SandboxError) -> Self {
+        let detail = error.to_string();
+        let cause = match error {
+            SandboxError::Exhausted { retry_after_ms } => Cause::Busy(retry_after_ms),
+            SandboxError::Unavailable(_) | SandboxError::Unenforced { .. } => Cause::Missing,
+            SandboxError::Start(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => Cause::Broken,
+        };
+        Self { detail, cause }
+    }
 }

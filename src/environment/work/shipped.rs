@@ -26,7 +26,7 @@ pub struct Shipped {
 /// Every shipped environment, by name.
 #[must_use]
 pub fn all() -> Vec<Shipped> {
-    WORK.iter().map(|&(name, files)| Shipped { name, files }).collect()
+    WORK.to_vec()
 }
 
 impl Shipped {
@@ -36,17 +36,26 @@ impl Shipped {
         self.name
     }
 
-    /// Reads its rows.
+    /// Its rows, each with its split.
+    ///
+    /// # Errors
+    /// With every fault.
+    pub fn rows(&self) -> Result<Vec<(String, Value)>, String> {
+        let work = family(self.name).ok_or_else(|| format!("{} is of no family of work", self.name))?;
+        work.rows(&self.upload()?).map_err(|faults| {
+            let faults: Vec<String> =
+                faults.into_iter().map(|fault| format!("{}: {}", fault.place, fault.detail)).collect();
+            faults.join("\n")
+        })
+    }
+
+    /// The environment of its rows.
     ///
     /// # Errors
     /// With every fault.
     pub fn kind(&self, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
         let work = family(self.name).ok_or_else(|| format!("{} is of no family of work", self.name))?;
-        let rows = work.rows(&self.upload()?).map_err(|faults| {
-            let faults: Vec<String> =
-                faults.into_iter().map(|fault| format!("{}: {}", fault.place, fault.detail)).collect();
-            faults.join("\n")
-        })?;
+        let rows = self.rows()?;
         let mut by_split: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for (split, row) in rows {
             by_split.entry(split).or_default().push(row);

@@ -5,6 +5,7 @@ mod build;
 mod config;
 mod dockerfile;
 mod legacy;
+mod packages;
 mod public;
 mod words;
 

@@ -15,6 +15,9 @@ const SEED: u64 = 20_261;
 /// Scores this near to 0 or 1 are 0 or 1.
 const NEAR: f64 = 1e-9;
 
+/// Milliseconds that a cheat has; one that waits for somebody is judged as it stands then.
+const CHEAT_MS: u64 = 60_000;
+
 /// What became of the attempts at a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
@@ -71,7 +74,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
         Err(why) => report.faults.push(format!("doing nothing: {why}")),
     }
     for (index, (name, script)) in task.cheats.iter().enumerate() {
-        match attempts.play(&format!("{}-cheat-{index}", task.name), &[super::exec(script)]).await {
+        match attempts.play(&format!("{}-cheat-{index}", task.name), &[super::exec(script, CHEAT_MS)]).await {
             Ok((judgement, ..)) => {
                 let score = score(&judgement);
                 report.cheats.insert(name.clone(), (score, judgement.trainable));

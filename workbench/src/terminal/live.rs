@@ -143,7 +143,12 @@ impl Live {
         &self.env
     }
 
-    /// Ends the acting side's shell and takes the sandbox.
+    /// Ends the shell and what runs in front of it; processes in the background go on.
+    pub(super) async fn end_shell(&mut self) -> Result<(), SandboxError> {
+        self.shell.end().await
+    }
+
+    /// The sandbox alone.
     pub(super) fn into_sandbox(self) -> Sandbox {
         self.sandbox
     }
@@ -169,7 +174,7 @@ impl Live {
 
     async fn read(&mut self, wait: Duration) -> Result<Seen, SandboxError> {
         let began = Instant::now();
-        self.shell.ended(began + wait).await?;
+        self.shell.watch(QUIET, wait).await?;
         self.after_keys(began).await
     }
 

@@ -2,6 +2,7 @@
 
 pub mod check;
 mod difference;
+mod doubt;
 pub(crate) mod inline;
 mod judge;
 mod keys;
@@ -34,6 +35,11 @@ const SYSTEM: &str = "You work in a shell on a Linux machine without network. Ru
 /// Commands that look around.
 const GLANCES: [&str; 8] =
     ["ls -la", "pwd", "cat *", "env | sort", "ps aux", "touch out.txt", "git status", "echo done > result.txt"];
+
+/// Milliseconds that a solution has.
+const SOLUTION_MS: u64 = 600_000;
+/// Milliseconds that looking around has.
+const GLANCE_MS: u64 = 10_000;
 
 /// The family `terminal`.
 #[derive(Clone, Default)]
@@ -124,21 +130,21 @@ impl Work for Terminal {
             arguments.insert("mode".to_owned(), json!(file.mode()));
             calls.push(Call { tool: "upload".to_owned(), arguments });
         }
-        calls.push(exec(&solution.run));
+        calls.push(exec(&solution.run, SOLUTION_MS));
         calls.push(Call { tool: "submit".to_owned(), arguments: Map::new() });
         Some(calls)
     }
 
     fn random_call(&self, choice: u64) -> Call {
-        exec(GLANCES[(choice % GLANCES.len() as u64) as usize])
+        exec(GLANCES[(choice % GLANCES.len() as u64) as usize], GLANCE_MS)
     }
 }
 
-/// A call of `exec` that may take as long as a solution needs.
-fn exec(command: &str) -> Call {
+/// A call of `exec`.
+fn exec(command: &str, timeout_ms: u64) -> Call {
     let mut arguments = Map::new();
     arguments.insert("command".to_owned(), json!(command));
-    arguments.insert("timeout_ms".to_owned(), json!(600_000));
+    arguments.insert("timeout_ms".to_owned(), json!(timeout_ms));
     Call { tool: "exec".to_owned(), arguments }
 }
 

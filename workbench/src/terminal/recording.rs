@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Bytes that the recording of one step keeps; the rest is counted.
-const STEP_BYTES_MAX: usize = 64 * 1024;
+const STEP_BYTES_MAX: usize = 48 * 1024;
 /// What is printed within this time of each other is one event.
 const EVENT: Duration = Duration::from_millis(10);
 /// Events that the recording of one step keeps apart; what follows belongs to the last.

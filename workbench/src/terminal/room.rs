@@ -206,6 +206,7 @@ impl TerminalRoom {
         if let Some(judged) = &self.judged {
             return Ok(judged.clone());
         }
+        self.live()?.end_shell().await?;
         let live = self.live.take().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
         let sandbox = live.into_sandbox();
         let judged = script::run(&self.row, &sandbox).await;
@@ -304,9 +305,9 @@ impl Room for TerminalRoom {
         let taken: Result<_, SandboxError> = taken.await;
         sandbox.thaw().await?;
         let (now, delta) = taken?;
-        super::difference::of(&now, base.as_deref(), delta.as_deref())
-            .map(|data| Some(json!({ "data": data })))
-            .map_err(SandboxError::Start)
+        let told = move || super::difference::of(&now, base.as_deref(), delta.as_deref());
+        let told = tokio::task::spawn_blocking(told).await.map_err(|error| SandboxError::Start(error.to_string()))?;
+        told.map(|data| Some(json!({ "data": data }))).map_err(SandboxError::Start)
     }
 
     fn isolation(&self) -> Value {

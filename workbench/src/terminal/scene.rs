@@ -17,7 +17,7 @@ use crate::checks::archive::{Artefact, ArtefactKind, Artefacts};
 use crate::work::Desk;
 
 /// Most that a layer or the change of a session may hold.
-pub(super) const DELTA: Bounds = Bounds { bytes_max: 512 << 20, entries_max: 200_000 };
+pub(super) const DELTA: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 200_000 };
 /// Longest script that sets a session up.
 const SETUP: Duration = Duration::from_secs(120);
 /// Longest step of a layer.

@@ -2,6 +2,7 @@
 //! the sandbox's agent, once every process is killed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
@@ -10,9 +11,9 @@ use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::difference;
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
+use super::{difference, doubt};
 use crate::checks::Artefacts;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
@@ -20,26 +21,6 @@ use crate::work::{Check, Desk, From, JudgeError, Judgement};
 const REWARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of what the script prints that are kept.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
-/// Where whatever is changed may change what judges: programs, libraries, their settings, and what interpreters and shells read
-/// when they start.
-const SYSTEM: [&str; 12] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/boot", "/tests", "/conftest.py"];
-/// Names of such files anywhere.
-const START_UP: [&str; 12] = [
-    "sitecustomize.py",
-    "usercustomize.py",
-    "conftest.py",
-    "pytest.ini",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".profile",
-    ".bash_aliases",
-    ".zshrc",
-    ".pydistutils.cfg",
-    ".npmrc",
-];
-
 /// What a script found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Found {
@@ -205,11 +186,14 @@ pub(super) async fn judge(
                 Some(digest) => kept(desk, digest).await.ok(),
                 None => None,
             };
-            let touched = difference::paths(layer.as_deref(), &delta).map_err(JudgeError::Infra)?;
-            let mut doubts: Vec<String> = touched.into_iter().filter(|path| decides(path)).collect();
-            doubts.extend(
-                evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
-            );
+            let delta = Arc::new(delta);
+            let compared = Arc::clone(&delta);
+            let touched = tokio::task::spawn_blocking(move || difference::paths(layer.as_deref(), &compared)).await;
+            let touched = touched.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
+            let mut doubts: Vec<String> =
+                touched.into_iter().filter(|path| doubt::is_due(path, &row.scene.folder)).collect();
+            let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            doubts.extend(placed.map(str::to_owned));
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
             let found = async {
@@ -282,16 +266,6 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
     Judgement { checks, trainable, from }
 }
 
-/// Whether a changed path may change what judges.
-fn decides(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    SYSTEM.iter().any(|system| path == *system || path.strip_prefix(system).is_some_and(|rest| rest.starts_with('/')))
-        || START_UP.contains(&name)
-        || name.ends_with(".pth")
-        || path.contains("/site-packages/")
-        || path.contains("/dist-packages/")
-}
-
 fn infra(error: &SandboxError) -> JudgeError {
     JudgeError::Infra(error.to_string())
 }
@@ -320,17 +294,6 @@ mod tests {
             ["", "{}", "NaN", "{\"a\": NaN}", "{\"a\": \"1\"}", "{\"a\": true}", "{\"a\": 1e999}", "{\"a\": 2}", "[1]"]
         {
             assert!(from_json(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn what_may_change_the_judge_is_doubted() {
-        for path in ["/usr/bin/python3", "/etc", "/home/x/.local/lib/python3.11/site-packages/a.py", "/app/conftest.py"]
-        {
-            assert!(decides(path), "{path}");
-        }
-        for path in ["/app/main.py", "/root/notes", "/usrlocal", "/home/agent/etc/x"] {
-            assert!(!decides(path), "{path}");
         }
     }
 

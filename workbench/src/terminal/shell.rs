@@ -22,15 +22,22 @@ pub(super) const ROWS: u16 = 24;
 /// Columns of a new terminal.
 pub(super) const COLUMNS: u16 = 80;
 /// How long a shell that stands at its prompt may take to begin a command.
-const BEGIN_MAX: Duration = Duration::from_secs(5);
+const BEGIN_MAX: Duration = Duration::from_secs(10);
 /// How long a new shell may take to stand at its prompt.
 const START_MAX: Duration = Duration::from_secs(20);
+
+/// The number of the signal that nothing survives.
+const SIGKILL: i32 = 9;
+/// How long a shell that is killed may take to be gone.
+const KILL_MAX: Duration = Duration::from_secs(10);
 
 /// What types on a terminal.
 #[async_trait]
 pub(super) trait Keyboard: Send + Sync {
     async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError>;
     async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError>;
+    /// Kills the shell; whatever runs in front of it is hung up.
+    async fn kill(&self) -> Result<(), SandboxError>;
 }
 
 /// What a terminal prints.
@@ -47,6 +54,10 @@ impl Keyboard for Keys {
 
     async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError> {
         Self::resize(self, rows, columns).await
+    }
+
+    async fn kill(&self) -> Result<(), SandboxError> {
+        self.signal(SIGKILL).await
     }
 }
 
@@ -147,6 +158,10 @@ impl Shell {
 
     /// Carries out a command; waits for its end at most `wait`.
     pub(super) async fn run(&mut self, command: &str, wait: Duration) -> Result<Outcome, SandboxError> {
+        let exited = self.tape().exited;
+        if let Some(exited) = exited {
+            return Ok(Outcome::Died(exited));
+        }
         let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
         self.tape().typed(&nonce, command);
         self.keyed = false;
@@ -184,6 +199,19 @@ impl Shell {
         Ok((outcome == Outcome::Ended(0) && omitted_bytes == 0).then_some(text))
     }
 
+    /// Waits at most `wait` for the end of the command that runs or, where none does, for something to be printed and to stand still.
+    pub(super) async fn watch(&mut self, quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
+        let deadline = Instant::now() + wait;
+        if self.tape().busy() {
+            return self.ended(deadline).await.map(|_| ());
+        }
+        let received = self.tape().received;
+        if self.until(deadline, |tape| tape.received != received || tape.exited.is_some()).await? {
+            self.settle(quiet, deadline.saturating_duration_since(Instant::now())).await?;
+        }
+        Ok(())
+    }
+
     /// Types keys and waits until nothing was printed for `quiet`, at most `wait`.
     pub(super) async fn keys(&mut self, keys: &[u8], quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
         self.keyed = true;
@@ -202,6 +230,15 @@ impl Shell {
                 return Ok(());
             }
         }
+    }
+
+    /// Ends the shell and what runs in front of it.
+    pub(super) async fn end(&mut self) -> Result<(), SandboxError> {
+        if self.tape().exited.is_none() {
+            self.keyboard.kill().await?;
+            self.until(Instant::now() + KILL_MAX, |tape| tape.exited.is_some()).await?;
+        }
+        Ok(())
     }
 
     /// Changes the size of the terminal.

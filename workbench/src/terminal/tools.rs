@@ -166,7 +166,7 @@ pub(crate) fn all() -> Vec<Value> {
         ),
         tool(
             "read",
-            "Show the screen, after waiting for the end of the command that runs.",
+            "Show the screen, after waiting for the end of the command that runs, or for something to be printed.",
             json!({"wait_ms": {"type": "integer", "minimum": 0, "maximum": WAIT_MS_MAX, "default": 0}}),
             &[],
         ),

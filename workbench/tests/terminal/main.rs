@@ -4,3 +4,4 @@ mod desk;
 mod folders;
 mod judging;
 mod rooms;
+mod speed;

@@ -20,6 +20,10 @@ impl Keyboard for Pipe {
     async fn resize(&self, _: u16, _: u16) -> Result<(), SandboxError> {
         Ok(())
     }
+
+    async fn kill(&self) -> Result<(), SandboxError> {
+        Err(SandboxError::Unavailable("there is no sandbox".to_owned()))
+    }
 }
 
 struct Output(ChildStdout, Child);

@@ -1,5 +1,5 @@
 //! `palestra check app/* DIR`: proves that the data of apps is sound, their tasks solvable, and their goals not to be had for
-//! nothing.
+//! nothing; `palestra check terminal/*` that work can be done and judged.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,8 +11,11 @@ use palestra_apps::app::App;
 use palestra_apps::check::{Effort, Report, check as prove};
 use serde_json::json;
 
+mod work;
+
 use super::failure::Failure;
 use super::folder;
+use crate::config::{Config, ConfigArguments};
 use crate::environment::app::shipped;
 
 /// Stands for every name behind it.
@@ -21,7 +24,7 @@ const ALL: &str = "*";
 /// What to check.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// Shipped apps by name (`app/mail`, `app/*` for all), or folders and files of definitions.
+    /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`), or folders and files of apps.
     #[arg(required = true)]
     pub apps: Vec<String>,
     /// Tasks of each template.
@@ -33,6 +36,9 @@ pub struct CheckArguments {
     /// Writes one line of JSON per app instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// Where sandboxes run and images lie, for work that is done in them.
+    #[command(flatten)]
+    pub config: ConfigArguments,
 }
 
 /// Checks apps and prints what was found of each.
@@ -45,7 +51,12 @@ pub async fn check(
     errors: &mut impl Write,
 ) -> Result<(), Failure> {
     let mut failed = Vec::new();
-    for (name, loaded) in arguments.apps.iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
+    let (works, apps): (Vec<&String>, Vec<&String>) = arguments.apps.iter().partition(|asked| work::is_work(asked));
+    for asked in works {
+        let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
+        failed.extend(work::check(asked, &config, arguments.json, output, errors).await?);
+    }
+    for (name, loaded) in apps.into_iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
         let faults = match loaded {
             Ok(app) => {
                 let effort = Effort { seeds: arguments.seeds, calls: arguments.calls };

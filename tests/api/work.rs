@@ -1,0 +1,132 @@
+//! Work that is done in sandboxes, over HTTP. What happens inside is tried by the packages of sandboxes and of work; here it is how a
+//! server offers it, also where it has no sandbox.
+
+use palestra::config::SandboxChoice;
+use serde_json::{Value, json};
+
+use crate::support::server::{ADMIN_KEY, TestServer};
+
+async fn call(server: &TestServer, method: reqwest::Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    let mut request = server.http.request(method, format!("{}{path}", server.url())).bearer_auth(ADMIN_KEY);
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let answer = request.send().await.expect("an answer");
+    (answer.status().as_u16(), answer.json().await.expect("JSON"))
+}
+
+async fn post(server: &TestServer, path: &str, body: Value) -> (u16, Value) {
+    call(server, reqwest::Method::POST, path, Some(body)).await
+}
+
+#[tokio::test]
+async fn a_server_without_sandboxes_lists_work_and_says_what_is_missing() {
+    let server = TestServer::start().await;
+    let (status, listed) = call(&server, reqwest::Method::GET, "/v1/environments?family=terminal", None).await;
+    assert_eq!(status, 200);
+    assert!(listed["data"].as_array().expect("a list").len() >= 7, "{listed}");
+    let (status, problem) = post(&server, "/v1/sessions", json!({"environment": "terminal/files"})).await;
+    assert_eq!((status, &problem["code"]), (503, &json!("unavailable")), "{problem}");
+    assert!(problem["detail"].as_str().expect("words").contains("palestra doctor"), "{problem}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn settings_that_do_not_fit_are_named() {
+    let server = TestServer::start().await;
+    for (config, field) in [(json!({"backend": "moon"}), "config.backend"), (json!({"speed": 3}), "config.speed")] {
+        let body = json!({"environment": "terminal/files", "config": config});
+        let (status, problem) = post(&server, "/v1/sessions", body).await;
+        assert_eq!((status, &problem["errors"][0]["field"]), (422, &json!(field)), "{problem}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_no_sandbox_can_prove_is_not_published() {
+    let server = TestServer::start().await;
+    let publish = |kind: &'static str, body: Vec<u8>| {
+        let request =
+            server.http.post(format!("{}/v1/environments?name=terminal/mine", server.url())).bearer_auth(ADMIN_KEY);
+        let request = request.header("content-type", kind).body(body);
+        async move {
+            let answer = request.send().await.expect("an answer");
+            (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
+        }
+    };
+    let broken = publish("application/yaml", b"instruction: 3\nextra: 1\n".to_vec()).await;
+    assert_eq!(broken.0, 422, "{broken:?}");
+    let task = "instruction: Write done into out.txt.\nartefacts: [out.txt]\nchecks:\n  - {name: done, file: out.txt, contains: done}\n\
+                solution: echo done > out.txt\n";
+    let (status, problem) = publish("application/yaml", task.as_bytes().to_vec()).await;
+    assert_eq!(status, 422, "{problem}");
+    assert_eq!(problem["errors"][0]["field"], json!("train-0"), "{problem}");
+    let (status, _) = call(&server, reqwest::Method::GET, "/v1/environments/terminal/mine", None).await;
+    assert_eq!(status, 404);
+    let (status, problem) = publish("application/x-tar", b"no archive".to_vec()).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("malformed")), "{problem}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_episode_without_a_terminal_has_no_recording() {
+    let server = TestServer::start().await;
+    let (_, opened) = post(&server, "/v1/sessions", json!({"environment": "bench/counter"})).await;
+    let path = format!("/v1/episodes/{}/trajectory?format=asciicast", opened["episode"].as_str().expect("an id"));
+    let (status, problem) = call(&server, reqwest::Method::GET, &path, None).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("not_supported")), "{problem}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
+    if std::env::var_os("PALESTRA_IMAGES").is_none() {
+        println!("skipped: no images (PALESTRA_IMAGES)");
+        return;
+    }
+    let images = std::env::var_os("PALESTRA_IMAGES").map(Into::into);
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        config.images = images;
+    })
+    .await;
+    let body = json!({"environment": "terminal/files", "task": {"split": "train", "index": 0}, "seed": 5});
+    let (status, opened) = post(&server, "/v1/sessions", body).await;
+    assert_eq!(status, 201, "{opened}");
+    let session = format!("/v1/sessions/{}", opened["id"].as_str().expect("an id"));
+    let (_, step) =
+        post(&server, &format!("{session}/step"), json!({"seq": 1, "action": {"text": "echo $((6*7)) > n; cat n"}}))
+            .await;
+    assert_eq!(step["observation"]["text"], json!("42\n"), "{step}");
+    let (status, shown) = call(&server, reqwest::Method::GET, &session, None).await;
+    assert_eq!((status, &shown["isolation"]["lines"]["net"]["enforced"]), (200, &json!(true)), "{shown}");
+    let (status, snapshot) = post(&server, &format!("{session}/snapshots"), json!({"name": "here"})).await;
+    assert_eq!(status, 201, "{snapshot}");
+    let (_, forked) = post(&server, &format!("{session}/fork"), json!({"allow_inexact": true})).await;
+    let copy = format!("/v1/sessions/{}", forked["data"][0]["id"].as_str().expect("a copy"));
+    let (_, step) = post(&server, &format!("{copy}/step"), json!({"seq": 2, "action": {"text": "cat n; rm n"}})).await;
+    assert!(step["observation"]["text"].as_str().expect("text").contains("42"), "{step}");
+    let against = format!("{session}/diff?against={}", snapshot["id"].as_str().expect("an id"));
+    let (_, same) = call(&server, reqwest::Method::GET, &against, None).await;
+    assert_eq!(same["files"]["data"], json!([]), "{same}");
+    post(&server, &format!("{session}/step"), json!({"seq": 2, "action": {"text": "echo more > m"}})).await;
+    let (_, changed) = call(&server, reqwest::Method::GET, &against, None).await;
+    assert!(changed["files"]["data"].to_string().contains("/home/agent/work/m"), "{changed}");
+    let (_, restored) = post(&server, &format!("{session}/restore"), json!({"snapshot": snapshot["id"]})).await;
+    assert_eq!(restored["seq"], json!(1), "{restored}");
+    let (_, step) =
+        post(&server, &format!("{session}/step"), json!({"seq": 2, "action": {"text": "ls m; cat n"}})).await;
+    let text = step["observation"]["text"].as_str().expect("text");
+    assert!(text.contains("No such file") && text.contains("42"), "{step}");
+    let (_, verdict) = post(&server, &format!("{session}/verify"), json!({})).await;
+    assert_eq!((&verdict["status"], &verdict["judge"]), (&json!("scored"), &json!("fresh")), "{verdict}");
+    assert_eq!(verdict["score"], json!(0.0), "{verdict}");
+    // Its place is free; what was judged can still be read.
+    let (status, state) = call(&server, reqwest::Method::GET, &format!("{session}/state"), None).await;
+    assert_eq!((status, &state["hash"]), (200, &verdict["state"]), "{state}");
+    let episode = opened["episode"].as_str().expect("an id");
+    let cast = server.http.get(format!("{}/v1/episodes/{episode}/trajectory?format=asciicast", server.url()));
+    let cast = cast.bearer_auth(ADMIN_KEY).send().await.expect("an answer").text().await.expect("text");
+    assert!(cast.starts_with("{") && cast.contains("\"version\":2"), "{cast}");
+    server.stop().await;
+}
