@@ -29,6 +29,11 @@ pub trait Backend: Send + Sync {
     /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
 
+    /// Whether disks can outlive their sandbox and the server.
+    fn keeps_disks(&self) -> bool {
+        true
+    }
+
     /// The names of all disks that are there, kept ones and those in use.
     fn disks(&self) -> Vec<String> {
         Vec::new()

@@ -110,6 +110,7 @@ impl Sandboxes {
     /// # Errors
     /// [`SandboxError::Unavailable`] where back end, image or profile are not there; [`SandboxError::Exhausted`].
     pub async fn take(&self, want: &Want) -> Result<Sandbox, SandboxError> {
+        self.backend(want.backend.as_deref())?;
         let shelf = self.shelf(want);
         *shelf.used.lock() = Instant::now();
         let digest = self.0.images.resolve(&want.image)?.digest.clone();
@@ -143,8 +144,11 @@ impl Sandboxes {
     /// A sandbox on the disk of this name, new or left by an earlier one.
     ///
     /// # Errors
-    /// As [`Sandboxes::take`].
+    /// As [`Sandboxes::take`], and [`SandboxError::Lost`] where disks of the back end cannot outlive their sandbox.
     pub async fn on_disk(&self, want: &Want, disk: &str) -> Result<Sandbox, SandboxError> {
+        if !self.backend(want.backend.as_deref())?.keeps_disks() {
+            return Err(SandboxError::Lost("disks of this back end do not outlive the server".to_owned()));
+        }
         self.start(want, Some(disk.to_owned())).await
     }
 

@@ -36,6 +36,10 @@ pub struct ServeArguments {
 pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let config = Config::load(&arguments.config)?;
     telemetry::start_log(&config)?;
+    // Sockets and sandboxes take descriptors, and the usual limit is meant for programs that ask for more.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
     let listener = TcpListener::bind(&config.listen).await.map_err(|error| {
         anyhow!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
     })?;

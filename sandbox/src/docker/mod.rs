@@ -262,6 +262,10 @@ impl Backend for Docker {
         "docker"
     }
 
+    fn keeps_disks(&self) -> bool {
+        false
+    }
+
     async fn examine(&self, profile: &Profile) -> Result<Isolation, SandboxError> {
         // The engine may have gone since it was connected to.
         self.engine.abilities().await?;
