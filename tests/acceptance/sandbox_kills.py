@@ -73,7 +73,9 @@ def containers(host):
         ["docker", "--host", host, "ps", "--all", "--quiet", "--filter", "label=palestra.sandbox"],
         capture_output=True, text=True, check=True,
     )
-    return done.stdout.split()
+    # After a kill, an engine may go on listing containers that it does not know any more.
+    known = ["docker", "--host", host, "inspect", "--format", "{{.Id}}"]
+    return [name for name in done.stdout.split() if subprocess.run([*known, name], capture_output=True).returncode == 0]
 
 
 def open_sessions(api, count, backend):
@@ -230,7 +232,7 @@ def run(short):
     count = 6 if short else 50
     kill_server(count)
     figures = [f"{count} local sessions came back with their files"]
-    figures.append(f"{kill_agent('local', ['--sandbox', 'local'], max(4, count // 5))} sessions lost their agent")
+    figures.append(f"{kill_agent('local', ['--sandbox', 'local'], max(4, count))} sessions lost their agent")
     if os.environ.get("PALESTRA_TEST_DOCKER"):
         kill_engine(max(3, count // 5) if short else count)
         figures.append("the Docker engine died and came back")
