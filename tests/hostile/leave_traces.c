@@ -33,10 +33,10 @@ int main(int count, char **words) {
     char *shared = segment < 0 ? (char *)-1 : shmat(segment, NULL, 0);
     if (shared != (char *)-1) strcpy(shared, words[1]);
     msgget(0x7ace, IPC_CREAT | 0666);
-    if (fork()) return 0;
-    setsid();
     printf("left\n");
     fflush(stdout);
+    if (fork()) return 0;
+    setsid();
     for (int file = 0; file < 3; file++) close(file);
     sleep(120);
     return 0;
