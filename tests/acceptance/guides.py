@@ -110,7 +110,9 @@ def run(short):
     """Short and long form are the same."""
     named = expect_tests_of_the_architecture()
     folder = tempfile.mkdtemp(prefix="palestra-guides-")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PALESTRA_")}
+    # What a reader has installed stays: images take minutes to build.
+    kept = ("PALESTRA_IMAGES",)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PALESTRA_") or name in kept}
     programs = os.path.join(folder, "bin")
     os.mkdir(programs)
     os.symlink(os.path.abspath(binary()), os.path.join(programs, "palestra"))
