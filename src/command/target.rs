@@ -26,6 +26,9 @@ pub struct TargetArguments {
     /// Data folder of the engine inside this command, where no server is named.
     #[arg(long, env = "PALESTRA_DATA", value_name = "FOLDER", global = true)]
     pub data: Option<PathBuf>,
+    /// Images of sandboxes for the engine inside this command [default: ./palestra-data/images].
+    #[arg(long, env = "PALESTRA_IMAGES", value_name = "FOLDER", global = true)]
+    pub images: Option<PathBuf>,
 }
 
 /// A server to talk to; end it with [`Target::close`].
@@ -60,24 +63,26 @@ impl TargetArguments {
     pub async fn open(&self, keep: Keep) -> Result<Target, Failure> {
         match &self.url {
             Some(url) => Ok(Target { client: Client::new(url, self.key.as_deref())?, inside: None }),
-            None => start(self.data.clone(), keep).await,
+            None => start(self.data.clone(), self.images.clone(), keep).await,
         }
     }
 }
 
-async fn start(data: Option<PathBuf>, keep: Keep) -> Result<Target, Failure> {
+async fn start(data: Option<PathBuf>, images: Option<PathBuf>, keep: Keep) -> Result<Target, Failure> {
     let folder = match (&data, keep) {
         (None, Keep::Nothing) => Some(tempfile::tempdir()?),
         _ => None,
     };
     let default = Config::default();
+    // Images are built once, whichever folder the command works in.
+    let images = images.or_else(|| data.is_none().then(|| default.data.join("images")));
     let data = data.or_else(|| folder.as_ref().map(|folder| folder.path().to_owned())).unwrap_or(default.data.clone());
     let mut random = [0; KEY_BYTES];
     getrandom::fill(&mut random).map_err(|error| Failure::Other(error.to_string()))?;
     let key = hex::encode(random);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
-    let config = Config { data, admin_key: Some(Secret::from(key.clone())), ..default };
+    let config = Config { data, images, admin_key: Some(Secret::from(key.clone())), ..default };
     let app = App::open(config)
         .await
         .map_err(|error| Failure::Other(format!("{error}; name a running server with --url")))?;
