@@ -1,5 +1,6 @@
 //! Every task that is shipped, and every folder in the public layout that the tests keep: its solution scores 1, doing nothing
-//! scores 0, cheats do not score or are labelled, equal seeds give equal places; on every back end that is there.
+//! scores 0, cheats do not score or are labelled, equal seeds give equal places; on every back end that is there (in containers two
+//! of each area, and with `PALESTRA_TASKS=all` every one).
 //! `PALESTRA_IMAGES` names a folder with the images `shell`, `python` and `build`, `PALESTRA_TEST_DOCKER` a Docker engine;
 //! without them the tests say so and return.
 
@@ -20,6 +21,8 @@ use palestra_workbench::work::{Desk, Input, Opening, Upload, UploadedFile, Work 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Tasks of an area that the short form proves in containers.
+const DOCKER_TASKS_SHORT: usize = 2;
 const AREAS: [&str; 7] = ["files", "processes", "git", "build", "network", "data", "security"];
 
 /// A digest of everything in the task's folder. Git notes times of files in its index, which are those of the session.
@@ -73,10 +76,17 @@ fn there_are_tasks_in_every_area_split_and_difficulty() {
     assert!(contents.len() >= 35 && cheats >= 40, "{} tasks, {cheats} cheats", contents.len());
 }
 
-/// Proves every task of an area.
+/// How many tasks of an area are proven: in containers a few, unless `PALESTRA_TASKS` asks for all, since judges and checks are
+/// the same on every back end.
+fn tried(backend: &str) -> usize {
+    let all = backend == "local" || std::env::var("PALESTRA_TASKS").is_ok_and(|tasks| tasks == "all");
+    if all { usize::MAX } else { DOCKER_TASKS_SHORT }
+}
+
+/// Proves the tasks of an area.
 async fn area(backend: &str, area: &str) {
     let Some(place) = Place::find(backend).await else { return };
-    for (_, row) in shipped_tasks(area) {
+    for (_, row) in shipped_tasks(area).into_iter().take(tried(backend)) {
         let report = check_task(&place.terminal, &row, &place.desk, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
         for (cheat, (score, trainable)) in &report.cheats {
@@ -94,12 +104,12 @@ async fn area(backend: &str, area: &str) {
     assert_eq!(place.desk.sandboxes.open(), 0);
 }
 
-/// Proves every folder in the public layout.
+/// Proves folders in the public layout.
 async fn folders(backend: &str) {
     let Some(place) = Place::find(backend).await else { return };
     let rows = folder_rows(&place.terminal);
     assert!(rows.len() >= 12, "{} folders", rows.len());
-    for row in rows {
+    for row in rows.into_iter().take(tried(backend)) {
         let report = check_task(&place.terminal, &row, &place.desk, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
     }
