@@ -30,6 +30,9 @@ const RETRY_AFTER_MS: u64 = 1_000;
 /// Starts at the same time; more would only take longer each.
 const STARTS_AT_ONCE_MAX: usize = 16;
 
+/// How many sandboxes this process has started: names are unique among all its pools.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
 /// What kind of sandbox is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Want {
@@ -59,7 +62,6 @@ struct Inner {
     images: Images,
     profiles: BTreeMap<String, Arc<Profile>>,
     bounds: Bounds,
-    started: AtomicU64,
     room: Arc<Semaphore>,
     starts: Semaphore,
     shelves: DashMap<Want, Arc<Shelf>>,
@@ -90,7 +92,6 @@ impl Sandboxes {
             images,
             profiles,
             bounds,
-            started: AtomicU64::new(0),
             room: Arc::new(Semaphore::new(bounds.sandboxes_max.min(Semaphore::MAX_PERMITS))),
             starts: Semaphore::new(STARTS_AT_ONCE_MAX),
             shelves: DashMap::new(),
@@ -271,13 +272,23 @@ impl Sandboxes {
         let backend = self.backend(want.backend.as_deref())?;
         let profile = Arc::clone(self.profile(&want.profile)?);
         let image = self.0.images.resolve(&want.image)?;
-        let permit = self.permit(want).await?;
+        let permit = match self.permit(want).await {
+            Err(SandboxError::Exhausted { .. }) if profile.wait_ms.value > 0 => self.patient(&profile).await?,
+            permit => permit?,
+        };
         let turn = self.0.starts.acquire().await.map_err(|error| SandboxError::Start(error.to_string()))?;
-        let number = self.0.started.fetch_add(1, Ordering::Relaxed);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let id = format!("{}-{number}", std::process::id());
         let sandbox = backend.start(Start { id, image, profile, disk }).await;
         drop(turn);
         sandbox.map(|sandbox| sandbox.holding(permit))
+    }
+
+    /// Room for one more, as soon as another sandbox ends.
+    async fn patient(&self, profile: &Profile) -> Result<OwnedSemaphorePermit, SandboxError> {
+        let room = Arc::clone(&self.0.room).acquire_owned();
+        let waited = tokio::time::timeout(Duration::from_millis(profile.wait_ms.value), room).await;
+        waited.ok().and_then(Result::ok).ok_or(SandboxError::Exhausted { retry_after_ms: RETRY_AFTER_MS })
     }
 
     /// Room for one more. Where there is none, a warm sandbox of another kind makes way.

@@ -41,6 +41,8 @@ pub struct Profile {
     pub command_ms: Line<u64>,
     /// Longest start of a sandbox.
     pub start_ms: Line<u64>,
+    /// How long a start may wait for another sandbox to end, where no more fit.
+    pub wait_ms: Line<u64>,
     /// Where programs can connect to.
     pub network: Line<Network>,
     /// Folders that are made at the start for the user.

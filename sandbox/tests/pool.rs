@@ -31,6 +31,7 @@ disk_inodes = { value = 1, reason = "unused" }
 output_bytes = { value = 1, reason = "unused" }
 command_ms = { value = 1, reason = "unused" }
 start_ms = { value = 5000, reason = "longer than any start here" }
+wait_ms = { value = 0, reason = "callers come back" }
 network = { value = "none", reason = "unused" }
 folders = { value = [], reason = "unused" }
 env = { value = [], reason = "unused" }

@@ -297,6 +297,8 @@ pub enum Cause {
     Busy(u64),
     /// This server lacks what the place needs.
     Missing,
+    /// The place stands, but cannot do what was asked for.
+    Refused,
 }
 
 impl InfraError {

@@ -105,6 +105,7 @@ impl From<InfraError> for SessionError {
             Cause::Broken => Self::Internal(detail),
             Cause::Busy(retry_after_ms) => Self::Full { detail, retry_after_ms },
             Cause::Missing => Self::Unavailable(detail),
+            Cause::Refused => Self::NotSupported(detail),
         }
     }
 }

@@ -205,7 +205,7 @@ impl Sessions {
             live.end(false, true, StopReason::Verified, now);
             records.push(end_record(live, now));
         }
-        if !live.entry.kind.heavy() {
+        if !live.entry.kind.heavy() && live.entry.kind.live_verifier().is_none() {
             let reached = self.judge_now(live, None, None).await;
             records.extend(reached.records);
             let verdict = Box::new(reached.verdict);

@@ -216,9 +216,13 @@ impl Sessions {
                 calls_left,
                 &mut live.context,
             )
-            .await?;
-            live.place = Some(place);
-            return Ok(turned);
+            .await;
+            // What failed owns things outside this process all the same.
+            match &turned {
+                Ok(_) => live.place = Some(place),
+                Err(_) => turn::close(place).await,
+            }
+            return turned;
         }
         let (entry, action, mut context) = (Arc::clone(&live.entry), Arc::clone(action), live.context.clone());
         let config = Arc::clone(&live.row.config);

@@ -81,7 +81,7 @@ async fn an_episode_without_a_terminal_has_no_recording() {
 #[tokio::test]
 async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
     if std::env::var_os("PALESTRA_IMAGES").is_none() {
-        println!("skipped: no images (PALESTRA_IMAGES)");
+        eprintln!("skipped: no images (PALESTRA_IMAGES)");
         return;
     }
     let images = std::env::var_os("PALESTRA_IMAGES").map(Into::into);
@@ -98,24 +98,28 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
         post(&server, &format!("{session}/step"), json!({"seq": 1, "action": {"text": "echo $((6*7)) > n; cat n"}}))
             .await;
     assert_eq!(step["observation"]["text"], json!("42\n"), "{step}");
+    // What no sandbox can do is something to read, and no way out of an episode.
+    let odd = json!({"action": {"tool": "upload", "arguments": {"path": "a\u{0}b", "text": "x"}}});
+    let (_, refused) = post(&server, &format!("{session}/step"), odd).await;
+    assert_eq!((&refused["stop_reason"], &refused["truncated"]), (&json!(null), &json!(false)), "{refused}");
     let (status, shown) = call(&server, reqwest::Method::GET, &session, None).await;
     assert_eq!((status, &shown["isolation"]["lines"]["net"]["enforced"]), (200, &json!(true)), "{shown}");
     let (status, snapshot) = post(&server, &format!("{session}/snapshots"), json!({"name": "here"})).await;
     assert_eq!(status, 201, "{snapshot}");
     let (_, forked) = post(&server, &format!("{session}/fork"), json!({"allow_inexact": true})).await;
     let copy = format!("/v1/sessions/{}", forked["data"][0]["id"].as_str().expect("a copy"));
-    let (_, step) = post(&server, &format!("{copy}/step"), json!({"seq": 2, "action": {"text": "cat n; rm n"}})).await;
+    let (_, step) = post(&server, &format!("{copy}/step"), json!({"seq": 3, "action": {"text": "cat n; rm n"}})).await;
     assert!(step["observation"]["text"].as_str().expect("text").contains("42"), "{step}");
     let against = format!("{session}/diff?against={}", snapshot["id"].as_str().expect("an id"));
     let (_, same) = call(&server, reqwest::Method::GET, &against, None).await;
     assert_eq!(same["files"]["data"], json!([]), "{same}");
-    post(&server, &format!("{session}/step"), json!({"seq": 2, "action": {"text": "echo more > m"}})).await;
+    post(&server, &format!("{session}/step"), json!({"seq": 3, "action": {"text": "echo more > m"}})).await;
     let (_, changed) = call(&server, reqwest::Method::GET, &against, None).await;
     assert!(changed["files"]["data"].to_string().contains("/home/agent/work/m"), "{changed}");
     let (_, restored) = post(&server, &format!("{session}/restore"), json!({"snapshot": snapshot["id"]})).await;
-    assert_eq!(restored["seq"], json!(1), "{restored}");
+    assert_eq!(restored["seq"], json!(2), "{restored}");
     let (_, step) =
-        post(&server, &format!("{session}/step"), json!({"seq": 2, "action": {"text": "ls m; cat n"}})).await;
+        post(&server, &format!("{session}/step"), json!({"seq": 3, "action": {"text": "ls m; cat n"}})).await;
     let text = step["observation"]["text"].as_str().expect("text");
     assert!(text.contains("No such file") && text.contains("42"), "{step}");
     let (_, verdict) = post(&server, &format!("{session}/verify"), json!({})).await;
@@ -128,5 +132,28 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
     let cast = server.http.get(format!("{}/v1/episodes/{episode}/trajectory?format=asciicast", server.url()));
     let cast = cast.bearer_auth(ADMIN_KEY).send().await.expect("an answer").text().await.expect("text");
     assert!(cast.starts_with("{") && cast.contains("\"version\":2"), "{cast}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_judge_waits_for_room_and_a_session_is_told_to_come_back() {
+    let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
+        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        return;
+    };
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        config.images = Some(images.into());
+        config.sandboxes_max = 1;
+        config.sandboxes_warm = 0;
+    })
+    .await;
+    let body = json!({"environment": "terminal/files", "task": {"split": "train", "index": 0}});
+    let (_, opened) = post(&server, "/v1/sessions", body.clone()).await;
+    let (status, problem) = post(&server, "/v1/sessions", body).await;
+    assert_eq!((status, &problem["code"]), (503, &json!("capacity")), "{problem}");
+    let session = format!("/v1/sessions/{}", opened["id"].as_str().expect("an id"));
+    let (_, verdict) = post(&server, &format!("{session}/verify"), json!({})).await;
+    assert_eq!(verdict["status"], json!("scored"), "{verdict}");
     server.stop().await;
 }

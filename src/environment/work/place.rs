@@ -130,7 +130,8 @@ impl From<SandboxError> for InfraError {
         let cause = match error {
             SandboxError::Exhausted { retry_after_ms } => Cause::Busy(retry_after_ms),
             SandboxError::Unavailable(_) | SandboxError::Unenforced { .. } => Cause::Missing,
-            SandboxError::Start(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => Cause::Broken,
+            SandboxError::Refused { .. } => Cause::Refused,
+            SandboxError::Start(_) | SandboxError::Lost(_) => Cause::Broken,
         };
         Self { detail, cause }
     }

@@ -77,7 +77,10 @@ impl CodeRoom {
             Ok(language) => language,
             Err(why) => return refuse(why),
         };
-        let mut bench = Bench::open(&self.sandboxes, self.want.clone()).await?;
+        let mut bench = match Bench::open(&self.sandboxes, self.want.clone()).await {
+            Err(full @ SandboxError::Exhausted { .. }) => return refuse(full.to_string()),
+            bench => bench?,
+        };
         self.isolation = serde_json::to_value(bench.isolation()).unwrap_or_default();
         let tried = self.attempt(&mut bench, language, &program, input).await;
         bench.close().await;

@@ -105,11 +105,18 @@ impl Live {
         Seen { text, data: json!({"folder": folder, "rows": rows, "columns": columns}), ..Seen::default() }
     }
 
-    /// Does what a tool asks for.
+    /// Does what a tool asks for. What the sandbox refuses is something to read: nobody gets rid of an episode by asking for it.
     ///
     /// # Errors
     /// When the sandbox is lost.
     pub(super) async fn call(&mut self, tool: Tool) -> Result<Seen, SandboxError> {
+        match self.carry_out(tool).await {
+            Err(SandboxError::Refused { detail, .. }) => Ok(self.words(&detail)),
+            seen => seen,
+        }
+    }
+
+    async fn carry_out(&mut self, tool: Tool) -> Result<Seen, SandboxError> {
         match tool {
             Tool::Exec(exec) => self.exec(&exec).await,
             Tool::Keys(keys) => self.keys(&keys).await,

