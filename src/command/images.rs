@@ -13,6 +13,9 @@ use super::failure::Failure;
 use crate::config::{Config, ConfigArguments};
 use crate::desk;
 
+/// Lines of a build that wait to be shown; then the build waits.
+const LINES_WAITING_MAX: usize = 64;
+
 /// What to do with images.
 #[derive(Debug, Args)]
 pub struct ImagesArguments {
@@ -94,11 +97,12 @@ async fn build_all(
             Some(dockerfile) => {
                 let engine = Docker::connect(docker_options(config)).await;
                 let engine = engine.map_err(|error| Failure::Other(error.to_string()))?;
-                let mut lines = |line: &str| drop(writeln!(errors, "{line}"));
-                // The engine's lines are shown once it is done: they come on another thread than this output.
+                // Shown once the engine is done, since errors cannot be lent across threads.
                 let mut told = Vec::new();
                 let built = engine.build(&images, name, dockerfile, &mut |line| told.push(line.to_owned())).await;
-                told.iter().for_each(|line| lines(line));
+                for line in told {
+                    writeln!(errors, "{line}")?;
+                }
                 built
             }
             None => build_one(arguments, &images, name, errors).await,
@@ -124,10 +128,10 @@ async fn build_one(
         }
     };
     let definition = definition.map_err(BuildError::Definition)?;
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<String>();
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<String>(LINES_WAITING_MAX);
     let (images, name) = (images.clone(), name.to_owned());
     let building = tokio::task::spawn_blocking(move || {
-        build(&images, &name, &definition, &mut |line| drop(sender.send(line.to_owned())))
+        build(&images, &name, &definition, &mut |line| drop(sender.blocking_send(line.to_owned())))
     });
     while let Some(line) = receiver.recv().await {
         // Nobody may be reading; the image is built all the same.
