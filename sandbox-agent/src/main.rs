@@ -11,9 +11,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: palestra-sandbox-agent MODE ARGUMENTS
-  serve [--upper-fd N] [--lower-fd N]...   speak frames on standard input and output, as process 1 of a sandbox
-  launch ...                               enter namespaces, mount the file system, start bubblewrap
-  stage ...                                in a container, mount the file system and go on as serve";
+  serve [--upper-fd N] [--lower-fd N]... [--setup-ms N]   speak frames on standard input and output, as process 1 of a sandbox
+  launch ...   enter namespaces, mount the file system, start bubblewrap
+  stage ...    in a container, mount the file system and go on as serve";
 
 fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1);

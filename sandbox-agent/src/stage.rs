@@ -8,6 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), String> {
         return Err("the image was not copied into its volume, or not whole".to_owned());
     }
     enter(staging.first_id)?;
-    serve(build(&staging)?)
+    serve(build(&staging)?, Some(Duration::from_millis(staging.setup_ms)))
 }
 
 /// Enters a user namespace in which ids from 0 on are those of the container from `first_id` on, and a mount namespace with it.

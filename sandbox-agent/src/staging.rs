@@ -20,6 +20,9 @@ pub struct Staging {
     pub disk_inodes: u64,
     /// Bytes of shared memory.
     pub shared_bytes: u64,
+    /// Milliseconds until the server must have sent its setup. An engine that is killed while it starts a container forgets it, and
+    /// keeps its standard input open.
+    pub setup_ms: u64,
 }
 
 /// How many ids a sandbox has.

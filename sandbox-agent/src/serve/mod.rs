@@ -19,6 +19,7 @@ mod unpack;
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::unistd::getpid;
@@ -37,33 +38,39 @@ pub(crate) struct Layers {
 /// # Errors
 /// In words.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), String> {
-    serve(layers_of(arguments)?)
+    let (layers, setup_max) = read(arguments)?;
+    serve(layers, setup_max)
 }
 
-/// Serves until the server hangs up.
+/// Serves until the server hangs up, or has sent no setup for so long.
 ///
 /// # Errors
 /// In words.
-pub(crate) fn serve(layers: Layers) -> Result<(), String> {
+pub(crate) fn serve(layers: Layers, setup_max: Option<Duration>) -> Result<(), String> {
     // Whoever serves kills all that it sees at the end, which outside of a namespace of its own is the whole machine.
     if getpid().as_raw() != 1 {
         return Err("serve runs as process 1 of a process namespace only".to_owned());
     }
-    server::run(layers)
+    server::run(layers, setup_max)
 }
 
-fn layers_of(arguments: &[OsString]) -> Result<Layers, String> {
-    let mut layers = Layers::default();
+/// The folders of the overlay, and how long the setup may take to arrive.
+fn read(arguments: &[OsString]) -> Result<(Layers, Option<Duration>), String> {
+    let (mut layers, mut setup_max) = (Layers::default(), None);
     for pair in arguments.chunks(2) {
         let [name, number] = pair else { return Err(format!("{} needs a number", pair[0].display())) };
-        let folder = inherited(number)?;
         match name.to_str() {
-            Some("--upper-fd") => layers.upper = Some(folder),
-            Some("--lower-fd") => layers.lower.push(folder),
+            Some("--upper-fd") => layers.upper = Some(inherited(number)?),
+            Some("--lower-fd") => layers.lower.push(inherited(number)?),
+            Some("--setup-ms") => {
+                let milliseconds = number.to_str().and_then(|number| number.parse().ok());
+                let milliseconds = milliseconds.ok_or_else(|| format!("{} is no time", number.display()))?;
+                setup_max = Some(Duration::from_millis(milliseconds));
+            }
             _ => return Err(format!("unknown argument {}", name.display())),
         }
     }
-    Ok(layers)
+    Ok((layers, setup_max))
 }
 
 /// A folder that whoever started this process left open.

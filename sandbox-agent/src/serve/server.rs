@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -27,12 +27,13 @@ use crate::wire::{Event, Exec, Rlimits};
 /// How often the dead are counted while everything is being killed.
 const KILL_LOOK_MS: u16 = 20;
 
-/// Serves until the server hangs up, then kills everything.
+/// Serves until the server hangs up, or has sent no setup for so long, then kills everything.
 ///
 /// # Errors
-/// In words, when the server sends nonsense or the kernel refuses what the loop needs.
-pub(super) fn run(layers: Layers) -> Result<(), String> {
-    let ended = Server::new(layers).and_then(|mut server| {
+/// In words, when the server sends nonsense or no setup, or the kernel refuses what the loop needs.
+pub(super) fn run(layers: Layers, setup_max: Option<Duration>) -> Result<(), String> {
+    let setup_by = setup_max.map(|most| Instant::now() + most);
+    let ended = Server::new(layers, setup_by).and_then(|mut server| {
         let ended = server.serve();
         // The last answers may say why.
         let _ = server.outbox.flush();
@@ -48,6 +49,8 @@ struct Server {
     signals: SignalFd,
     /// Until the first request, which says how to go on.
     layers: Option<Layers>,
+    /// When that request must have come.
+    setup_by: Option<Instant>,
     agreed: Option<Agreed>,
     commands: Vec<Command>,
     /// Requests whose data is arriving.
@@ -92,7 +95,7 @@ enum Source {
 }
 
 impl Server {
-    fn new(layers: Layers) -> Result<Self, String> {
+    fn new(layers: Layers, setup_by: Option<Instant>) -> Result<Self, String> {
         let fail = |errno: Errno| errno.desc().to_owned();
         umask(Mode::empty());
         let mut set = SigSet::empty();
@@ -108,6 +111,7 @@ impl Server {
             outbox: Arc::new(Outbox::new().map_err(fail)?),
             signals,
             layers: Some(layers),
+            setup_by,
             agreed: None,
             commands: Vec::new(),
             inputs: HashMap::new(),
@@ -143,6 +147,7 @@ impl Server {
                 }
             }
             self.take_requests()?;
+            self.insist_on_setup()?;
             let has_children = self.collect_dead();
             self.check_time();
             self.finish_commands();
@@ -200,11 +205,23 @@ impl Server {
         if self.killing.is_some() {
             return PollTimeout::from(KILL_LOOK_MS);
         }
-        let deadline = self.commands.iter().filter_map(Command::next_deadline).min().filter(|_| !self.frozen);
-        let Some(deadline) = deadline else { return PollTimeout::NONE };
+        let commands = self.commands.iter().filter_map(Command::next_deadline).min().filter(|_| !self.frozen);
+        let Some(deadline) = commands.into_iter().chain(self.awaited_setup()).min() else { return PollTimeout::NONE };
         // A part of a millisecond counts as a whole one, or the loop would turn until it is over.
         let left = deadline.saturating_duration_since(Instant::now()).as_micros().div_ceil(1_000);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    }
+
+    /// When the setup must have come, while it has not.
+    fn awaited_setup(&self) -> Option<Instant> {
+        self.setup_by.filter(|_| self.agreed.is_none())
+    }
+
+    fn insist_on_setup(&self) -> Result<(), String> {
+        match self.awaited_setup() {
+            Some(by) if by <= Instant::now() => Err("the server sent no setup".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     /// Collects all children that ended, orphans of the sandbox among them; whether there are others.

@@ -228,6 +228,22 @@ fn the_agents_end_ends_its_namespace() {
 }
 
 #[test]
+fn an_agent_that_nobody_sets_up_ends_though_nobody_hangs_up() {
+    let mut agent = Agent::start(command(kinds()[0], &[program(), "serve", "--setup-ms", "100"]));
+    assert!(agent.next(1).is_none(), "it closes its pipe");
+    assert!(!agent.child.wait().expect("unshare ends").success());
+}
+
+#[test]
+fn an_agent_that_was_set_up_in_time_stays() {
+    let ids = kinds()[0];
+    let mut agent = Agent::set_up(command(ids, &[program(), "serve", "--setup-ms", "2000"]), ids, Vec::new());
+    // Commands outlast the time within which the setup had to come.
+    assert_eq!(agent.sh("sleep 2.1; echo on"), "on\n");
+    assert_eq!(agent.sh("echo still"), "still\n");
+}
+
+#[test]
 fn a_filter_is_loaded_and_holds() {
     // Everything is allowed but `uname`, which is refused with EPERM: load the number, compare, return.
     let number = u64::try_from(nix::libc::SYS_uname).expect("a number");

@@ -203,6 +203,8 @@ impl Docker {
             disk_bytes: profile.disk_bytes.value,
             disk_inodes: profile.disk_inodes.value,
             shared_bytes: SHARED_BYTES.min(profile.memory_bytes.value),
+            // The start and the setup may take that long each, then this server gives up.
+            setup_ms: 2 * profile.start_ms.value,
         };
         let staging = serde_json::to_string(&staging).map_err(|error| SandboxError::Start(error.to_string()))?;
         let labels = [(SERVER, &self.options.server), (PROCESS, &self.process), (SANDBOX, &start.id)];
