@@ -1,0 +1,350 @@
+//! Engines: what runs statements. Both are driven through [`Engine`] and [`Database`], and whoever uses them cannot tell how
+//! they keep sessions apart.
+
+pub mod postgres;
+pub mod sqlite;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::source::Source;
+use crate::value::{Column, Dialect, Value};
+
+/// Makes databases.
+#[async_trait]
+pub trait Engine: Send + Sync + 'static {
+    /// Which SQL it speaks.
+    fn dialect(&self) -> Dialect;
+
+    /// Databases of a source that wait to be handed out; 0 where they are made at once.
+    fn ready(&self, _source: &Source, _access: Access) -> usize {
+        0
+    }
+
+    /// Makes the template of a source, if there is none yet. Databases of it can then be had without waiting for it.
+    ///
+    /// # Errors
+    /// [`EngineError::Source`] when the content is broken, with the engine's own words; else when the engine failed.
+    async fn prepare(&self, source: &Arc<Source>) -> Result<(), EngineError>;
+
+    /// Opens a database of its own, at the beginning. Makes the template where there is none.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`], and [`EngineError::Busy`] when all places are taken.
+    async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError>;
+}
+
+/// What an engine says of its version.
+///
+/// # Errors
+/// When it cannot be asked.
+pub async fn version(engine: &dyn Engine) -> Result<String, EngineError> {
+    let opening = Opening { access: Access::Read, limits: Limits::default(), seed: 0 };
+    let mut database = engine.open(&Arc::new(Source::script("")), &opening).await?;
+    let sql = match engine.dialect() {
+        Dialect::Sqlite => "SELECT sqlite_version()",
+        Dialect::Postgres => "SHOW server_version",
+    };
+    let ran = database.run(&Step { seq: 1, sql, parameters: &[], now_ms: 0 }).await;
+    database.close().await;
+    let ran = ran?;
+    match (ran.results.first().and_then(|result| result.rows.first()?.first()), ran.error) {
+        (Some(Value::Text(version)), None) => Ok(version.clone()),
+        (_, error) => Err(EngineError::Lost(error.map_or_else(|| "no answer".to_owned(), |error| error.message))),
+    }
+}
+
+/// With what a database is opened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Opening {
+    /// What statements may do.
+    pub access: Access,
+    /// How much they may take.
+    pub limits: Limits,
+    /// Randomness that SQL functions give follows from it and the moment.
+    pub seed: u64,
+}
+
+/// What statements may do. None of them may leave the database, see files, or act on other sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Read.
+    #[default]
+    Read,
+    /// Also insert, update, delete, and use temporary tables and transactions.
+    Write,
+    /// Also create, alter and drop tables, indexes, views and triggers.
+    Define,
+}
+
+/// How much statements may take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Milliseconds of one statement.
+    pub statement_ms: u64,
+    /// Rows that are given back of one statement.
+    pub rows_max: usize,
+    /// Bytes of values that are given back of one step.
+    pub bytes_max: usize,
+    /// Bytes of memory that a session's statements may use.
+    pub memory_max: usize,
+    /// Bytes by which the database may grow beyond its template.
+    pub growth_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { statement_ms: 5_000, rows_max: 1_000, bytes_max: 1 << 20, memory_max: 64 << 20, growth_max: 64 << 20 }
+    }
+}
+
+/// A database that belongs to one session. After each [`Database::run`] there is a mark to which [`Database::rewind`] returns.
+#[async_trait]
+pub trait Database: Send + Sync {
+    /// Runs one step: statements, one after the other up to the first that fails. Transactions go on across steps, and everything
+    /// behaves as in a session of the engine's own client in autocommit mode.
+    ///
+    /// What is wrong with the statements, what they may not do and what they take too much of is in [`Ran::error`]; the database then
+    /// stands as the engine leaves it after such an error.
+    ///
+    /// # Errors
+    /// [`EngineError::Lost`] when the database is gone; whether the step acted does not matter then, since its database is gone too.
+    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError>;
+
+    /// Returns to the mark after step `seq` (0: the beginning) and forgets later marks. `false` where this cannot be done in place:
+    /// nothing has changed then, and the caller opens another database and runs the surviving steps.
+    ///
+    /// # Errors
+    /// [`EngineError::Lost`] when the database is gone.
+    async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError>;
+
+    /// An independent copy at this point, with its marks or without them; `None` where this cannot be done in place.
+    ///
+    /// # Errors
+    /// [`EngineError::Lost`] when the database is gone, [`EngineError::Busy`] when all places are taken.
+    async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError>;
+
+    /// The plan of one statement, which is not run: the engine's own words, and its estimate of the cost where it has one.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError>;
+
+    /// Tables, views, indexes and triggers as they are now, those of the engine left out.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    async fn schema(&mut self) -> Result<Schema, EngineError>;
+
+    /// Ends it. What is left outside the process is removed in the background. Dropping does the same.
+    async fn close(self: Box<Self>);
+}
+
+/// What one action runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step<'a> {
+    /// The mark that stands after it. Higher than that of the step before.
+    pub seq: u64,
+    /// One or several statements.
+    pub sql: &'a str,
+    /// Values of `?`, `?1`, `:name` (SQLite) or `$1` (PostgreSQL) by position; only where there is one statement.
+    pub parameters: &'a [Value],
+    /// What SQL takes for now, in milliseconds since 1970 (UTC).
+    pub now_ms: i64,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ran {
+    /// Of each statement that succeeded, in order.
+    pub results: Vec<StatementResult>,
+    /// Why the next one did not; later ones were not run.
+    pub error: Option<SqlError>,
+    /// Certainly nothing has changed: running it again would make no difference to later steps.
+    pub pure: bool,
+}
+
+/// What one statement gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StatementResult {
+    /// What was done, as PostgreSQL says it: `SELECT 3`, `INSERT 0 2`, `CREATE TABLE`, `BEGIN`.
+    pub command: String,
+    /// Columns of its result; empty where it has none.
+    pub columns: Vec<Column>,
+    /// Rows, up to the limits.
+    pub rows: Vec<Vec<Value>>,
+    /// Whether there are rows that are not in `rows`.
+    pub truncated: bool,
+    /// Rows that it inserted, updated or deleted; `None` where it is no such statement.
+    pub affected: Option<u64>,
+    /// Instructions of SQLite's virtual machine that it took; `None` on PostgreSQL.
+    pub vm_steps: Option<u64>,
+}
+
+/// An error of SQL, in the dialect's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SqlError {
+    /// SQLSTATE (`42P01`), or the name of SQLite's extended code (`SQLITE_CONSTRAINT_FOREIGNKEY`).
+    pub code: String,
+    /// The engine's message.
+    pub message: String,
+    /// More about it, where the engine says more.
+    pub detail: Option<String>,
+    /// What could help, where the engine says so.
+    pub hint: Option<String>,
+    /// Which statement of the step, from 0.
+    pub statement: usize,
+    /// Where in the step's SQL: characters before the place, where it is known.
+    pub position: Option<usize>,
+    /// Set where a limit or a rule of the session ended it, not the engine.
+    pub cut: Option<Cut>,
+}
+
+/// Which limit or rule ended a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// It may not be done here.
+    Refused,
+    /// It took too long.
+    Time,
+    /// Its result is too large.
+    Size,
+    /// It took too much memory.
+    Memory,
+    /// The database would be too large.
+    Growth,
+}
+
+/// A plan.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// The engine's own words, one node per line.
+    pub lines: Vec<String>,
+    /// The planner's estimate of the total cost (PostgreSQL alone).
+    pub cost: Option<f64>,
+    /// Every node.
+    pub nodes: Vec<PlanNode>,
+}
+
+/// A node of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanNode {
+    /// How rows are found.
+    pub kind: PlanKind,
+    /// The table, if it reads one.
+    pub table: Option<String>,
+    /// The index that it uses, if it does.
+    pub index: Option<String>,
+}
+
+/// How rows are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanKind {
+    /// By reading the whole table.
+    Scan,
+    /// By looking up an index or the primary key.
+    Search,
+    /// By sorting.
+    Sort,
+    /// Anything else.
+    Other,
+}
+
+/// What a database consists of, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Tables and views.
+    pub tables: Vec<TableInfo>,
+    /// Indexes, those of constraints left out.
+    pub indexes: Vec<IndexInfo>,
+    /// Triggers: name and table.
+    pub triggers: Vec<(String, String)>,
+}
+
+/// A table or view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableInfo {
+    /// Its name; with its schema (`audit.log`) where that is not the usual one.
+    pub name: String,
+    /// Whether it is a view.
+    pub view: bool,
+    /// Columns in order.
+    pub columns: Vec<ColumnInfo>,
+    /// Columns of the primary key, in its order.
+    pub primary_key: Vec<String>,
+    /// Column sets that are unique beside it: constraints and unique indexes.
+    pub unique: Vec<Vec<String>>,
+    /// References to other tables.
+    pub foreign_keys: Vec<ForeignKeyInfo>,
+    /// Expressions of CHECK constraints, in the engine's words.
+    pub checks: Vec<String>,
+    /// The statement that makes it, where the engine keeps it (SQLite; views on both).
+    pub sql: Option<String>,
+}
+
+/// A column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnInfo {
+    /// Its name.
+    pub name: String,
+    /// Its type in the engine's words, with length or precision.
+    pub type_name: String,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+    /// Its default, as an expression.
+    pub default: Option<String>,
+}
+
+/// A reference to another table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignKeyInfo {
+    /// Columns here.
+    pub columns: Vec<String>,
+    /// The table there.
+    pub table: String,
+    /// Columns there.
+    pub references: Vec<String>,
+    /// What happens when the row there is deleted: `NO ACTION`, `CASCADE`, `SET NULL`, `RESTRICT`, `SET DEFAULT`.
+    pub on_delete: String,
+}
+
+/// An index.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexInfo {
+    /// Its name.
+    pub name: String,
+    /// Its table.
+    pub table: String,
+    /// Columns or expressions in order.
+    pub columns: Vec<String>,
+    /// Whether it is unique.
+    pub unique: bool,
+    /// The condition of a partial index.
+    pub condition: Option<String>,
+}
+
+/// What kept an engine from an answer; never the fault of a statement.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The content of a source is broken.
+    #[error("the database cannot be made: {0}")]
+    Source(String),
+    /// Everything is in use.
+    #[error("every database place is in use; try again in {retry_after_ms} ms")]
+    Busy {
+        /// In so many milliseconds one may be free.
+        retry_after_ms: u64,
+    },
+    /// The engine cannot be had here.
+    #[error("{0}")]
+    Missing(String),
+    /// The database is gone: its process died, or its connection.
+    #[error("the database was lost: {0}")]
+    Lost(String),
+}

@@ -1,0 +1,77 @@
+//! Plans, in the server's words and as nodes.
+
+use serde_json::Value as Json;
+
+use super::clock::moment;
+use super::rules::{Act, judge};
+use super::session::{Order, Session, refusal};
+use super::values::text;
+use super::watch::Watch;
+use super::wire::{Ask, Reply};
+use crate::engine::{EngineError, Plan, PlanKind, PlanNode, SqlError};
+use crate::script::split;
+use crate::value::{Dialect, Value};
+
+/// The plan of one statement, which is not run.
+pub(super) async fn explain(
+    session: &mut Session,
+    sql: &str,
+    parameters: &[Value],
+) -> Result<Result<Plan, SqlError>, EngineError> {
+    let statements = split(sql, Dialect::Postgres);
+    let [statement] = statements.as_slice() else {
+        let words = format!("one statement can be explained, and there are {}", statements.len());
+        return Ok(Err(refusal(words, 0, None)));
+    };
+    match judge(statement, session.opening.access) {
+        Ok(Act::Read | Act::Write) => {}
+        Ok(_) => return Ok(Err(refusal("this statement has no plan".to_owned(), 0, Some(statement.start_chars)))),
+        Err(words) => return Ok(Err(refusal(words, 0, Some(statement.start_chars)))),
+    }
+    let parameters: Vec<Option<String>> = parameters.iter().map(text).collect();
+    let now = format!("SET {} = '{}'", super::clock::NOW_SETTING, moment(0));
+    let order = Order { statement, act: Act::Read, now: &now, now_ms: 0, parameters: &parameters, bytes_left: 0 };
+    let sent = order.sent();
+    let ways = ["EXPLAIN (FORMAT JSON) ", "EXPLAIN "].map(|way| (way.chars().count(), format!("{way}{}", sent.sql)));
+    let mut asks = vec![Ask::plain("SAVEPOINT palestra_statement")];
+    asks.extend(ways.iter().map(|(_, sql)| Ask { parameters: &parameters, ..Ask::plain(sql) }));
+    let (answer, cut) = session.say(&asks, Watch::Time).await?;
+    session.pending.extend([
+        "ROLLBACK TO SAVEPOINT palestra_statement".to_owned(),
+        "RELEASE SAVEPOINT palestra_statement".to_owned(),
+    ]);
+    if let Some(mut error) = answer.error {
+        let way = answer.replies.len().checked_sub(1).and_then(|way| ways.get(way)).map_or(0, |(chars, _)| *chars);
+        error.position = error.position.map(|place| place.saturating_sub(way).max(1));
+        return Ok(Err(session.error(&order, &sent, &error, true, cut)));
+    }
+    let mut texts = answer.replies.into_iter().skip(1).map(lines);
+    let tree = texts.next().unwrap_or_default().join("\n");
+    let lines = texts.next().unwrap_or_default();
+    let tree: Json =
+        serde_json::from_str(&tree).map_err(|error| EngineError::Lost(format!("a plan is no JSON: {error}")))?;
+    let root = &tree[0]["Plan"];
+    let mut nodes = Vec::new();
+    collect(root, &mut nodes);
+    Ok(Ok(Plan { lines, cost: root["Total Cost"].as_f64(), nodes }))
+}
+
+fn lines(reply: Reply) -> Vec<String> {
+    reply.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
+}
+
+/// The nodes from the top down.
+fn collect(node: &Json, nodes: &mut Vec<PlanNode>) {
+    let text = |key: &str| node[key].as_str().map(str::to_owned);
+    let kind = match node["Node Type"].as_str().unwrap_or_default() {
+        "Seq Scan" | "Sample Scan" => PlanKind::Scan,
+        // The scan of a heap below a bitmap finds rows by the indexes that made the bitmap.
+        "Index Scan" | "Index Only Scan" | "Bitmap Index Scan" | "Bitmap Heap Scan" | "Tid Scan" => PlanKind::Search,
+        "Sort" | "Incremental Sort" => PlanKind::Sort,
+        _ => PlanKind::Other,
+    };
+    nodes.push(PlanNode { kind, table: text("Relation Name"), index: text("Index Name") });
+    for below in node["Plans"].as_array().into_iter().flatten() {
+        collect(below, nodes);
+    }
+}

@@ -1,0 +1,113 @@
+//! PostgreSQL: a database, a role and a connection for every session, copied from a template ahead of need.
+//!
+//! [`server`] is the cluster as its administrator sees it and [`private`] one of our own; [`template`] and [`place`] make what
+//! sessions are given, and [`pool`] keeps it ready. A [`session`] runs statements over a [`wire`]: [`rules`] says what they are,
+//! [`statement`] runs one of them, [`transaction`] knows which blocks and savepoints the acting side believes to be in.
+
+mod beyond;
+mod catalog;
+mod clock;
+mod explain;
+mod hardening;
+mod place;
+mod pool;
+mod private;
+mod rules;
+mod server;
+mod session;
+mod statement;
+mod template;
+mod transaction;
+mod values;
+mod watch;
+mod wire;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use server::Cluster;
+
+use self::pool::Pool;
+use self::session::Session;
+use crate::engine::{Access, Database, Engine, EngineError, Opening};
+use crate::source::Source;
+use crate::value::Dialect;
+
+/// How an engine is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where databases are kept.
+    pub cluster: Cluster,
+    /// Part of the name of everything that is made there, 1 to 24 of a-z and 0-9. What bears it is removed at the start and the end, so
+    /// no other server that uses the cluster may have the same.
+    pub node: String,
+    /// Databases that are kept ready for each template and access in use.
+    pub warm: usize,
+    /// Sessions at once.
+    pub sessions_max: usize,
+    /// Templates at once; the one that was not used for longest makes way.
+    pub templates_max: usize,
+}
+
+/// Databases on PostgreSQL.
+#[derive(Clone)]
+pub struct PostgresEngine(Arc<Pool>);
+
+impl PostgresEngine {
+    /// Connects to the cluster, or starts it; removes what an earlier process of this node left.
+    ///
+    /// # Errors
+    /// [`EngineError::Missing`] when PostgreSQL is not there, too old, or does not let us do what is needed, with the next step.
+    pub async fn connect(settings: Settings) -> Result<Self, EngineError> {
+        Ok(Self(Pool::start(settings).await?))
+    }
+
+    /// Removes every database and role that was made, and ends the server if it is our own. Sessions that are still open are lost.
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+
+    /// Ends a private server that an earlier process left in a folder, and removes its files. Nothing happens where there is none.
+    ///
+    /// # Errors
+    /// When they cannot be removed.
+    pub async fn sweep_private(folder: &Path) -> Result<(), EngineError> {
+        let folder = folder.to_owned();
+        let swept = tokio::task::spawn_blocking(move || private::sweep(&folder)).await;
+        swept.map_err(|error| EngineError::Lost(error.to_string()))?
+    }
+
+    /// Whether a private server could be started from the programs that are installed here.
+    #[must_use]
+    pub fn installed() -> bool {
+        private::find_programs(None).is_ok()
+    }
+
+    /// Sessions that are open.
+    #[must_use]
+    pub fn open_sessions(&self) -> usize {
+        self.0.open_sessions()
+    }
+}
+
+#[async_trait]
+impl Engine for PostgresEngine {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn ready(&self, source: &Source, access: Access) -> usize {
+        self.0.warm(source, access)
+    }
+
+    async fn prepare(&self, source: &Arc<Source>) -> Result<(), EngineError> {
+        self.0.prepare(source).await
+    }
+
+    async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
+        let place = self.0.take(source, opening.access).await?;
+        Ok(Box::new(Box::pin(Session::begin(place, *opening)).await?))
+    }
+}

@@ -1,0 +1,221 @@
+//! Templates by their content and warm places on them: whoever takes a place does not wait for the next one to be made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Settings;
+use super::place::{Place, Rubbish};
+use super::server::Server;
+use super::template::{self, Template};
+use crate::engine::{Access, EngineError};
+use crate::source::Source;
+
+/// When to come back if all places are taken.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// Hands out places.
+pub(super) struct Pool {
+    rubbish: Rubbish,
+    room: Arc<Semaphore>,
+    sessions_max: usize,
+    warm: usize,
+    templates_max: usize,
+    templates: Mutex<HashMap<String, Arc<Entry>>>,
+    /// Ends the filling of shelves.
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A template, once it is made, and the warm places on it by access.
+struct Entry {
+    template: OnceCell<Template>,
+    used: Mutex<Instant>,
+    shelves: [Shelf; 3],
+}
+
+struct Shelf {
+    idle: deadpool::unmanaged::Pool<Place>,
+    /// Whether a task is filling it.
+    filling: AtomicBool,
+}
+
+impl Entry {
+    fn new(warm: usize) -> Self {
+        let shelf = |_| Shelf { idle: deadpool::unmanaged::Pool::new(warm.max(1)), filling: AtomicBool::new(false) };
+        Self { template: OnceCell::new(), used: Mutex::new(Instant::now()), shelves: [0, 1, 2].map(shelf) }
+    }
+}
+
+impl Pool {
+    pub(super) async fn start(settings: Settings) -> Result<Arc<Self>, EngineError> {
+        let server = Server::connect(settings.cluster, &settings.node).await?;
+        template::make_base(&server).await?;
+        let (names, receiver) = mpsc::unbounded_channel();
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
+        tasks.spawn(clean(Arc::clone(&server), receiver, stop.clone()));
+        Ok(Arc::new(Self {
+            rubbish: Rubbish { server, names },
+            room: Arc::new(Semaphore::new(settings.sessions_max.min(Semaphore::MAX_PERMITS))),
+            sessions_max: settings.sessions_max,
+            warm: settings.warm,
+            templates_max: settings.templates_max.max(1),
+            templates: Mutex::new(HashMap::new()),
+            stop,
+            tasks,
+        }))
+    }
+
+    fn server(&self) -> &Server {
+        &self.rubbish.server
+    }
+
+    pub(super) fn open_sessions(&self) -> usize {
+        self.sessions_max.saturating_sub(self.room.available_permits())
+    }
+
+    pub(super) fn warm(&self, source: &Source, access: Access) -> usize {
+        let templates = self.templates.lock();
+        templates.get(&source.digest).map_or(0, |entry| entry.shelves[access as usize].idle.status().available)
+    }
+
+    /// Makes the template of a source, unless it is there.
+    pub(super) async fn prepare(&self, source: &Source) -> Result<(), EngineError> {
+        self.entry(source).await.map(drop)
+    }
+
+    /// A place on a source, a warm one if there is.
+    pub(super) async fn take(self: &Arc<Self>, source: &Source, access: Access) -> Result<Place, EngineError> {
+        let busy = |_| EngineError::Busy { retry_after_ms: RETRY_AFTER_MS };
+        let permit = Arc::clone(&self.room).try_acquire_owned().map_err(busy)?;
+        let entry = self.entry(source).await?;
+        let mut place = match entry.shelves[access as usize].idle.try_remove() {
+            Ok(place) => place,
+            Err(_) => Place::make(&self.rubbish, template_of(&entry)?, access).await?,
+        };
+        place.permit = Some(permit);
+        self.fill(entry, access);
+        Ok(place)
+    }
+
+    /// The entry of a source, with its template. Whoever else wants it waits for the same one.
+    async fn entry(&self, source: &Source) -> Result<Arc<Entry>, EngineError> {
+        if self.stop.is_cancelled() {
+            return Err(EngineError::Missing("PostgreSQL is being closed".to_owned()));
+        }
+        let (entry, old) = {
+            let mut templates = self.templates.lock();
+            let fresh = || Arc::new(Entry::new(self.warm));
+            let entry = Arc::clone(templates.entry(source.digest.clone()).or_insert_with(fresh));
+            *entry.used.lock() = Instant::now();
+            let old = (templates.len() > self.templates_max).then(|| oldest(&mut templates)).flatten();
+            (entry, old)
+        };
+        if let Some(old) = old {
+            self.forget(&old).await;
+        }
+        let server = self.server();
+        match entry.template.get_or_try_init(|| template::make(server, source)).await {
+            Ok(_) => Ok(entry),
+            Err(error) => {
+                let mut templates = self.templates.lock();
+                if templates.get(&source.digest).is_some_and(|known| Arc::ptr_eq(known, &entry)) {
+                    templates.remove(&source.digest);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes a template that nobody uses.
+    async fn forget(&self, entry: &Entry) {
+        for shelf in &entry.shelves {
+            while shelf.idle.try_remove().is_ok() {}
+        }
+        let Some(template) = entry.template.get() else { return };
+        if let Err(error) = template::remove(self.server(), &template.name).await {
+            tracing::warn!(%error, template = template.name, "a template cannot be removed");
+        }
+    }
+
+    /// Fills a shelf on a task of its own. What cannot be made is made when it is asked for, which tells why.
+    fn fill(self: &Arc<Self>, entry: Arc<Entry>, access: Access) {
+        let full = |shelf: &Shelf, warm| shelf.idle.status().available >= warm;
+        let shelf = &entry.shelves[access as usize];
+        if full(shelf, self.warm) || self.stop.is_cancelled() || shelf.filling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let pool = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let shelf = &entry.shelves[access as usize];
+            while !full(shelf, pool.warm) && !pool.stop.is_cancelled() {
+                let made = match template_of(&entry) {
+                    Ok(template) => Place::make(&pool.rubbish, template, access).await,
+                    Err(error) => Err(error),
+                };
+                match made.map(|place| shelf.idle.try_add(place).is_ok()) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::debug!(%error, "a shelf of warm databases could not be filled");
+                        break;
+                    }
+                }
+            }
+            shelf.filling.store(false, Ordering::Release);
+        });
+    }
+
+    /// Ends the filling, removes everything, and ends the server if it is ours.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        self.room.close();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let entries: Vec<Arc<Entry>> = self.templates.lock().drain().map(|(_, entry)| entry).collect();
+        drop(entries);
+        // A server of our own goes away with everything in it.
+        if !self.server().is_private()
+            && let Err(error) = self.server().sweep().await
+        {
+            tracing::warn!(%error, "databases of sessions could not be removed; they are at the next start");
+        }
+        self.server().close().await;
+    }
+}
+
+fn template_of(entry: &Entry) -> Result<&Template, EngineError> {
+    entry.template.get().ok_or_else(|| EngineError::Lost("a template is gone".to_owned()))
+}
+
+/// Takes out the entry that was not used for longest, of those that nobody uses now.
+fn oldest(templates: &mut HashMap<String, Arc<Entry>>) -> Option<Arc<Entry>> {
+    let unused = templates.iter().filter(|(_, entry)| Arc::strong_count(entry) == 1);
+    let digest = unused.min_by_key(|(_, entry)| *entry.used.lock()).map(|(digest, _)| digest.clone())?;
+    templates.remove(&digest)
+}
+
+/// Removes databases and roles of places that were given up, until everything is removed at once.
+async fn clean(server: Arc<Server>, mut names: mpsc::UnboundedReceiver<String>, stop: CancellationToken) {
+    loop {
+        let name = tokio::select! {
+            () = stop.cancelled() => return,
+            name = names.recv() => name,
+        };
+        let Some(name) = name else { return };
+        let removed = match template::remove(&server, &name).await {
+            Ok(()) => template::remove_role(&server, &name).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, name, "a session's database cannot be removed; it is at the next start");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A PostgreSQL server of our own: made in a folder, reached by a socket in it alone, and ended with this process, however it ends.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Gid, Pid, Uid, User, chown};
+use parking_lot::Mutex;
+
+use super::wire::Address;
+use crate::engine::EngineError;
+
+/// The file of the socket; the number is PostgreSQL's usual port.
+const SOCKET: &str = ".s.PGSQL.5432";
+/// Bytes of the longest path of a socket.
+const SOCKET_PATH_MAX: usize = 107;
+/// How long a server may take to end before it is killed.
+const END_MAX: Duration = Duration::from_secs(10);
+/// Bytes of address space that each of the server's processes may take, its shared memory included.
+const PROCESS_MEMORY_MAX: u64 = 1 << 30;
+
+/// Settings of the server. Nothing in it outlives this process, so nothing is made durable.
+const SETTINGS: [&str; 31] = [
+    "listen_addresses=",
+    "port=5432",
+    "unix_socket_permissions=0700",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "max_wal_size=1GB",
+    "min_wal_size=80MB",
+    "checkpoint_timeout=1d",
+    // Statistics and visibility change when we say so, never by themselves: plans stay the same.
+    "autovacuum=off",
+    "track_counts=off",
+    "track_activities=off",
+    "jit=off",
+    "max_parallel_workers_per_gather=0",
+    "max_parallel_maintenance_workers=0",
+    "max_parallel_workers=0",
+    "max_worker_processes=0",
+    "synchronize_seqscans=off",
+    "max_locks_per_transaction=512",
+    "max_connections=400",
+    "superuser_reserved_connections=10",
+    "max_prepared_transactions=0",
+    "shared_buffers=128MB",
+    "temp_file_limit=256MB",
+    "huge_pages=off",
+    "lc_messages=C",
+    "log_min_messages=fatal",
+    "log_min_error_statement=panic",
+    "bgwriter_lru_maxpages=0",
+];
+
+/// A running server. It ends when this is dropped, or with this process.
+#[derive(Debug)]
+pub(super) struct Private {
+    folder: PathBuf,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// The thread that started the server and ends it.
+#[derive(Debug)]
+struct Keeper {
+    /// Dropping it tells the thread to end the server.
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Private {
+    /// Makes a server in a folder, which must be empty, absent, or left by an earlier one that is gone or forgotten: its processes
+    /// are ended then and its files removed. Takes a second; waits in the calling thread.
+    pub(super) fn start(folder: &Path, binaries: Option<&Path>) -> Result<Self, EngineError> {
+        let programs = find_programs(binaries)?;
+        let owner = Owner::current()?;
+        let folder = owner.claim(folder)?;
+        end_stale(&folder)?;
+        wipe(&folder).map_err(|error| missing(format!("{} cannot be emptied: {error}", folder.display())))?;
+        let data = folder.join("data");
+        let mut make = owner.command(&programs.join("initdb"), None);
+        make.arg("--pgdata").arg(&data).args(["--username=palestra", "--auth=trust", "--encoding=UTF8"]);
+        let made = make.args(["--no-locale", "--no-sync"]).output();
+        let made = made.map_err(|error| missing(format!("initdb cannot be run: {error}")))?;
+        if !made.status.success() {
+            return Err(missing(format!("initdb failed: {}", String::from_utf8_lossy(&made.stderr).trim())));
+        }
+        let mut run = owner.command(&programs.join("postgres"), Some(Signal::SIGQUIT));
+        run.arg("-D").arg(&data).arg("-c").arg(format!("unix_socket_directories={}", folder.display()));
+        for setting in SETTINGS {
+            run.arg("-c").arg(setting);
+        }
+        let log = fs::File::create(folder.join("log")).map_err(|error| missing(error.to_string()))?;
+        run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let server = Self { folder, keeper: Mutex::new(Some(keep(run)?)) };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> Address {
+        Address::Unix(self.folder.join(SOCKET))
+    }
+
+    fn wait_until_ready(&self) -> Result<(), EngineError> {
+        let began = Instant::now();
+        loop {
+            let status = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
+            if status.lines().nth(7).is_some_and(|line| line.trim() == "ready") {
+                return Ok(());
+            }
+            let ended = self.keeper.lock().as_ref().is_none_or(|keeper| keeper.thread.is_finished());
+            if ended || began.elapsed() > Duration::from_secs(60) {
+                let mut log = String::new();
+                let _ = fs::File::open(self.folder.join("log")).and_then(|mut file| file.read_to_string(&mut log));
+                return Err(missing(format!("the private PostgreSQL server does not start: {}", log.trim())));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Private {
+    /// Ends it and removes its files; waits in the calling thread. Nothing happens the second time.
+    pub(super) fn stop(&self) {
+        let Some(keeper) = self.keeper.lock().take() else { return };
+        drop(keeper.stop);
+        let _ = keeper.thread.join();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs the server from a thread of its own, which ends it. The kernel ends the server when the thread that started it ends, so this
+/// thread must be none that a runtime may give up.
+fn keep(mut run: Command) -> Result<Keeper, EngineError> {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let (started, start) = mpsc::channel();
+    let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(move || {
+        let child = run.spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            Err(error) => {
+                let _ = started.send(Err(error));
+                return;
+            }
+        };
+        let _ = started.send(Ok(()));
+        // Either the owner lets go, or now and then we look whether the server is still there.
+        while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(Duration::from_millis(200)) {
+            if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+        }
+        end(&mut child);
+    });
+    let thread = thread.map_err(|error| missing(error.to_string()))?;
+    match start.recv() {
+        Ok(Ok(())) => Ok(Keeper { stop, thread }),
+        Ok(Err(error)) => Err(missing(format!("postgres cannot be run: {error}"))),
+        Err(error) => Err(missing(error.to_string())),
+    }
+}
+
+/// Ends the server at once (SIGQUIT); its processes end with it.
+fn end(child: &mut Child) {
+    let process = i32::try_from(child.id()).map(Pid::from_raw);
+    if let Ok(process) = process {
+        let _ = kill(process, Signal::SIGQUIT);
+    }
+    let began = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if began.elapsed() > END_MAX {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends a server that an earlier process left, and removes its files.
+pub(super) fn sweep(folder: &Path) -> Result<(), EngineError> {
+    // Who cannot run a server left none.
+    let Ok(owner) = Owner::current() else { return Ok(()) };
+    let place = owner.place(folder)?;
+    if !owner.owns(&place).unwrap_or(false) {
+        return Ok(());
+    }
+    end_stale(&place)?;
+    fs::remove_dir_all(&place).map_err(|error| missing(format!("{} cannot be removed: {error}", place.display())))
+}
+
+/// Ends a server that an earlier process left in this folder.
+fn end_stale(folder: &Path) -> Result<(), EngineError> {
+    let data = folder.join("data");
+    let Ok(status) = fs::read_to_string(data.join("postmaster.pid")) else { return Ok(()) };
+    let Some(process) = status.lines().next().and_then(|line| line.trim().parse::<i32>().ok()) else { return Ok(()) };
+    let began = Instant::now();
+    let mut signal = Signal::SIGQUIT;
+    while serves(process, &data) {
+        // A process of this number that does not serve this folder is somebody else's.
+        let _ = kill(Pid::from_raw(process), signal);
+        if began.elapsed() > END_MAX {
+            signal = Signal::SIGKILL;
+        }
+        if began.elapsed() > 2 * END_MAX {
+            return Err(missing(format!("an earlier PostgreSQL server (process {process}) does not end")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Whether a process is a PostgreSQL server on this data.
+fn serves(process: i32, data: &Path) -> bool {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let mut words = words.split(|byte| *byte == 0);
+    let ours = data.as_os_str().as_encoded_bytes();
+    words.next().is_some_and(|program| program.ends_with(b"postgres")) && words.any(|word| word == ours)
+}
+
+fn wipe(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+    }
+    Ok(())
+}
+
+/// Who runs the server: ourselves, or where we are root another user, since PostgreSQL refuses to run as root.
+struct Owner {
+    user: Option<(Uid, Gid)>,
+}
+
+impl Owner {
+    fn current() -> Result<Self, EngineError> {
+        if !Uid::effective().is_root() {
+            return Ok(Self { user: None });
+        }
+        for name in ["postgres", "nobody"] {
+            if let Ok(Some(user)) = User::from_name(name) {
+                return Ok(Self { user: Some((user.uid, user.gid)) });
+            }
+        }
+        Err(missing(
+            "PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`: make one".to_owned(),
+        ))
+    }
+
+    /// Where the server of a folder is.
+    fn place(&self, folder: &Path) -> Result<PathBuf, EngineError> {
+        let asked = std::path::absolute(folder).map_err(|error| missing(error.to_string()))?;
+        if asked.as_os_str().len() + 1 + SOCKET.len() <= SOCKET_PATH_MAX && self.reaches(&asked) {
+            return Ok(asked);
+        }
+        let name = crate::source::Source::script(asked.to_string_lossy()).digest;
+        Ok(std::env::temp_dir().join(format!("palestra-postgres-{}", &name[..16])))
+    }
+
+    /// Whether a path is a folder of ours, and no link to one.
+    fn owns(&self, place: &Path) -> std::io::Result<bool> {
+        let found = fs::symlink_metadata(place)?;
+        let owner = self.user.map_or(Uid::effective(), |(user, _)| user);
+        Ok(found.is_dir() && (found.uid() == owner.as_raw() || found.uid() == Uid::effective().as_raw()))
+    }
+
+    /// The folder, made and ours alone. Where the owner cannot reach it, or its path is too long for a socket, another one of the same
+    /// name for the same folder, below `/tmp`.
+    fn claim(&self, folder: &Path) -> Result<PathBuf, EngineError> {
+        let place = self.place(folder)?;
+        let refused = |error: std::io::Error| missing(format!("{} cannot be used: {error}", place.display()));
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent).map_err(refused)?;
+        }
+        match fs::DirBuilder::new().mode(0o700).create(&place) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(refused(error)),
+            _ => {}
+        }
+        if !self.owns(&place).map_err(refused)? {
+            return Err(missing(format!("{} belongs to somebody else: choose another folder", place.display())));
+        }
+        if let Some((user, group)) = self.user {
+            chown(&place, Some(user), Some(group)).map_err(|error| refused(error.into()))?;
+        }
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).map_err(refused)?;
+        Ok(place)
+    }
+
+    /// Whether the owner can enter every folder above.
+    fn reaches(&self, folder: &Path) -> bool {
+        let Some((user, _)) = self.user else { return true };
+        folder.ancestors().skip(1).all(|above| match fs::metadata(above) {
+            Ok(found) => found.mode() & 0o001 != 0 || found.uid() == user.as_raw() && found.mode() & 0o100 != 0,
+            // It is made with the usual rights when it is not there.
+            Err(_) => true,
+        })
+    }
+
+    /// A program run as the owner in a folder that the owner can enter; with a signal, one that gets it when we end and whose
+    /// processes have bounded memory.
+    fn command(&self, program: &Path, at_end: Option<Signal>) -> Command {
+        let mut command = Command::new("setpriv");
+        command.arg("--no-new-privs");
+        if let Some((user, group)) = self.user {
+            command.arg(format!("--reuid={user}")).arg(format!("--regid={group}")).arg("--clear-groups");
+        }
+        if let Some(signal) = at_end {
+            let name = signal.as_str().trim_start_matches("SIG");
+            command.arg(format!("--pdeathsig={name}")).args(["--", "prlimit"]);
+            command.arg(format!("--as={PROCESS_MEMORY_MAX}:{PROCESS_MEMORY_MAX}")).arg("--core=0:0");
+        }
+        command.arg("--").arg(program).current_dir("/").env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
+        command
+    }
+}
+
+/// The folder of the newest installed version's programs.
+pub(super) fn find_programs(binaries: Option<&Path>) -> Result<PathBuf, EngineError> {
+    let complete = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
+    if let Some(folder) = binaries {
+        let found = Some(folder.to_owned()).filter(complete);
+        return found.ok_or_else(|| missing(format!("{} holds no initdb and postgres", folder.display())));
+    }
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).unwrap_or(0);
+    let mut folders: Vec<PathBuf> = versions.map(|entry| entry.path()).collect();
+    folders.sort_by_key(|path| std::cmp::Reverse(version(path)));
+    let on_path =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
+    let mut candidates = folders.into_iter().map(|folder| folder.join("bin")).chain(on_path);
+    let none =
+        || missing("PostgreSQL is not installed: apt-get install postgresql, or name a cluster by its URL".to_owned());
+    candidates.find(complete).ok_or_else(none)
+}
+
+fn missing(words: String) -> EngineError {
+    EngineError::Missing(words)
+}

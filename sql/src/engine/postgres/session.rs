@@ -1,0 +1,322 @@
+//! A database of one session: one outer transaction that does not end, with a savepoint after every step that changed something.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
+
+use super::beyond::Beyond;
+use super::clock::{self, NOW_SETTING};
+use super::place::Place;
+use super::rules::{Act, judge};
+use super::server::{lost, quoted};
+use super::transaction::{Point, Standing, Transaction};
+use super::values::Types;
+use super::watch::{Watch, watched};
+use super::wire::{Answer, Ask, WireError};
+use super::{catalog, explain};
+use crate::engine::{Access, Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, StatementResult, Step};
+use crate::script::{Statement, split};
+use crate::value::{Dialect, Value};
+
+/// Savepoints after which the outer transaction is committed as soon as it may be: each costs the server memory and time.
+const POINTS_MAX: usize = 1_000;
+/// How often a session may fill its room and be rolled back: the server gives the space back only when the database is removed.
+const OVERFLOWS_MAX: u64 = 4;
+
+/// A database of a session.
+pub(super) struct Session {
+    pub(super) place: Place,
+    pub(super) opening: Opening,
+    pub(super) transaction: Transaction,
+    pub(super) standing: Standing,
+    marks: Vec<Mark>,
+    pub(super) types: Types,
+    /// What was said to the server to be done before the next statement.
+    pub(super) pending: Vec<String>,
+    /// What savepoints do not cover.
+    pub(super) beyond: Beyond,
+    /// The schema may have changed since that was looked up.
+    pub(super) stale: bool,
+    /// Bytes that the database may have now.
+    pub(super) size_max: u64,
+    overflows: u64,
+    /// Statements that defined something since the outer transaction began.
+    pub(super) defined: usize,
+    /// A call is under way. If its caller stopped waiting, nobody knows where it stands.
+    busy: bool,
+}
+
+/// Where a step left the session.
+#[derive(Debug, Clone)]
+struct Mark {
+    seq: u64,
+    point: Point,
+    transaction: Transaction,
+    /// With the sequences where they were.
+    beyond: Arc<Beyond>,
+}
+
+impl Session {
+    /// Begins in a fresh database.
+    pub(super) async fn begin(place: Place, opening: Opening) -> Result<Self, EngineError> {
+        let mut session = Self {
+            size_max: place.size.saturating_add(opening.limits.growth_max),
+            // Whoever only reads changes none of it, and has no right to put it back.
+            beyond: if opening.access > Access::Read { place.beyond.clone() } else { Beyond::default() },
+            stale: false,
+            place,
+            opening,
+            transaction: Transaction::default(),
+            standing: Standing::default(),
+            marks: Vec::new(),
+            types: Types::default(),
+            pending: Vec::new(),
+            overflows: 0,
+            defined: 0,
+            busy: false,
+        };
+        let limits = opening.limits;
+        let work = (limits.memory_max >> 12).clamp(64, 1 << 20);
+        session.pending = vec![
+            format!("SET statement_timeout = {}", limits.statement_ms.clamp(1, i32::MAX as u64)),
+            format!("SET work_mem = {work}"),
+            format!("SET maintenance_work_mem = {}", (work * 2).max(1024)),
+            format!("SET {NOW_SETTING} = '{}'", clock::moment(0)),
+            "BEGIN".to_owned(),
+        ];
+        let point = session.point();
+        session.tell(&[]).await?;
+        let (transaction, beyond) = (Transaction::default(), session.beyond.clone());
+        session.marks.push(Mark { seq: 0, point, transaction, beyond: Arc::new(beyond) });
+        Ok(session)
+    }
+
+    /// Says what is pending and then these statements, in one round trip. The answer is about these alone.
+    pub(super) async fn say(&mut self, asks: &[Ask<'_>], watch: Watch) -> Result<(Answer, Option<Cut>), EngineError> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut all: Vec<Ask<'_>> = pending.iter().map(|sql| Ask::plain(sql)).collect();
+        all.extend(asks.iter().cloned());
+        let (mut answer, cut) = watched(&mut self.place, &all, watch, &self.opening.limits, self.size_max).await?;
+        if answer.replies.len() < pending.len() {
+            let error = answer.error.map_or_else(String::new, |error| error.to_string());
+            return Err(EngineError::Lost(format!("PostgreSQL refuses what it never refuses: {error}")));
+        }
+        answer.replies.drain(..pending.len());
+        Ok((answer, cut))
+    }
+
+    /// As [`Session::say`], for statements of our own that never fail.
+    pub(super) async fn tell(&mut self, statements: &[&str]) -> Result<Answer, EngineError> {
+        let asks: Vec<Ask<'_>> = statements.iter().map(|sql| Ask::plain(sql)).collect();
+        let (answer, _) = self.say(&asks, Watch::Time).await?;
+        match answer.error {
+            Some(error) => Err(lost(WireError::Server(error))),
+            None => Ok(answer),
+        }
+    }
+
+    /// Sets a savepoint that stands until somebody goes back behind it.
+    pub(super) fn point(&mut self) -> Point {
+        let point = self.standing.next();
+        self.pending.push(format!("SAVEPOINT p{point}"));
+        self.standing.set(point);
+        point
+    }
+
+    /// Goes back to a savepoint that stands.
+    pub(super) fn go_back(&mut self, point: Point) {
+        self.pending.push(format!("ROLLBACK TO SAVEPOINT p{point}"));
+        self.standing.went_back(point);
+    }
+
+    /// Looks up what the schema has that savepoints do not cover.
+    pub(super) async fn refresh(&mut self) -> Result<(), EngineError> {
+        if !std::mem::take(&mut self.stale) {
+            return Ok(());
+        }
+        self.types.forget();
+        let answer = self.tell(&[catalog::DEFERRED, catalog::SEQUENCES]).await?;
+        let mut replies = answer.replies.into_iter().map(|reply| reply.rows);
+        self.beyond = Beyond::read(replies.next().unwrap_or_default(), replies.next().unwrap_or_default());
+        if self.transaction.block.is_none() {
+            // Checks have set all of them to immediate, those to come as well.
+            self.pending.extend(self.beyond.defer());
+        }
+        Ok(())
+    }
+
+    /// Sets the mark after a step that may have changed something.
+    async fn mark(&mut self, seq: u64) -> Result<(), EngineError> {
+        self.refresh().await?;
+        if self.standing.count() > POINTS_MAX && self.transaction.block.is_none() {
+            self.commit();
+        }
+        let point = self.point();
+        let read = self.beyond.read_sequences();
+        let answer = self.tell(&read.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        if let Some(reply) = answer.replies.into_iter().next() {
+            self.beyond.learn(reply.rows);
+        }
+        let (transaction, beyond) = (self.transaction.clone(), Arc::new(self.beyond.clone()));
+        self.marks.push(Mark { seq, point, transaction, beyond });
+        Ok(())
+    }
+
+    /// Commits the outer transaction and begins another: no mark from before can be returned to.
+    pub(super) fn commit(&mut self) {
+        self.pending.extend(["COMMIT".to_owned(), "BEGIN".to_owned()]);
+        self.standing.clear();
+        self.defined = 0;
+    }
+
+    async fn step(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+        let statements = split(step.sql, Dialect::Postgres);
+        let mut ran = Ran { pure: true, ..Ran::default() };
+        if statements.len() > 1 && !step.parameters.is_empty() {
+            let words = format!("parameters need a single statement, and there are {}", statements.len());
+            ran.error = Some(refusal(words, 0, None));
+            return Ok(ran);
+        }
+        let before = self.transaction.clone();
+        let parameters: Vec<Option<String>> = step.parameters.iter().map(super::values::text).collect();
+        self.pending.push(format!("SELECT pg_catalog.setseed({})", self.seed(step.seq)));
+        let mut bytes_left = self.opening.limits.bytes_max;
+        for (index, statement) in statements.iter().enumerate() {
+            let told = match judge(statement, self.opening.access) {
+                Err(words) => Err(refusal(words, index, Some(statement.start_chars))),
+                Ok(act) => {
+                    ran.pure &= act == Act::Read;
+                    let now_ms = self.transaction.block.as_ref().map_or(step.now_ms, |block| block.now_ms);
+                    let now = format!("SET {NOW_SETTING} = '{}'", clock::moment(now_ms));
+                    let order = Order { statement, act, now: &now, now_ms, parameters: &parameters, bytes_left };
+                    self.order(&order, &mut ran.pure).await?
+                }
+            };
+            match told {
+                Ok((result, bytes)) => {
+                    bytes_left = bytes_left.saturating_sub(bytes);
+                    ran.results.push(result);
+                }
+                Err(error) => {
+                    // PostgreSQL would have said no as well, and that fails a block.
+                    self.transaction.fail();
+                    ran.error = Some(SqlError { statement: index, ..error });
+                    break;
+                }
+            }
+        }
+        ran.pure &= self.transaction == before;
+        match self.marks.last() {
+            // Nothing has changed: the same place.
+            Some(last) if ran.pure => self.marks.push(Mark { seq: step.seq, ..last.clone() }),
+            _ => self.mark(step.seq).await?,
+        }
+        Ok(ran)
+    }
+
+    /// In [-1, 1), from the session's seed and the step.
+    fn seed(&self, seq: u64) -> f64 {
+        let mut hash = Sha256::new();
+        hash.update(self.opening.seed.to_le_bytes());
+        hash.update(seq.to_le_bytes());
+        let mut rng = ChaCha8Rng::from_seed(hash.finalize().into());
+        f64::from(rng.next_u32() >> 1) / f64::from(1_u32 << 30) - 1.0
+    }
+
+    /// After a statement that filled the database: what it wrote is rolled back, and the files keep the space. The session may go on
+    /// from the larger size, but not without end.
+    pub(super) fn overflow(&mut self, size: u64) {
+        self.overflows += 1;
+        if self.overflows <= OVERFLOWS_MAX {
+            self.size_max = self.size_max.max(size.saturating_add(self.opening.limits.growth_max / 4));
+        }
+    }
+
+    fn enter(&mut self) -> Result<(), EngineError> {
+        if std::mem::replace(&mut self.busy, true) {
+            return Err(EngineError::Lost("an earlier call was given up halfway".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// A statement that is to be run.
+pub(super) struct Order<'a> {
+    pub(super) statement: &'a Statement<'a>,
+    pub(super) act: Act,
+    /// Sets the virtual now.
+    pub(super) now: &'a str,
+    pub(super) now_ms: i64,
+    pub(super) parameters: &'a [Option<String>],
+    pub(super) bytes_left: usize,
+}
+
+/// What a statement gave and the bytes of its values, or why it failed.
+pub(super) type Told = Result<(StatementResult, usize), SqlError>;
+
+/// The error of what may not be done here.
+pub(super) fn refusal(message: String, statement: usize, position: Option<usize>) -> SqlError {
+    SqlError { code: "42501".to_owned(), message, statement, position, cut: Some(Cut::Refused), ..SqlError::default() }
+}
+
+#[async_trait]
+impl Database for Session {
+    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+        self.enter()?;
+        let ran = Box::pin(self.step(step)).await?;
+        self.busy = false;
+        Ok(ran)
+    }
+
+    async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
+        self.enter()?;
+        let at = self.marks.iter().rposition(|mark| mark.seq == seq);
+        let rewound = match at.filter(|at| self.standing.stands(self.marks[*at].point)) {
+            None => false,
+            Some(at) => {
+                self.marks.truncate(at + 1);
+                let mark = self.marks[at].clone();
+                self.go_back(mark.point);
+                self.transaction = mark.transaction;
+                self.pending.extend(mark.beyond.put_back());
+                self.beyond = Beyond::clone(&mark.beyond);
+                self.types.forget();
+                self.stale = false;
+                self.tell(&[]).await?;
+                true
+            }
+        };
+        self.busy = false;
+        Ok(rewound)
+    }
+
+    async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError> {
+        // A database with a transaction in it cannot be copied as it looks from the inside.
+        Ok(None)
+    }
+
+    async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError> {
+        self.enter()?;
+        let plan = explain::explain(self, sql, parameters).await?;
+        self.busy = false;
+        Ok(plan)
+    }
+
+    async fn schema(&mut self) -> Result<Schema, EngineError> {
+        self.enter()?;
+        let schema = catalog::schema(self).await?;
+        self.busy = false;
+        Ok(schema)
+    }
+
+    async fn close(self: Box<Self>) {}
+}
+
+/// What PostgreSQL says about a savepoint that is not there.
+pub(super) fn savepoint_missing(name: &str) -> SqlError {
+    let message = format!("savepoint {} does not exist", quoted(name));
+    SqlError { code: "3B001".to_owned(), message, ..SqlError::default() }
+}

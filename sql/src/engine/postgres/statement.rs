@@ -1,0 +1,431 @@
+//! Runs one statement in a session, so that it ends as it would in a session of the server's own client.
+
+use super::clock::{Rewritten, rewrite};
+use super::rules::{Act, Verb};
+use super::session::{Order, Session, Told, refusal, savepoint_missing};
+use super::transaction::Block;
+use super::values::value;
+use super::watch::Watch;
+use super::wire::{Ask, Bounds, Reply, ServerError};
+use crate::engine::{Access, Cut, EngineError, SqlError, StatementResult};
+use crate::value::{Column, Value};
+
+const SAVE: &str = "SAVEPOINT palestra_statement";
+const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
+const UNDO: &str = "ROLLBACK TO SAVEPOINT palestra_statement";
+const READ_ONLY: &str = "SET LOCAL transaction_read_only = on";
+const SIZE: &str = "SELECT pg_catalog.pg_database_size(pg_catalog.current_database())";
+/// No statement of any version: it fails a transaction.
+const NONSENSE: &str = "palestra";
+
+/// Changes of the schema in one transaction of the server: each holds locks, and all sessions share the room for them.
+const DEFINED_MAX: usize = 1_000;
+/// Savepoints that an acting side may have at once.
+const SAVEPOINTS_MAX: usize = 4_000;
+
+impl Session {
+    /// Carries out an order. `pure` becomes false when it turns out that a statement that seems to read does more.
+    pub(super) async fn order(&mut self, order: &Order<'_>, pure: &mut bool) -> Result<Told, EngineError> {
+        if let Act::Transaction(verb) = &order.act {
+            return self.transact(order, verb).await;
+        }
+        if self.transaction.failed() {
+            return self.refuse_in_failed_block(order).await;
+        }
+        match &order.act {
+            Act::Read => {
+                let told = self.read(order).await?;
+                // SQLSTATE of a statement that would write in a transaction that may only read.
+                let writes = told.as_ref().is_err_and(|error| error.code == "25006");
+                if !writes || self.transaction.read_only() || self.opening.access == Access::Read {
+                    return Ok(told);
+                }
+                *pure = false;
+                self.write(order).await
+            }
+            Act::Define => {
+                self.defined += 1;
+                if self.defined > DEFINED_MAX {
+                    if self.transaction.block.is_some() {
+                        let words = format!("a transaction may change the schema {DEFINED_MAX} times");
+                        return Ok(Err(SqlError { cut: Some(Cut::Growth), ..refusal(words, 0, None) }));
+                    }
+                    self.commit();
+                }
+                let told = self.write(order).await;
+                self.stale = true;
+                told
+            }
+            Act::Set { name, local } => self.set(order, name, *local).await,
+            Act::Constraints if self.transaction.block.is_none() => self.run_kept(order, false).await,
+            Act::Constraints => self.set_constraints(order).await,
+            Act::Outside => self.run_outside(order).await,
+            Act::Write | Act::Transaction(_) => self.write(order).await,
+        }
+    }
+
+    /// A statement that may only read, so that certainly nothing has changed.
+    async fn read(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+        let sent = order.sent();
+        let asks = [
+            Ask::plain(SAVE),
+            Ask::plain(order.now),
+            Ask::plain(READ_ONLY),
+            self.ask(order, &sent, false),
+            Ask::plain(RELEASE),
+        ];
+        let (mut answer, cut) = self.say(&asks, Watch::Time).await?;
+        if let Some(error) = answer.error {
+            self.undo();
+            return Ok(Err(self.error(order, &sent, &error, answer.replies.len() == 3, cut)));
+        }
+        let reply = answer.replies.swap_remove(3);
+        self.result(order, reply).await
+    }
+
+    /// A statement that may change the database. Outside of a block, constraints are checked as at the end of a transaction.
+    async fn write(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+        self.refresh().await?;
+        let sent = order.sent();
+        let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
+        if self.transaction.read_only() {
+            asks.push(Ask::plain(READ_ONLY));
+        }
+        let main = asks.len();
+        asks.push(self.ask(order, &sent, true));
+        let checks = if self.transaction.block.is_none() { self.beyond.checks() } else { Vec::new() };
+        asks.extend(checks.iter().map(|sql| Ask::plain(sql)));
+        asks.push(Ask::plain(SIZE));
+        let (mut answer, cut) = self.say(&asks, Watch::Size).await?;
+        if let Some(error) = answer.error {
+            self.undo();
+            let error = self.error(order, &sent, &error, answer.replies.len() == main, cut);
+            if error.cut == Some(Cut::Growth) {
+                self.measure_overflow().await?;
+            }
+            return Ok(Err(error));
+        }
+        let size = answer.replies.last().map_or(0, size);
+        if size > self.size_max {
+            self.undo();
+            self.measure_overflow().await?;
+            return Ok(Err(self.too_large(order)));
+        }
+        let reply = answer.replies.swap_remove(main);
+        if reply.huge_row && reply.rows.is_empty() {
+            self.undo();
+        } else {
+            self.pending.push(RELEASE.to_owned());
+        }
+        self.result(order, reply).await
+    }
+
+    /// A statement that changes the connection alone. Where its effect ends with the transaction that it makes up by itself, it is not
+    /// kept.
+    async fn run_kept(&mut self, order: &Order<'_>, keep: bool) -> Result<Told, EngineError> {
+        let sent = order.sent();
+        let (mut answer, cut) = self.say(&[Ask::plain(SAVE), self.ask(order, &sent, true)], Watch::Time).await?;
+        if let Some(error) = answer.error {
+            self.undo();
+            return Ok(Err(self.error(order, &sent, &error, answer.replies.len() == 1, cut)));
+        }
+        if keep {
+            self.pending.push(RELEASE.to_owned());
+        } else {
+            self.undo();
+        }
+        let reply = answer.replies.swap_remove(1);
+        self.result(order, reply).await
+    }
+
+    /// In a block. What a released savepoint changed about constraints is not put back when an outer one is returned to, so the one
+    /// before this stands.
+    async fn set_constraints(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+        let before = self.point();
+        let sent = order.sent();
+        let (mut answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Time).await?;
+        match (answer.error, answer.replies.pop()) {
+            (None, Some(reply)) => self.result(order, reply).await,
+            (error, _) => {
+                self.go_back(before);
+                Ok(Err(self.error(order, &sent, &error.unwrap_or_default(), true, cut)))
+            }
+        }
+    }
+
+    async fn set(&mut self, order: &Order<'_>, name: &str, local: bool) -> Result<Told, EngineError> {
+        let Some(block) = &self.transaction.block else { return self.run_kept(order, !local).await };
+        let known = block.local.iter().any(|(known, _)| known == name);
+        let before = if local && !known {
+            let answer = self.tell(&[&format!("SELECT pg_catalog.current_setting('{name}')")]).await?;
+            answer.replies.into_iter().next().and_then(|reply| reply.rows.into_iter().next()?.into_iter().next()?)
+        } else {
+            None
+        };
+        let told = self.run_kept(order, true).await?;
+        if let (Ok(_), Some(block)) = (&told, &mut self.transaction.block) {
+            if let Some(before) = before {
+                block.local.push((name.to_owned(), before));
+            } else if !local {
+                block.local.retain(|(known, _)| known != name);
+            }
+        }
+        Ok(told)
+    }
+
+    /// A statement that manages its own transactions: the outer one is committed before it. In a block it fails in the server's words.
+    async fn run_outside(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+        if self.transaction.block.is_some() {
+            return self.run_kept(order, true).await;
+        }
+        self.pending.push("COMMIT".to_owned());
+        self.standing.clear();
+        self.tell(&[]).await?;
+        self.stale = true;
+        let sent = order.sent();
+        let (mut answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Size).await?;
+        self.pending.push("BEGIN".to_owned());
+        match (answer.error, answer.replies.pop()) {
+            (None, Some(reply)) => self.result(order, reply).await,
+            (error, _) => Ok(Err(self.error(order, &sent, &error.unwrap_or_default(), true, cut))),
+        }
+    }
+
+    /// What the server says in a block that failed: it is made to fail once more, and asked.
+    async fn refuse_in_failed_block(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+        let nonsense = Ask { parse_only: true, ..Ask::plain(NONSENSE) };
+        self.say(&[Ask::plain(SAVE), nonsense], Watch::Time).await?;
+        let sent = order.sent();
+        let (answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Time).await?;
+        self.undo();
+        let error = answer.error.unwrap_or_default();
+        Ok(Err(self.error(order, &sent, &error, true, cut)))
+    }
+
+    /// What begins, ends and divides blocks.
+    async fn transact(&mut self, order: &Order<'_>, verb: &Verb) -> Result<Told, EngineError> {
+        let sent = order.sent();
+        let understood = Ask { parse_only: true, ..Ask::plain(&sent.sql) };
+        let (answer, cut) = self.say(&[Ask::plain(SAVE), understood, Ask::plain(RELEASE)], Watch::Time).await?;
+        if let Some(error) = answer.error {
+            self.undo();
+            return Ok(Err(self.error(order, &sent, &error, true, cut)));
+        }
+        let command = match verb {
+            Verb::Commit { chain } => return self.end(order, true, *chain).await,
+            Verb::Rollback { chain } => return self.end(order, false, *chain).await,
+            Verb::RollbackTo(name) => {
+                let Some(block) = &mut self.transaction.block else {
+                    return Ok(Err(no_block("ROLLBACK TO SAVEPOINT")));
+                };
+                let Some(point) = block.go_back(name) else { return Ok(Err(savepoint_missing(name))) };
+                self.go_back(point);
+                self.stale = self.stale || self.opening.access > Access::Read;
+                "ROLLBACK"
+            }
+            _ if self.transaction.failed() => return self.refuse_in_failed_block(order).await,
+            Verb::Begin { start, modes } => {
+                if self.transaction.block.is_none() {
+                    let beginning = self.point();
+                    let block = Block::new(beginning, order.now_ms, modes.read_only.unwrap_or(false));
+                    self.transaction.block = Some(block);
+                }
+                if *start { "START TRANSACTION" } else { "BEGIN" }
+            }
+            Verb::Modes(modes) => {
+                if let (Some(block), Some(read_only)) = (&mut self.transaction.block, modes.read_only) {
+                    block.read_only = read_only;
+                }
+                "SET"
+            }
+            Verb::Savepoint(name) => {
+                if self.standing.count() >= SAVEPOINTS_MAX {
+                    return Ok(Err(refusal(
+                        format!("there are {SAVEPOINTS_MAX} savepoints, and no more can be had"),
+                        0,
+                        None,
+                    )));
+                }
+                if self.transaction.block.is_none() {
+                    return Ok(Err(no_block("SAVEPOINT")));
+                }
+                let point = self.point();
+                if let Some(block) = &mut self.transaction.block {
+                    block.named.push((name.clone(), point));
+                }
+                "SAVEPOINT"
+            }
+            Verb::Release(name) => {
+                let Some(block) = &mut self.transaction.block else { return Ok(Err(no_block("RELEASE SAVEPOINT"))) };
+                if !block.release(name) {
+                    return Ok(Err(savepoint_missing(name)));
+                }
+                "RELEASE"
+            }
+        };
+        Ok(Ok(done(command)))
+    }
+
+    /// The end of a block, by COMMIT or ROLLBACK.
+    async fn end(&mut self, order: &Order<'_>, commit: bool, chain: bool) -> Result<Told, EngineError> {
+        let name = if commit { "COMMIT" } else { "ROLLBACK" };
+        let Some(block) = self.transaction.block.take() else {
+            return Ok(if chain { Err(no_block(&format!("{name} AND CHAIN"))) } else { Ok(done(name)) });
+        };
+        let kept = commit && !block.failed;
+        if kept {
+            self.refresh().await?;
+            let checks = self.beyond.checks();
+            if !checks.is_empty() {
+                self.point();
+            }
+            let asks: Vec<Ask<'_>> = checks.iter().map(|sql| Ask::plain(sql)).collect();
+            let (answer, cut) = self.say(&asks, Watch::Time).await?;
+            if let Some(error) = answer.error {
+                self.go_back(block.beginning);
+                self.stale = self.stale || self.opening.access > Access::Read;
+                return Ok(Err(self.error(order, &order.sent(), &error, false, cut)));
+            }
+            for (name, value) in &block.local {
+                // A search path is a list of names, the others are single values.
+                let value = if name == "search_path" { value.clone() } else { super::server::literal(value) };
+                self.pending.push(format!("SET {name} = {value}"));
+            }
+        } else {
+            self.go_back(block.beginning);
+            self.stale = self.stale || self.opening.access > Access::Read;
+        }
+        if chain {
+            let beginning = self.point();
+            self.transaction.block = Some(Block::new(beginning, order.now_ms, block.read_only));
+        }
+        Ok(Ok(done(if kept { "COMMIT" } else { "ROLLBACK" })))
+    }
+
+    fn ask<'a>(&self, order: &Order<'a>, sent: &'a Rewritten, to_end: bool) -> Ask<'a> {
+        let bounds = Bounds { rows_max: self.opening.limits.rows_max, bytes_max: order.bytes_left, to_end };
+        Ask { sql: &sent.sql, parameters: order.parameters, bounds, parse_only: false }
+    }
+
+    fn undo(&mut self) {
+        self.pending.extend([UNDO.to_owned(), RELEASE.to_owned()]);
+    }
+
+    async fn measure_overflow(&mut self) -> Result<(), EngineError> {
+        let answer = self.tell(&[SIZE]).await?;
+        self.overflow(answer.replies.first().map_or(0, size));
+        Ok(())
+    }
+
+    fn too_large(&self, order: &Order<'_>) -> SqlError {
+        let bytes = self.opening.limits.growth_max;
+        SqlError {
+            code: "53100".to_owned(),
+            message: format!("the database would grow by more than {bytes} bytes, and may not"),
+            position: Some(order.statement.start_chars),
+            cut: Some(Cut::Growth),
+            ..SqlError::default()
+        }
+    }
+
+    /// An error in the server's words, at its place in the step's SQL.
+    pub(super) fn error(
+        &self,
+        order: &Order<'_>,
+        sent: &Rewritten,
+        error: &ServerError,
+        placed: bool,
+        cut: Option<Cut>,
+    ) -> SqlError {
+        if cut == Some(Cut::Growth) {
+            return self.too_large(order);
+        }
+        let place = error.position.filter(|_| placed).map(|place| sent.original(place.saturating_sub(1)));
+        let cut = cut.or_else(|| cut_of(&error.code, self.opening.access));
+        let message = match (cut, &*error.code) {
+            (Some(Cut::Time), "57014") => {
+                format!("the statement was ended after its {} ms", self.opening.limits.statement_ms)
+            }
+            _ => error.message.clone(),
+        };
+        SqlError {
+            code: error.code.clone(),
+            message,
+            detail: error.detail.clone(),
+            hint: error.hint.clone(),
+            statement: 0,
+            position: place.map(|place| place + order.statement.start_chars),
+            cut,
+        }
+    }
+
+    async fn result(&mut self, order: &Order<'_>, reply: Reply) -> Result<Told, EngineError> {
+        if reply.huge_row && reply.rows.is_empty() {
+            let message =
+                format!("a row of the result is larger than the {} bytes that are given back", order.bytes_left);
+            let position = Some(order.statement.start_chars);
+            return Ok(Err(SqlError {
+                code: "54000".to_owned(),
+                message,
+                position,
+                cut: Some(Cut::Size),
+                ..SqlError::default()
+            }));
+        }
+        let unknown = reply.fields.iter().map(|field| field.type_oid).filter(|oid| self.types.name(*oid).is_none());
+        let unknown: Vec<String> = unknown.map(|oid| oid.to_string()).collect();
+        if !unknown.is_empty() {
+            let names = format!("SELECT oid, typname FROM pg_catalog.pg_type WHERE oid IN ({})", unknown.join(", "));
+            let answer = self.tell(&[&names]).await?;
+            self.types.learn(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
+        }
+        let oids: Vec<u32> = reply.fields.iter().map(|field| field.type_oid).collect();
+        let row = |row: Vec<Option<String>>| -> Vec<Value> {
+            row.into_iter().zip(&oids).map(|(text, oid)| value(*oid, text)).collect()
+        };
+        let rows: Vec<Vec<Value>> = reply.rows.into_iter().map(row).collect();
+        // A statement that was not run to its end has no tag.
+        let command = if reply.tag.is_empty() { format!("SELECT {}", rows.len()) } else { reply.tag };
+        let counts = ["INSERT ", "UPDATE ", "DELETE ", "MERGE "].iter().any(|verb| command.starts_with(verb));
+        let affected = command.rsplit(' ').next().filter(|_| counts).and_then(|count| count.parse().ok());
+        let column = |field: super::wire::Field| {
+            let type_name = self.types.name(field.type_oid).unwrap_or_default();
+            Column { name: field.name, type_name }
+        };
+        let columns = reply.fields.into_iter().map(column).collect();
+        let result = StatementResult { command, columns, rows, truncated: reply.truncated, affected, vm_steps: None };
+        Ok(Ok((result, reply.bytes)))
+    }
+}
+
+impl Order<'_> {
+    /// The statement as it is sent.
+    pub(super) fn sent(&self) -> Rewritten {
+        rewrite(self.statement.text, &self.statement.tokens, false)
+    }
+}
+
+fn done(command: &str) -> (StatementResult, usize) {
+    (StatementResult { command: command.to_owned(), ..StatementResult::default() }, 0)
+}
+
+fn no_block(statement: &str) -> SqlError {
+    let message = format!("{statement} can only be used in transaction blocks");
+    SqlError { code: "25P01".to_owned(), message, ..SqlError::default() }
+}
+
+fn size(reply: &Reply) -> u64 {
+    reply.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(0)
+}
+
+/// Which limit an error of the server stands for.
+fn cut_of(code: &str, access: Access) -> Option<Cut> {
+    match code {
+        "57014" => Some(Cut::Time),
+        "53200" | "53400" => Some(Cut::Memory),
+        "53100" => Some(Cut::Growth),
+        "42501" => Some(Cut::Refused),
+        "25006" if access == Access::Read => Some(Cut::Refused),
+        _ => None,
+    }
+}

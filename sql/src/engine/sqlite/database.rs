@@ -1,0 +1,225 @@
+//! A session on a worker.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use palestra_sqlite_worker::wire::{Answer, Ask};
+use tokio::runtime::Handle;
+
+use super::places::Place;
+use super::schema::{Answers, Objects, Rows};
+use super::worker::Worker;
+use super::{Host, convert, plan, schema};
+use crate::engine::{Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, Step};
+use crate::value::Value;
+
+/// How many times its time a statement may take where the machine is busy with others, as the worker measures it.
+const BUSY: u64 = 4;
+/// How many times a statement's time a step may take, however many statements it has, as the worker measures it.
+const STEP: u64 = 10;
+
+/// A session on a worker. Dropping it ends the session in the background.
+pub(super) struct SqliteDatabase {
+    host: Arc<Host>,
+    worker: Arc<Worker>,
+    place: Option<Place>,
+    session: u64,
+    opening: Opening,
+    /// Set while a request is under way. Where it is found set, its answer never came, or who asked went away before: nobody knows
+    /// what was done.
+    midway: bool,
+    runtime: Handle,
+}
+
+impl SqliteDatabase {
+    pub(super) fn new(host: Arc<Host>, worker: Arc<Worker>, place: Place, session: u64, opening: Opening) -> Self {
+        Self { host, worker, place: Some(place), session, opening, midway: false, runtime: Handle::current() }
+    }
+
+    /// Opens the session on a template.
+    pub(super) async fn open(&self, template: String) -> Result<(), EngineError> {
+        let Opening { access, limits, seed } = self.opening;
+        let ask = Ask::Open {
+            session: self.session,
+            template,
+            access: convert::access(access),
+            limits: convert::limits(&limits),
+            seed,
+        };
+        match self.exchange(ask, self.patience()).await? {
+            Ok(Answer::Done) => Ok(()),
+            other => Err(self.confused(other)),
+        }
+    }
+
+    /// One request. Inside, the error of a request that no frame can hold.
+    async fn exchange(&self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, EngineError> {
+        match self.worker.process.frame(ask) {
+            Ok(frame) => self.worker.process.exchange(frame, time).await.map(Ok),
+            Err(_) => Ok(Err(SqlError {
+                code: "SQLITE_TOOBIG".to_owned(),
+                message: "string or blob too big".to_owned(),
+                cut: Some(Cut::Size),
+                ..SqlError::default()
+            })),
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, EngineError> {
+        if self.midway {
+            return Err(EngineError::Lost(
+                "an earlier request was never answered, or its answer not waited for".to_owned(),
+            ));
+        }
+        self.midway = true;
+        let answer = self.exchange(ask, time).await?;
+        self.midway = false;
+        Ok(answer)
+    }
+
+    fn confused(&self, answer: Result<Answer, SqlError>) -> EngineError {
+        answer.map_or_else(|error| EngineError::Lost(error.message), |answer| self.worker.confused(&answer))
+    }
+
+    fn patience(&self) -> Duration {
+        self.host.settings.patience
+    }
+
+    /// The time of a step with so many statements at most.
+    fn time(&self, statements: usize) -> Duration {
+        let times = (statements as u64).saturating_mul(BUSY).min(STEP);
+        Duration::from_millis(self.opening.limits.statement_ms.saturating_mul(times)).saturating_add(self.patience())
+    }
+
+    /// Asks questions of ours, which change nothing: the rows of each up to the first that fails, and why it did.
+    async fn look(&mut self, sql: String) -> Result<(Vec<Rows>, Option<SqlError>), EngineError> {
+        if sql.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        match self.ask(Ask::Look { session: self.session, sql }, self.time(1)).await? {
+            Ok(Answer::Ran(ran)) => {
+                let ran = convert::ran(ran, "");
+                Ok((ran.results.into_iter().map(|result| result.rows).collect(), ran.error))
+            }
+            other => Err(self.confused(other)),
+        }
+    }
+
+    /// Asks questions of which none may fail: a part of a schema is never taken for the whole.
+    async fn look_at_all(&mut self, sql: String) -> Result<std::vec::IntoIter<Rows>, EngineError> {
+        match self.look(sql).await? {
+            (rows, None) => Ok(rows.into_iter()),
+            (_, Some(error)) => Err(EngineError::Lost(format!("its schema cannot be read: {}", error.message))),
+        }
+    }
+
+    /// Answers about every table and view. What is broken has none.
+    async fn ask_about(&mut self, objects: &Objects) -> Result<BTreeMap<usize, Answers>, EngineError> {
+        let tables = objects.tables();
+        let questions = tables.iter().map(|at| objects.ask_columns(*at) + &objects.ask_table(*at)).collect();
+        let mut rows = self.look_at_all(questions).await?;
+        let mut answers = BTreeMap::new();
+        for at in &tables {
+            let (Some(columns), Some(indexes), Some(foreign_keys)) = (rows.next(), rows.next(), rows.next()) else {
+                break;
+            };
+            answers.insert(*at, Answers::new(columns, indexes, foreign_keys));
+        }
+        let questions = answers.iter().map(|(at, answers)| objects.ask_indexes(*at, answers)).collect();
+        let mut rows = self.look_at_all(questions).await?;
+        for answers in answers.values_mut() {
+            answers.add_indexes(&mut rows);
+        }
+        for at in objects.views() {
+            let (mut rows, error) = self.look(objects.ask_columns(at)).await?;
+            answers.insert(at, Answers::new(rows.pop().unwrap_or_default(), Rows::new(), Rows::new()));
+            // Views on views can be made to take any time: where one takes too much, no other is asked.
+            if error.is_some_and(|error| error.cut.is_some()) {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+}
+
+#[async_trait]
+impl Database for SqliteDatabase {
+    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+        let ask = Ask::Run {
+            session: self.session,
+            seq: step.seq,
+            sql: step.sql.to_owned(),
+            parameters: convert::parameters(step.parameters),
+            now_ms: step.now_ms,
+        };
+        let statements = step.sql.matches(';').count() + 1;
+        match self.ask(ask, self.time(statements)).await? {
+            Ok(Answer::Ran(ran)) => Ok(convert::ran(ran, step.sql)),
+            Err(error) => Ok(Ran { error: Some(error), pure: true, ..Ran::default() }),
+            other => Err(self.confused(other)),
+        }
+    }
+
+    async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
+        match self.ask(Ask::Rewind { session: self.session, seq }, self.patience()).await? {
+            Ok(Answer::Rewound(done)) => Ok(done),
+            other => Err(self.confused(other)),
+        }
+    }
+
+    async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        let place = self.host.place_beside(place)?;
+        let copy = self.host.name_session();
+        // Made before the worker is asked, so that the copy ends also where nobody waits for it any more.
+        let database = Self::new(Arc::clone(&self.host), Arc::clone(&self.worker), place, copy, self.opening);
+        match self.ask(Ask::Fork { session: self.session, copy }, self.patience()).await? {
+            Ok(Answer::Rewound(true)) => Ok(Some(Box::new(database))),
+            Ok(Answer::Rewound(false)) => Ok(None),
+            other => Err(self.confused(other)),
+        }
+    }
+
+    async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError> {
+        let ask =
+            Ask::Explain { session: self.session, sql: sql.to_owned(), parameters: convert::parameters(parameters) };
+        let rows = match self.ask(ask, self.time(1)).await? {
+            Ok(Answer::Explained(Ok(rows))) => rows,
+            Ok(Answer::Explained(Err(error))) => return Ok(Err(convert::sql_error(error, sql))),
+            Err(error) => return Ok(Err(error)),
+            other => return Err(self.confused(other)),
+        };
+        let schema = self.schema().await?;
+        Ok(Ok(plan::plan(&rows, sql, &schema)))
+    }
+
+    async fn schema(&mut self) -> Result<Schema, EngineError> {
+        let objects = Objects::read(&self.look_at_all(schema::OBJECTS.to_owned()).await?.next().unwrap_or_default());
+        let answers = self.ask_about(&objects).await?;
+        Ok(objects.describe(answers))
+    }
+
+    async fn close(self: Box<Self>) {}
+}
+
+impl Drop for SqliteDatabase {
+    fn drop(&mut self) {
+        let (worker, place, session) = (Arc::clone(&self.worker), self.place.take(), self.session);
+        let (midway, patience) = (self.midway, self.patience());
+        self.host.tasks.spawn_on(
+            async move {
+                if midway {
+                    worker.process.tell(Ask::Interrupt { session });
+                }
+                if let Ok(frame) = worker.process.frame(Ask::Close { session }) {
+                    // Where it is not answered its worker is gone, and the session with it.
+                    let _ = worker.process.exchange(frame, patience).await;
+                }
+                drop(place);
+            },
+            &self.runtime,
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Databases and questions that come from elsewhere become an environment.
+//!
+//! A folder holds databases (`*.sql`, `*.sqlite`, `*.db`, named by their files) and a file of questions (`questions.json`, `.jsonl` or
+//! `.yaml`) with a reference query each. Databases are opened in SQLite's worker alone and read into datasets, from which either
+//! engine's are made; [`admit`] then proves every reference by running it.
+
+mod admit;
+mod columns;
+mod database;
+mod files;
+mod order;
+mod questions;
+mod references;
+mod stand;
+mod variants;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::dataset::{Dataset, Unwritable};
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::task::{Spoken, Task};
+use crate::value::Dialect;
+
+pub use admit::{Admission, Engines, admit};
+pub use database::{Read, Unreadable, dataset};
+pub use order::is_ordered;
+pub use variants::vary;
+
+/// Faults that are told at most; who mends these sees the rest.
+const FAULTS_MAX: usize = 100;
+
+/// What a folder holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Imported {
+    /// Databases by name; variants with other rows as `name#1` and on.
+    pub databases: BTreeMap<String, Dataset>,
+    /// Tasks with their splits, in the order of the questions.
+    pub rows: Vec<(String, Task)>,
+    /// What is not as it was in the folder, or not the same in both dialects.
+    pub notes: Vec<String>,
+}
+
+impl Imported {
+    /// The scripts that make the databases, by name; in SQLite's dialect alone where PostgreSQL cannot hold one.
+    ///
+    /// # Errors
+    /// When a database cannot be written even in SQLite's.
+    pub fn scripts(&self) -> Result<BTreeMap<String, Spoken>, Unwritable> {
+        let script = |dataset: &Dataset| {
+            let sqlite = dataset.script(Dialect::Sqlite)?;
+            Ok(match dataset.script(Dialect::Postgres) {
+                Ok(postgres) => Spoken::each(sqlite, postgres),
+                Err(_) => Spoken::Each(BTreeMap::from([(Dialect::Sqlite, sqlite)])),
+            })
+        };
+        self.databases.iter().map(|(name, dataset)| Ok((name.clone(), script(dataset)?))).collect()
+    }
+}
+
+/// Reads a folder: every file with its path and content.
+///
+/// # Errors
+/// Everything that is wrong, with its place, up to a hundred faults.
+pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -> Result<Imported, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let sources = files::databases(files, &mut faults);
+    let questions = questions::questions(files, &mut faults);
+    let mut imported = Imported::default();
+    let mut known: Vec<String> = Vec::new();
+    for (name, (path, source)) in sources {
+        known.push(name.clone());
+        match dataset(&**sqlite, &source).await {
+            Ok(read) => {
+                imported.notes.extend(read.notes.into_iter().map(|note| format!("{name}: {note}")));
+                imported.databases.insert(name, read.dataset);
+            }
+            Err(fault) => faults.push(Fault::new(path, fault.to_string())),
+        }
+    }
+    for question in questions {
+        match known.iter().find(|name| name.eq_ignore_ascii_case(&question.database)) {
+            None => faults.push(Fault::new(
+                question.place,
+                format!("there is no database {}; there are {}", question.database, listed(&known)),
+            )),
+            Some(name) => {
+                if let Some(dataset) = imported.databases.get(name) {
+                    imported.rows.push(question.task(name, dataset));
+                }
+            }
+        }
+    }
+    faults.truncate(FAULTS_MAX);
+    if faults.is_empty() { Ok(imported) } else { Err(faults) }
+}
+
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", ...");
+    }
+    if names.is_empty() { "none".into() } else { text }
+}

@@ -1,0 +1,76 @@
+//! Whether the order of rows counts, and whether a reference says it fully.
+
+use sqlparser::ast::{Expr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectItem, SetExpr, Statement, Value};
+use sqlparser::dialect::SQLiteDialect;
+use sqlparser::parser::Parser;
+
+/// Whether the outermost query of a reference of SQLite orders its rows.
+#[must_use]
+pub fn is_ordered(sql: &str) -> bool {
+    parsed(sql).is_some_and(|query| query.order_by.is_some())
+}
+
+/// The query twice, with every column of the result as a last key, upwards and downwards: where the two results differ in order,
+/// the query's own keys leave rows that may stand in either order. `None` where the columns cannot be counted.
+pub(super) fn probes(sql: &str) -> Option<[String; 2]> {
+    let query = parsed(sql)?;
+    let width = width(&query.body)?;
+    let with = |sort: OrderBySort| {
+        let mut query = query.clone();
+        let OrderByKind::Expressions(keys) = &mut query.order_by.as_mut()?.kind else { return None };
+        let options = OrderByOptions { sort: Some(sort), nulls_first: None };
+        keys.extend((1..=width).map(|place| sqlparser::ast::OrderByExpr {
+            expr: Expr::value(Value::Number(place.to_string(), false)),
+            options: options.clone(),
+            with_fill: None,
+        }));
+        Some(query.to_string())
+    };
+    Some([with(OrderBySort::Asc)?, with(OrderBySort::Desc)?])
+}
+
+/// Whether the outermost query takes only some of its rows.
+pub(super) fn cuts(sql: &str) -> bool {
+    parsed(sql).is_some_and(|query| query.limit_clause.is_some())
+}
+
+fn parsed(sql: &str) -> Option<Query> {
+    match <[Statement; 1]>::try_from(Parser::parse_sql(&SQLiteDialect {}, sql).ok()?) {
+        Ok([Statement::Query(query)]) => Some(*query),
+        _ => None,
+    }
+}
+
+fn width(body: &SetExpr) -> Option<usize> {
+    match body {
+        SetExpr::Select(select) => {
+            let plain =
+                |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+            select.projection.iter().all(plain).then_some(select.projection.len())
+        }
+        SetExpr::Query(query) => width(&query.body),
+        SetExpr::SetOperation { left, .. } => width(left),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_outermost_order_counts() {
+        assert!(is_ordered("SELECT a FROM t ORDER BY b"));
+        assert!(is_ordered("SELECT a FROM t UNION SELECT b FROM t ORDER BY 1"));
+        assert!(!is_ordered("SELECT a FROM (SELECT a FROM t ORDER BY b LIMIT 3)"));
+        assert!(!is_ordered("no query"));
+    }
+
+    #[test]
+    fn probes_break_ties_both_ways() {
+        let probes = probes("SELECT a, b FROM t ORDER BY c DESC LIMIT 3").expect("probes");
+        assert_eq!(probes[0], "SELECT a, b FROM t ORDER BY c DESC, 1 ASC, 2 ASC LIMIT 3");
+        assert_eq!(probes[1], "SELECT a, b FROM t ORDER BY c DESC, 1 DESC, 2 DESC LIMIT 3");
+        assert_eq!(super::probes("SELECT * FROM t ORDER BY c"), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! The file of questions, in our own words or in those of the collections that are used most.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::order::is_ordered;
+use crate::dataset::Dataset;
+use crate::engine::Access;
+use crate::fault::Fault;
+use crate::task::{Check, Compare, Data, Kind, Spoken, Submission, Task, WeightedCheck};
+use crate::translate::to_postgres;
+
+/// The split of questions that name none.
+const SPLIT: &str = "test";
+
+/// A question as it is written.
+#[derive(Debug, Clone, Deserialize)]
+struct Entry {
+    #[serde(alias = "db_id", alias = "database")]
+    db: String,
+    question: Option<String>,
+    /// The question where the reference stands elsewhere, else the reference.
+    query: Option<String>,
+    gold: Option<String>,
+    #[serde(alias = "SQL")]
+    sql: Option<Json>,
+    gold_postgres: Option<String>,
+    /// What has to be known to understand the question.
+    evidence: Option<String>,
+    #[serde(alias = "difficulty")]
+    hardness: Option<String>,
+    split: Option<String>,
+    ordered: Option<bool>,
+    template: Option<String>,
+    compare: Option<Compare>,
+}
+
+/// A question that is complete.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) place: String,
+    pub(super) database: String,
+    text: String,
+    gold: String,
+    entry: Entry,
+}
+
+/// Every question of the folder.
+pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Fault>) -> Vec<Question> {
+    let is_one = |path: &&String| {
+        let file = path.rsplit_once('/').map_or(path.as_str(), |(_, file)| file);
+        matches!(file, "questions.json" | "questions.jsonl" | "questions.yaml" | "questions.yml")
+    };
+    let paths: Vec<&String> = files.keys().filter(is_one).collect();
+    let [path] = paths.as_slice() else {
+        let detail =
+            if paths.is_empty() { "there is no file of questions" } else { "there is more than one file of questions" };
+        faults.push(Fault::new("questions.json, .jsonl or .yaml", detail));
+        return Vec::new();
+    };
+    let entries = match entries(path, &files[*path]) {
+        Ok(entries) => entries,
+        Err(fault) => {
+            faults.push(fault);
+            return Vec::new();
+        }
+    };
+    if entries.is_empty() {
+        faults.push(Fault::new(*path, "there are no questions"));
+    }
+    let mut questions = Vec::new();
+    for (place, entry) in entries {
+        match entry.map_err(|fault| fault.to_string()).and_then(|entry| complete(place.clone(), entry)) {
+            Ok(question) => questions.push(question),
+            Err(detail) => faults.push(Fault::new(place, detail)),
+        }
+    }
+    questions
+}
+
+type Entries = Vec<(String, Result<Entry, serde_json::Error>)>;
+
+fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
+    let text = std::str::from_utf8(content)
+        .map_err(|fault| Fault::new(path, format!("not UTF-8 after byte {}", fault.valid_up_to())))?;
+    if path.ends_with(".jsonl") {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        return Ok(lines
+            .map(|(number, line)| (format!("{path}:{}", number + 1), serde_json::from_str(line)))
+            .collect());
+    }
+    let all: Vec<Json> = if path.ends_with(".json") {
+        serde_json::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
+    } else {
+        serde_saphyr::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
+    };
+    Ok(all
+        .into_iter()
+        .enumerate()
+        .map(|(number, entry)| (format!("{path}: question {}", number + 1), serde_json::from_value(entry)))
+        .collect())
+}
+
+fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
+    let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
+    let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
+        (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
+        (None, ..) => return Err("there is no reference: gold, sql, or query beside question".into()),
+        (_, None, None) => return Err("there is no question".into()),
+    };
+    let gold = gold.trim().trim_end_matches(';').trim_end().to_owned();
+    for (name, field) in [("the question", &text), ("the reference", &gold), ("db", &entry.db)] {
+        if field.trim().is_empty() {
+            return Err(format!("{name} is empty"));
+        }
+    }
+    Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
+}
+
+impl Question {
+    /// The task, with the split that it belongs to. The reference is written in PostgreSQL's words where that can be done.
+    pub(super) fn task(self, database: &str, dataset: &Dataset) -> (String, Task) {
+        let Self { text, gold, entry, .. } = self;
+        let mut compare = entry.compare.unwrap_or_default();
+        if entry.compare.is_none() {
+            compare.ordered = is_ordered(&gold);
+        }
+        compare.ordered = entry.ordered.unwrap_or(compare.ordered);
+        let mut metadata = BTreeMap::from([("database".to_owned(), Json::from(database))]);
+        if let Some(hardness) = &entry.hardness {
+            metadata.insert("hardness".into(), Json::from(hardness.as_str()));
+        }
+        let gold = match entry.gold_postgres.or_else(|| to_postgres(&gold, dataset).ok()) {
+            Some(postgres) => Spoken::each(gold, postgres),
+            None => Spoken::Each(BTreeMap::from([(crate::value::Dialect::Sqlite, gold)])),
+        };
+        let instruction = match entry.evidence.as_deref().map(str::trim).filter(|evidence| !evidence.is_empty()) {
+            Some(evidence) => format!("{text}\n\nTo know: {evidence}"),
+            None => text,
+        };
+        let task = Task {
+            kind: Kind::Question,
+            template: entry.template.unwrap_or_else(|| "imported".into()),
+            instruction,
+            difficulty: entry.hardness.as_deref().and_then(difficulty),
+            data: Data::Stored(database.to_owned()),
+            others: Vec::new(),
+            setup: Spoken::Nothing,
+            access: Access::Read,
+            submission: Submission::Sql,
+            checks: vec![WeightedCheck {
+                name: "result".into(),
+                weight: 1.0,
+                required: false,
+                check: Check::Result { gold: gold.clone(), compare },
+            }],
+            solution: Vec::new(),
+            solution_submission: Some(gold),
+            metadata,
+        };
+        (entry.split.unwrap_or_else(|| SPLIT.into()), task)
+    }
+}
+
+/// The words that collections use for how hard a question is.
+fn difficulty(hardness: &str) -> Option<f64> {
+    match hardness.to_ascii_lowercase().as_str() {
+        "easy" | "simple" => Some(0.2),
+        "medium" | "moderate" => Some(0.4),
+        "hard" => Some(0.6),
+        "extra" | "extra hard" | "challenging" => Some(0.8),
+        other => other.parse().ok().filter(|number| (0.0..=1.0).contains(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str, content: &str) -> (Vec<(String, String)>, Vec<String>) {
+        let files = BTreeMap::from([(path.to_owned(), content.as_bytes().to_vec())]);
+        let mut faults = Vec::new();
+        let questions = questions(&files, &mut faults);
+        let read = questions.into_iter().map(|question| (question.text, question.gold)).collect();
+        (read, faults.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn the_fields_of_several_collections_are_understood() {
+        let lines = r#"
+{"db": "a", "gold": "SELECT 1;", "query": "One?", "hardness": "easy", "db_tables": {}}
+{"db_id": "a", "question": "Two?", "query": "SELECT 2", "sql": {"select": []}}
+{"db_id": "a", "question": "Three?", "SQL": "SELECT 3", "evidence": "3 is three", "difficulty": "simple"}
+"#;
+        let (read, faults) = read("x/questions.jsonl", lines);
+        assert_eq!(faults, Vec::<String>::new());
+        let expected = [("One?", "SELECT 1"), ("Two?", "SELECT 2"), ("Three?", "SELECT 3")];
+        assert_eq!(read, expected.map(|(text, gold)| (text.to_owned(), gold.to_owned())));
+    }
+
+    #[test]
+    fn yaml_is_read() {
+        let (read, faults) = read("questions.yaml", "- db: a\n  question: One?\n  gold: SELECT 1\n");
+        assert_eq!((read.len(), faults.len()), (1, 0));
+    }
+
+    #[test]
+    fn every_fault_has_its_place() {
+        let lines = "{\"db\": \"a\", \"question\": \"One?\"}\n{\"db\": 1}\n{\"db\": \"a\", \"gold\": \" \", \"query\": \"x\"}\n";
+        let (_, faults) = read("questions.jsonl", lines);
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert_eq!(faults[0], "questions.jsonl:1: there is no reference: gold, sql, or query beside question");
+        assert!(
+            faults[1].starts_with("questions.jsonl:2: invalid type: integer `1`, expected a string"),
+            "{}",
+            faults[1]
+        );
+        assert_eq!(faults[2], "questions.jsonl:3: the reference is empty");
+        let (_, faults) = read("questions.json", "{}");
+        assert!(faults[0].starts_with("questions.json: invalid type"), "{faults:?}");
+    }
+}

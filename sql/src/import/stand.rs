@@ -1,0 +1,125 @@
+//! A database and its variants, open on both engines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::admit::Engines;
+use super::order;
+use crate::dataset::Dataset;
+use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, StatementResult, Step};
+use crate::fault::Fault;
+use crate::source::Source;
+use crate::value::Value;
+
+/// A reference may take more than what is judged against it.
+const LIMITS: Limits =
+    Limits { statement_ms: 20_000, rows_max: 20_000, bytes_max: 16 << 20, memory_max: 128 << 20, growth_max: 1 << 20 };
+
+/// A database and its variants.
+pub(super) struct Stand {
+    sqlite: BTreeMap<String, Place>,
+    postgres: BTreeMap<String, Place>,
+    /// Why a database is not on PostgreSQL.
+    pub(super) why_not: String,
+}
+
+/// An open database.
+pub(super) struct Place {
+    database: Box<dyn Database>,
+    seq: u64,
+}
+
+/// Whether rows tie in a reference's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ties {
+    /// None do, or it has no order.
+    None,
+    /// Their order is open.
+    InOrder,
+    /// Which of them are in the result is open.
+    AtTheCut,
+}
+
+impl Stand {
+    pub(super) async fn open(
+        engines: &Engines,
+        databases: &BTreeMap<String, Dataset>,
+        name: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Fault> {
+        let mut stand =
+            Self { sqlite: BTreeMap::new(), postgres: BTreeMap::new(), why_not: "PostgreSQL is not here".into() };
+        let variants = format!("{name}#");
+        for (name, dataset) in databases.iter().filter(|(other, _)| *other == name || other.starts_with(&variants)) {
+            let place = Place::open(&engines.sqlite, dataset).await.map_err(|why| Fault::new(name, why))?;
+            stand.sqlite.insert(name.clone(), place);
+            let Some(engine) = &engines.postgres else { continue };
+            match Place::open(engine, dataset).await {
+                Ok(place) => drop(stand.postgres.insert(name.clone(), place)),
+                Err(why) => {
+                    notes.push(format!("{name}: not on PostgreSQL: {why}"));
+                    stand.why_not = "the database does not load on PostgreSQL".into();
+                }
+            }
+        }
+        Ok(stand)
+    }
+
+    pub(super) fn sqlite(&mut self, name: &str) -> Option<&mut Place> {
+        self.sqlite.get_mut(name)
+    }
+
+    /// The database on SQLite and on PostgreSQL.
+    pub(super) fn both(&mut self, name: &str) -> (Option<&mut Place>, Option<&mut Place>) {
+        (self.sqlite.get_mut(name), self.postgres.get_mut(name))
+    }
+
+    pub(super) async fn close(self) {
+        for place in self.sqlite.into_values().chain(self.postgres.into_values()) {
+            place.database.close().await;
+        }
+    }
+}
+
+impl Place {
+    pub(super) async fn open(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<Self, String> {
+        let script = dataset.script(engine.dialect()).map_err(|fault| fault.to_string())?;
+        let opening = Opening { access: Access::Read, limits: LIMITS, seed: 0 };
+        let opened = engine.open(&Arc::new(Source::script(script)), &opening).await;
+        let database = opened.map_err(|fault: EngineError| fault.to_string())?;
+        Ok(Self { database, seq: 0 })
+    }
+
+    pub(super) async fn close(self) {
+        self.database.close().await;
+    }
+
+    pub(super) async fn run(&mut self, sql: &str) -> Result<StatementResult, String> {
+        self.seq += 1;
+        let step = Step { seq: self.seq, sql, parameters: &[], now_ms: 0 };
+        let mut ran = self.database.run(&step).await.map_err(|fault| fault.to_string())?;
+        match (ran.error, ran.results.pop()) {
+            (Some(error), _) => Err(format!("{}: {}", error.code, error.message)),
+            (None, Some(result)) if result.truncated => Err("more rows than a reference may give".into()),
+            (None, Some(result)) => Ok(result),
+            (None, None) => Err("no statement".into()),
+        }
+    }
+
+    pub(super) async fn ties(&mut self, sql: &str) -> Ties {
+        let Some([up, down]) = order::probes(sql) else { return Ties::None };
+        match (self.run(&up).await, self.run(&down).await) {
+            (Ok(up), Ok(down)) if up.rows == down.rows => Ties::None,
+            (Ok(up), Ok(down)) if sorted(&up.rows) == sorted(&down.rows) => Ties::InOrder,
+            (Ok(_), Ok(_)) => Ties::AtTheCut,
+            // DISTINCT does not take more keys everywhere; then nothing is known.
+            _ => Ties::None,
+        }
+    }
+}
+
+fn sorted(rows: &[Vec<Value>]) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+    rows.sort_unstable();
+    rows
+}

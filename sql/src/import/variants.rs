@@ -1,0 +1,80 @@
+//! Other rows for the same questions, so that an answer that is written down instead of looked up fails.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::stand::Place;
+use super::{FAULTS_MAX, Imported};
+use crate::dataset::Dataset;
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::second::{Answer, Oracle, Search, search};
+use crate::task::{Check, Data, Task};
+use crate::value::Dialect;
+
+/// Makes variants of every database that is asked about, `name#1` and on, and names in each task those on which it is judged as well.
+/// It takes seconds for a database with a hundred questions; `how` says how hard it looks.
+///
+/// # Errors
+/// Databases of which none can be made.
+pub async fn vary(sqlite: &Arc<dyn Engine>, imported: &mut Imported, how: Search) -> Result<(), Vec<Fault>> {
+    let mut faults = Vec::new();
+    let oracle = Worker { engine: Arc::clone(sqlite) };
+    let names: Vec<String> = imported.databases.keys().filter(|name| !name.contains('#')).cloned().collect();
+    for name in names {
+        let of_database = |task: &&mut Task| task.data == Data::Stored(name.clone());
+        let mut tasks: Vec<&mut Task> = imported.rows.iter_mut().map(|(_, task)| task).filter(of_database).collect();
+        let references: Vec<String> = tasks.iter().map(|task| reference(task)).collect();
+        let mut distinct = references.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.is_empty() {
+            continue;
+        }
+        let asked: Vec<&str> = distinct.iter().map(String::as_str).collect();
+        let found = match search(&imported.databases[&name], &asked, how, &oracle).await {
+            Ok(found) => found,
+            Err(why) => {
+                faults.push(Fault::new(&name, format!("no variant of it can be made: {why}")));
+                continue;
+            }
+        };
+        for (task, reference) in tasks.iter_mut().zip(&references) {
+            let Ok(place) = distinct.binary_search(reference) else { continue };
+            let variant = |number: &usize| Data::Stored(format!("{name}#{}", number + 1));
+            task.others = found.told[place].others.iter().map(variant).collect();
+        }
+        for (number, dataset) in found.datasets.into_iter().enumerate() {
+            imported.databases.insert(format!("{name}#{}", number + 1), dataset);
+        }
+    }
+    faults.truncate(FAULTS_MAX);
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn reference(task: &Task) -> String {
+    let gold = task.checks.iter().find_map(|check| match &check.check {
+        Check::Result { gold, .. } => gold.in_dialect(Dialect::Sqlite),
+        _ => None,
+    });
+    gold.unwrap_or_default().to_owned()
+}
+
+/// Tries queries in SQLite's worker.
+struct Worker {
+    engine: Arc<dyn Engine>,
+}
+
+#[async_trait]
+impl Oracle for Worker {
+    async fn run(&self, dataset: &Dataset, queries: &[String]) -> Result<Vec<Answer>, String> {
+        let mut place = Place::open(&self.engine, dataset).await?;
+        let mut answers = Vec::with_capacity(queries.len());
+        for query in queries {
+            answers.push(place.run(query).await.map(|result| result.rows));
+        }
+        place.close().await;
+        Ok(answers)
+    }
+}

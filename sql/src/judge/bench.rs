@@ -1,0 +1,337 @@
+//! Databases of a judging: what the acting side left, and what the reference leaves.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::JudgeError;
+use crate::engine::{Database, Engine, EngineError, Limits, Opening, Plan, Schema, SqlError, StatementResult, Step};
+use crate::library::Library;
+use crate::room::{Evidence, Logged, now_ms};
+use crate::script;
+use crate::task::{Data, Spoken, Task};
+use crate::value::{Dialect, Value};
+
+/// How long everything may take that the acting side wrote, in one judging.
+const ACTING_TIME: Duration = Duration::from_secs(120);
+/// The judge allows so many times the session's time and memory, so that what was quick enough there is quick enough here.
+const GENEROSITY: u64 = 4;
+/// Rows and bytes of whole tables.
+const ROWS_MAX: usize = 200_000;
+const BYTES_MAX: usize = 64 << 20;
+
+/// Why a check came to no verdict.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The acting side's fault: the check fails.
+    Acting(String),
+    /// The task's fault.
+    Verifier(String),
+    Infra(String),
+    /// A database was lost: worth another attempt.
+    Lost(String),
+}
+
+impl From<Trouble> for JudgeError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Verifier(why) => Self::Verifier(why),
+            Trouble::Acting(why) | Trouble::Infra(why) | Trouble::Lost(why) => Self::Infra(why),
+        }
+    }
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Source(_) => Self::Verifier(error.to_string()),
+            EngineError::Lost(_) => Self::Lost(error.to_string()),
+            EngineError::Busy { .. } | EngineError::Missing(_) => Self::Infra(error.to_string()),
+        }
+    }
+}
+
+/// Who wrote what is run: whose fault it is when it fails, and whose time it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Author {
+    Acting,
+    Task,
+}
+
+/// What all databases of a judging have in common.
+pub(super) struct Bench<'a> {
+    engine: &'a dyn Engine,
+    library: &'a dyn Library,
+    pub(super) task: &'a Task,
+    pub(super) evidence: &'a Evidence,
+    opening: Opening,
+    /// The moment of everything that is run here and was not run in the session.
+    now_ms: i64,
+    acting_left: Mutex<Duration>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        engine: &'a dyn Engine,
+        library: &'a dyn Library,
+        task: &'a Task,
+        seed: u64,
+        evidence: &'a Evidence,
+    ) -> Self {
+        let session = evidence.limits;
+        let limits = Limits {
+            statement_ms: session.statement_ms.saturating_mul(GENEROSITY),
+            rows_max: session.rows_max.max(ROWS_MAX),
+            bytes_max: session.bytes_max.max(BYTES_MAX),
+            memory_max: session.memory_max.saturating_mul(GENEROSITY as usize).max(2 * BYTES_MAX),
+            growth_max: session.growth_max,
+        };
+        let last = evidence.steps.last().map_or(0, |logged| logged.seq);
+        let opening = Opening { access: task.access, limits, seed };
+        let now_ms = now_ms(last + 1);
+        Self { engine, library, task, evidence, opening, now_ms, acting_left: Mutex::new(ACTING_TIME) }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.engine.dialect()
+    }
+
+    /// What a task says in the engine's dialect.
+    pub(super) fn spoken<'b>(&self, spoken: &'b Spoken, what: &str) -> Result<&'b str, Trouble> {
+        let missing = || Trouble::Verifier(format!("{what} is not there for {}", self.dialect().name()));
+        spoken.in_dialect(self.dialect()).ok_or_else(missing)
+    }
+
+    /// Waits for something of which the acting side has only so much time.
+    async fn timed<T>(&self, author: Author, work: impl Future<Output = Result<T, EngineError>>) -> Result<T, Trouble> {
+        if author == Author::Task {
+            return Ok(work.await?);
+        }
+        let left = *self.acting_left.lock();
+        let begun = Instant::now();
+        let done = tokio::time::timeout(left, work).await;
+        *self.acting_left.lock() = left.saturating_sub(begun.elapsed());
+        match done {
+            Ok(done) => Ok(done?),
+            Err(_) => {
+                let seconds = ACTING_TIME.as_secs();
+                Err(Trouble::Acting(format!("the statements took more than the judge's {seconds} s")))
+            }
+        }
+    }
+}
+
+/// The databases for one data: never more than two at a time.
+pub(super) struct Desk<'a> {
+    pub(super) bench: &'a Bench<'a>,
+    data: &'a Data,
+    left: Option<Scene<'a>>,
+    reference: Option<(String, Scene<'a>)>,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn new(bench: &'a Bench<'a>, data: &'a Data) -> Self {
+        Self { bench, data, left: None, reference: None }
+    }
+
+    /// What the acting side left.
+    pub(super) async fn left(&mut self) -> Result<&mut Scene<'a>, Trouble> {
+        let scene = match self.left.take() {
+            Some(scene) => scene,
+            None => {
+                let steps = self.bench.evidence.steps.iter().filter(|logged| !logged.pure).cloned().collect();
+                Scene::open(self.bench, self.data, steps, Author::Acting).await?
+            }
+        };
+        Ok(self.left.insert(scene))
+    }
+
+    /// What the reference's statements leave; without any, the data as it was.
+    pub(super) async fn reference(&mut self, gold: &str) -> Result<&mut Scene<'a>, Trouble> {
+        let untouched = self.bench.evidence.steps.iter().all(|logged| logged.pure);
+        if gold.trim().is_empty() && untouched {
+            return self.left().await;
+        }
+        let scene = match self.reference.take() {
+            Some((stands, scene)) if stands == gold => scene,
+            other => {
+                if let Some((_, old)) = other {
+                    old.close().await;
+                }
+                let now_ms = self.bench.now_ms;
+                let step = Logged { seq: 1, sql: gold.to_owned(), parameters: Vec::new(), now_ms, pure: false };
+                let steps = if gold.trim().is_empty() { Vec::new() } else { vec![step] };
+                Scene::open(self.bench, self.data, steps, Author::Task).await?
+            }
+        };
+        Ok(&mut self.reference.insert((gold.to_owned(), scene)).1)
+    }
+
+    pub(super) async fn close(self) {
+        for scene in self.left.into_iter().chain(self.reference.map(|(_, scene)| scene)) {
+            scene.close().await;
+        }
+    }
+}
+
+/// A database in which steps were run. Everything that is run later is undone.
+pub(super) struct Scene<'a> {
+    bench: &'a Bench<'a>,
+    data: &'a Data,
+    steps: Vec<Logged>,
+    author: Author,
+    /// Nothing after something was broken off; it is built again then.
+    database: Option<Box<dyn Database>>,
+    /// The mark of what stands.
+    stands: u64,
+    seq: u64,
+}
+
+impl<'a> Scene<'a> {
+    async fn open(bench: &'a Bench<'a>, data: &'a Data, steps: Vec<Logged>, author: Author) -> Result<Self, Trouble> {
+        let mut scene = Self { bench, data, steps, author, database: None, stands: 0, seq: 0 };
+        scene.build().await?;
+        Ok(scene)
+    }
+
+    async fn build(&mut self) -> Result<(), Trouble> {
+        self.database = None;
+        self.seq = 0;
+        let bench = self.bench;
+        let source = bench.library.source(self.data, &bench.task.setup, bench.dialect()).map_err(Trouble::Verifier)?;
+        let mut database = bench.engine.open(&source, &bench.opening).await?;
+        for Logged { seq, sql, parameters, now_ms, .. } in &self.steps {
+            let step = Step { seq: *seq, sql, parameters, now_ms: *now_ms };
+            let ran = bench.timed(self.author, database.run(&step)).await?;
+            if let (Author::Task, Some(error)) = (self.author, ran.error) {
+                return Err(Trouble::Verifier(format!("the reference fails: {}", error.message)));
+            }
+            self.seq = *seq;
+        }
+        if !self.steps.is_empty() {
+            self.end_session(database.as_mut()).await?;
+        }
+        self.stands = self.seq;
+        self.database = Some(database);
+        Ok(())
+    }
+
+    /// Ends what ends with a session, as a new connection would find it.
+    async fn end_session(&mut self, database: &mut dyn Database) -> Result<(), Trouble> {
+        let (resets, temporary) = match self.bench.dialect() {
+            Dialect::Sqlite => (SQLITE_RESETS, SQLITE_TEMPORARY),
+            Dialect::Postgres => (POSTGRES_RESETS, POSTGRES_TEMPORARY),
+        };
+        for reset in resets {
+            // It fails where there is nothing to reset: where no transaction is open, or none may be.
+            drop(self.run(database, reset, Author::Task).await?);
+        }
+        let listed = self.run(database, temporary, Author::Task).await?.0;
+        let listed =
+            listed.map_err(|error| Trouble::Infra(format!("no list of temporary objects: {}", error.message)))?;
+        for row in listed.rows {
+            let [Value::Text(sql)] = row.as_slice() else { continue };
+            self.run(database, sql, Author::Acting)
+                .await?
+                .0
+                .map_err(|error| Trouble::Acting(format!("a temporary object cannot be removed: {}", error.message)))?;
+        }
+        Ok(())
+    }
+
+    /// What the last of some statements gives, and whether they certainly changed nothing.
+    async fn run(
+        &mut self,
+        database: &mut dyn Database,
+        sql: &str,
+        author: Author,
+    ) -> Result<(Result<StatementResult, SqlError>, bool), Trouble> {
+        self.seq += 1;
+        let step = Step { seq: self.seq, sql, parameters: &[], now_ms: self.bench.now_ms };
+        let ran = self.bench.timed(author, database.run(&step)).await?;
+        let done = match (ran.error, ran.results.into_iter().next_back()) {
+            (Some(error), _) => Err(error),
+            (None, Some(result)) => Ok(result),
+            (None, None) => Err(SqlError { message: "no statement".to_owned(), ..SqlError::default() }),
+        };
+        Ok((done, ran.pure))
+    }
+
+    /// What one statement gives. Whatever it changes is undone.
+    pub(super) async fn read(
+        &mut self,
+        sql: &str,
+        author: Author,
+    ) -> Result<Result<StatementResult, SqlError>, Trouble> {
+        let count = script::split(sql, self.bench.dialect()).len();
+        if count != 1 {
+            let message = format!("expected one statement, found {count}");
+            return Ok(Err(SqlError { message, ..SqlError::default() }));
+        }
+        let mut database = self.take().await?;
+        let (done, pure) = self.run(database.as_mut(), sql, author).await?;
+        if pure || database.rewind(self.stands).await? {
+            self.database = Some(database);
+        }
+        Ok(done)
+    }
+
+    /// As [`Scene::read`], for what the task asks: its failure is the task's fault.
+    pub(super) async fn asked(&mut self, sql: &str, what: &str) -> Result<StatementResult, Trouble> {
+        let result = self.read(sql, Author::Task).await?;
+        let result = result.map_err(|error| Trouble::Verifier(format!("{what} fails: {}", error.message)))?;
+        if result.truncated {
+            return Err(Trouble::Verifier(format!("{what} gives more than {} rows", result.rows.len())));
+        }
+        Ok(result)
+    }
+
+    pub(super) async fn schema(&mut self) -> Result<Schema, Trouble> {
+        let mut database = self.take().await?;
+        let schema = database.schema().await?;
+        self.database = Some(database);
+        Ok(schema)
+    }
+
+    pub(super) async fn explain(&mut self, sql: &str) -> Result<Result<Plan, SqlError>, Trouble> {
+        let mut database = self.take().await?;
+        let plan = self.bench.timed(Author::Acting, database.explain(sql, &[])).await?;
+        self.database = Some(database);
+        Ok(plan)
+    }
+
+    async fn take(&mut self) -> Result<Box<dyn Database>, Trouble> {
+        if self.database.is_none() {
+            self.build().await?;
+        }
+        self.database.take().ok_or_else(|| Trouble::Infra("no database".to_owned()))
+    }
+
+    async fn close(self) {
+        if let Some(database) = self.database {
+            database.close().await;
+        }
+    }
+}
+
+// The second is refused where it could not have been changed.
+const SQLITE_RESETS: &[&str] = &["ROLLBACK", "PRAGMA foreign_keys = ON"];
+
+/// Statements that drop what is temporary: triggers and views before the tables that they are on.
+const SQLITE_TEMPORARY: &str = "SELECT 'DROP ' || type || ' temp.\"' || replace(name, '\"', '\"\"') || '\"' \
+     FROM temp.sqlite_schema WHERE type IN ('trigger', 'view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+     ORDER BY type = 'table', type = 'view'";
+
+const POSTGRES_RESETS: &[&str] = &[
+    "ROLLBACK",
+    "RESET search_path",
+    "RESET timezone",
+    "RESET datestyle",
+    "RESET intervalstyle",
+    "RESET extra_float_digits",
+];
+
+const POSTGRES_TEMPORARY: &str = "SELECT 'DROP ' || CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END || \
+     ' IF EXISTS ' || pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) || ' CASCADE' \
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relpersistence = 't' AND c.relkind IN ('r', 'p', 'v', 'S') ORDER BY c.oid";

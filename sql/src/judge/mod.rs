@@ -1,0 +1,194 @@
+//! The judge: what a session left, in databases that the acting side never saw.
+//!
+//! For the task's data, and for other data with the same schema, the surviving steps are run again in a fresh database; then everything
+//! that ends with a session ends: an open transaction is rolled back, temporary objects and settings are gone. What is left is
+//! compared with what the task's reference leaves in another fresh database. Tables are read by their full names, and only where the
+//! catalog says that they are tables. Queries that were handed in are run there, and whatever they did is undone.
+//!
+//! What the acting side did can fail a check, never the judge: only a reference that fails, and an engine that does, are errors.
+
+mod answer;
+mod bench;
+mod plan;
+mod probes;
+mod properties;
+mod queries;
+mod result;
+mod schema;
+mod state;
+mod syntax;
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::engine::Engine;
+use crate::library::Library;
+use crate::room::Evidence;
+use crate::task::{Check, Spoken, Task, WeightedCheck};
+
+use bench::{Bench, Desk, Trouble};
+
+/// How long a judging takes at most.
+const TOTAL: Duration = Duration::from_secs(300);
+
+/// What came of a judging.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// In the task's order.
+    pub checks: Vec<CheckResult>,
+}
+
+impl Judgement {
+    /// The weighted mean of the checks, in [0, 1].
+    #[must_use]
+    pub fn score(&self) -> f64 {
+        let total: f64 = self.checks.iter().map(|check| check.weight).sum();
+        let scored: f64 = self.checks.iter().map(|check| check.weight * check.score).sum();
+        if total > 0.0 { scored / total } else { 0.0 }
+    }
+}
+
+/// What came of a check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckResult {
+    /// As in the task.
+    pub name: String,
+    /// As in the task.
+    pub weight: f64,
+    /// 1 or 0; 0 also where a required check failed.
+    pub score: f64,
+    /// Whether this check itself passed.
+    pub passed: bool,
+    /// Why; never for the acting side.
+    pub evidence: Json,
+}
+
+/// Why there is no judgement. None of it is a score.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// The task's own reference fails, or the evidence cannot be read.
+    #[error("the task cannot be judged: {0}")]
+    Verifier(String),
+    /// No database could be had, or it was lost again and again.
+    #[error("no database to judge in: {0}")]
+    Infra(String),
+    /// It took too long.
+    #[error("judging took longer than {} s", TOTAL.as_secs())]
+    Timeout,
+}
+
+/// Whether something holds: why it does or does not, as evidence.
+type Verdict = Result<Json, Json>;
+
+/// Judges an episode from what [`crate::room::Room::evidence`] gave. A judging that loses its database is begun once more.
+///
+/// # Errors
+/// See [`JudgeError`].
+pub async fn judge(
+    engine: &dyn Engine,
+    library: &dyn Library,
+    task: &Task,
+    seed: u64,
+    evidence: &Json,
+) -> Result<Judgement, JudgeError> {
+    let evidence: Evidence = serde_json::from_value(evidence.clone())
+        .map_err(|error| JudgeError::Verifier(format!("the evidence cannot be read: {error}")))?;
+    let judging = async {
+        let first = judge_once(engine, library, task, seed, &evidence).await;
+        match first {
+            Err(Trouble::Lost(why)) => {
+                tracing::info!(%why, "a judging lost its database and begins again");
+                judge_once(engine, library, task, seed, &evidence).await
+            }
+            other => other,
+        }
+    };
+    match tokio::time::timeout(TOTAL, judging).await {
+        Ok(judged) => Ok(judged?),
+        Err(_) => Err(JudgeError::Timeout),
+    }
+}
+
+async fn judge_once(
+    engine: &dyn Engine,
+    library: &dyn Library,
+    task: &Task,
+    seed: u64,
+    evidence: &Evidence,
+) -> Result<Judgement, Trouble> {
+    let bench = Bench::new(engine, library, task, seed, evidence);
+    let mut verdicts: Vec<Verdict> = task.checks.iter().map(|_| Ok(json!({}))).collect();
+    for (number, data) in std::iter::once(&task.data).chain(&task.others).enumerate() {
+        let mut desk = Desk::new(&bench, data);
+        for (check, verdict) in task.checks.iter().zip(&mut verdicts) {
+            if verdict.is_err() || (number > 0 && !on_other_data(&check.check)) {
+                continue;
+            }
+            let found = match check_one(&mut desk, &check.check).await {
+                Err(Trouble::Acting(why)) => Err(json!({"error": why})),
+                found => found?,
+            };
+            *verdict = match found {
+                Err(mut why) if number > 0 => {
+                    why["other_data"] = json!(number);
+                    Err(why)
+                }
+                found => found,
+            };
+        }
+        desk.close().await;
+    }
+    Ok(weighed(&task.checks, verdicts))
+}
+
+/// Whether a check is made on every data, or on the task's own alone.
+fn on_other_data(check: &Check) -> bool {
+    match check {
+        Check::Result { .. } | Check::State { .. } | Check::Unchanged { .. } => true,
+        Check::Queries { gold, .. } => *gold != Spoken::Nothing,
+        Check::Answer { .. }
+        | Check::Probes { .. }
+        | Check::Properties { .. }
+        | Check::Plan { .. }
+        | Check::Schema { .. } => false,
+    }
+}
+
+async fn check_one(desk: &mut Desk<'_>, check: &Check) -> Result<Verdict, Trouble> {
+    match check {
+        Check::Result { gold, compare } => result::check(desk, gold, compare).await,
+        Check::Answer { accept } => Ok(answer::check(desk.bench.evidence.submission.as_ref(), accept)),
+        Check::State { gold, tables, compare } => state::check(desk, gold, tables, compare).await,
+        Check::Unchanged { tables } => state::unchanged(desk, tables).await,
+        Check::Queries { gold, queries, compare } => queries::check(desk, gold, queries, compare).await,
+        Check::Probes { probes } => probes::check(desk, probes).await,
+        Check::Properties { properties } => properties::check(desk, properties).await,
+        Check::Plan { query, baseline, budget } => plan::check(desk, query.as_ref(), baseline.as_ref(), budget).await,
+        Check::Schema { expect } => schema::check(desk, expect).await,
+    }
+}
+
+/// Scores; all of them 0 where a required check failed.
+fn weighed(checks: &[WeightedCheck], verdicts: Vec<Verdict>) -> Judgement {
+    let required = checks.iter().zip(&verdicts).filter(|(check, verdict)| check.required && verdict.is_err());
+    let failed: Vec<&str> = required.map(|(check, _)| check.name.as_str()).collect();
+    let results = checks.iter().zip(verdicts).map(|(check, verdict)| {
+        let passed = verdict.is_ok();
+        let mut evidence = verdict.unwrap_or_else(|why| why);
+        if !failed.is_empty() {
+            evidence["required_failed"] = json!(failed);
+        }
+        CheckResult {
+            name: check.name.clone(),
+            weight: check.weight,
+            score: if passed && failed.is_empty() { 1.0 } else { 0.0 },
+            passed,
+            evidence,
+        }
+    });
+    Judgement { checks: results.collect() }
+}
+
+#[cfg(test)]
+mod tests;

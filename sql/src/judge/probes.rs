@@ -1,0 +1,50 @@
+//! Statements that must fail, or succeed.
+
+use serde_json::json;
+
+use super::Verdict;
+use super::bench::{Author, Desk, Trouble};
+use crate::engine::{Cut, SqlError};
+use crate::script;
+use crate::task::Probe;
+use crate::value::Dialect;
+
+pub(super) async fn check(desk: &mut Desk<'_>, probes: &[Probe]) -> Result<Verdict, Trouble> {
+    let dialect = desk.bench.dialect();
+    for (number, probe) in probes.iter().enumerate() {
+        let sql = desk.bench.spoken(&probe.sql, "a probe")?;
+        let fault = match (desk.left().await?.read(sql, Author::Acting).await?, probe.fails) {
+            (Err(SqlError { cut: Some(Cut::Refused), message, .. }), _) => {
+                return Err(Trouble::Verifier(format!("a probe may not be run: {message}")));
+            }
+            (Ok(_), true) => Some("it succeeded".to_owned()),
+            (Err(error), false) => Some(error.message),
+            (Err(error), true) if !is_refusal(dialect, sql, &error) => {
+                Some(format!("it failed for another reason: {}", error.message))
+            }
+            (Ok(_), false) | (Err(_), true) => None,
+        };
+        if let Some(fault) = fault {
+            return Ok(Err(json!({"probe": number + 1, "shows": probe.why, "error": fault})));
+        }
+    }
+    Ok(Ok(json!({"probes": probes.len()})))
+}
+
+/// Whether an error is the database's refusal of a change, and not a sign that what was to be changed is gone, or a limit.
+fn is_refusal(dialect: Dialect, sql: &str, error: &SqlError) -> bool {
+    if error.cut.is_some() {
+        return false;
+    }
+    let name = script::split(sql, dialect).first().map(|statement| statement.name(dialect)).unwrap_or_default();
+    if !matches!(name.as_str(), "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "REPLACE" | "TRUNCATE") {
+        return true;
+    }
+    let missing = match dialect {
+        Dialect::Sqlite => &["no such ", "syntax error", "has no column named"][..],
+        Dialect::Postgres => &[],
+    };
+    // Undefined table, column, function, schema; syntax; ambiguous names; wrong number of columns.
+    let codes = ["42P01", "42703", "42883", "3F000", "42601", "42702", "42P10", "42704"];
+    !missing.iter().any(|words| error.message.contains(words)) && !codes.contains(&error.code.as_str())
+}

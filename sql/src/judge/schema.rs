@@ -1,0 +1,117 @@
+//! What the schema is.
+
+use serde_json::json;
+
+use super::Verdict;
+use super::bench::{Desk, Trouble};
+use crate::engine::{ColumnInfo, IndexInfo, Schema, TableInfo};
+use crate::task::{SchemaFact, TypeSort};
+use crate::value::Dialect;
+
+pub(super) async fn check(desk: &mut Desk<'_>, expect: &[SchemaFact]) -> Result<Verdict, Trouble> {
+    let dialect = desk.bench.dialect();
+    let schema = desk.left().await?.schema().await?;
+    let missing: Vec<_> = expect.iter().filter(|fact| !holds(&schema, fact, dialect)).collect();
+    Ok(if missing.is_empty() { Ok(json!({"facts": expect.len()})) } else { Err(json!({"missing": missing})) })
+}
+
+pub(super) fn holds(schema: &Schema, fact: &SchemaFact, dialect: Dialect) -> bool {
+    let named = |name: &str| schema.tables.iter().find(|table| same(&table.name, name));
+    let table = |name: &str| named(name).filter(|table| !table.view);
+    match fact {
+        SchemaFact::Table(name) => table(name).is_some(),
+        SchemaFact::NoTable(name) => named(name).is_none(),
+        SchemaFact::View(name) => named(name).is_some_and(|table| table.view),
+        SchemaFact::Column { table: name, column, sort, not_null } => table(name).is_some_and(|table| {
+            let found = table.columns.iter().find(|found| same(&found.name, column));
+            found.is_some_and(|found| {
+                sort.is_none_or(|sort| is_of_sort(&found.type_name, sort, dialect))
+                    && not_null.is_none_or(|wanted| refuses_null(table, found, dialect) == wanted)
+            })
+        }),
+        SchemaFact::NoColumn { table: name, column } => {
+            table(name).is_some_and(|table| !table.columns.iter().any(|found| same(&found.name, column)))
+        }
+        SchemaFact::PrimaryKey { table: name, columns } => {
+            table(name).is_some_and(|table| same_list(&table.primary_key, columns))
+        }
+        SchemaFact::Unique { table: name, columns } => table(name).is_some_and(|table| {
+            let sets = table.unique.iter().chain([&table.primary_key]);
+            let indexes = indexes_of(schema, name).filter(|index| index.unique && index.condition.is_none());
+            sets.chain(indexes.map(|index| &index.columns)).any(|set| same_set(set, columns))
+        }),
+        SchemaFact::ForeignKey { table: name, columns, references } => table(name).is_some_and(|table| {
+            table.foreign_keys.iter().any(|key| same(&key.table, references) && same_set(&key.columns, columns))
+        }),
+        SchemaFact::Index { table: name, columns } => table(name).is_some_and(|table| {
+            let whole = indexes_of(schema, name).filter(|index| index.condition.is_none());
+            let lists = whole.map(|index| &index.columns).chain(&table.unique).chain([&table.primary_key]);
+            lists.into_iter().any(|list| list.len() >= columns.len() && same_list(&list[..columns.len()], columns))
+        }),
+        SchemaFact::IndexesAtMost { table: name, count } => {
+            table(name).is_some() && indexes_of(schema, name).count() <= *count
+        }
+        SchemaFact::Trigger { name, table } => {
+            schema.triggers.iter().any(|(found, on)| same(found, name) && same(on, table))
+        }
+    }
+}
+
+fn indexes_of<'a>(schema: &'a Schema, table: &'a str) -> impl Iterator<Item = &'a IndexInfo> {
+    schema.indexes.iter().filter(move |index| same(&index.table, table))
+}
+
+/// SQLite's `INTEGER PRIMARY KEY` takes no NULL, though nothing says so.
+fn refuses_null(table: &TableInfo, column: &ColumnInfo, dialect: Dialect) -> bool {
+    let is_key = matches!(table.primary_key.as_slice(), [only] if same(only, &column.name));
+    column.not_null || (dialect == Dialect::Sqlite && is_key && column.type_name.eq_ignore_ascii_case("INTEGER"))
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
+/// A column of an index without quotes and direction.
+fn bare(column: &str) -> String {
+    let lower = column.to_lowercase();
+    let lower = lower.trim().trim_end_matches(" desc").trim_end_matches(" asc");
+    lower.trim_matches('"').to_owned()
+}
+
+fn same_list(found: &[String], wanted: &[String]) -> bool {
+    found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| bare(a) == bare(b))
+}
+
+fn same_set(found: &[String], wanted: &[String]) -> bool {
+    let sorted = |columns: &[String]| {
+        let mut columns: Vec<String> = columns.iter().map(|column| bare(column)).collect();
+        columns.sort_unstable();
+        columns
+    };
+    sorted(found) == sorted(wanted)
+}
+
+/// Whether a type of the dialect is of a sort. SQLite's types are read as it reads them, by the words that they contain.
+fn is_of_sort(type_name: &str, sort: TypeSort, dialect: Dialect) -> bool {
+    let name = type_name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
+    let text = |name: &str| ["char", "clob", "text"].iter().any(|word| name.contains(word));
+    match (dialect, sort) {
+        (Dialect::Sqlite, TypeSort::Integer) => has(&["int"]),
+        (Dialect::Sqlite, TypeSort::Number) => has(&["int", "real", "floa", "doub", "num", "dec"]),
+        (Dialect::Sqlite, TypeSort::Text) => text(&name),
+        (Dialect::Sqlite, TypeSort::Time) => text(&name) || has(&["date", "time"]),
+        (Dialect::Sqlite, TypeSort::Boolean) => has(&["int", "bool"]),
+        (Dialect::Sqlite, TypeSort::Blob) => name.is_empty() || has(&["blob"]),
+        (Dialect::Postgres, TypeSort::Integer) => begins(&["int2", "int4", "int8", "integer", "bigint", "smallint"]),
+        (Dialect::Postgres, TypeSort::Number) => {
+            let whole = begins(&["int2", "int4", "int8", "integer", "bigint", "smallint"]);
+            whole || begins(&["numeric", "decimal", "real", "double", "float"])
+        }
+        (Dialect::Postgres, TypeSort::Text) => begins(&["text", "char", "varchar", "bpchar", "name", "citext"]),
+        (Dialect::Postgres, TypeSort::Time) => begins(&["date", "time"]),
+        (Dialect::Postgres, TypeSort::Boolean) => begins(&["bool"]),
+        (Dialect::Postgres, TypeSort::Blob) => begins(&["bytea"]),
+    }
+}

@@ -1,0 +1,94 @@
+//! What tables hold.
+
+use serde_json::json;
+
+use super::Verdict;
+use super::bench::{Author, Desk, Scene, Trouble};
+use crate::compare::{Grid, difference};
+use crate::engine::StatementResult;
+use crate::task::{Columns, Compare, Spoken};
+use crate::value::{Dialect, Value};
+
+pub(super) async fn check(
+    desk: &mut Desk<'_>,
+    gold: &Spoken,
+    tables: &[String],
+    compare: &Compare,
+) -> Result<Verdict, Trouble> {
+    let gold = desk.bench.spoken(gold, "the reference")?;
+    // Rows of a table have no order, and its columns are known by their names.
+    same(desk, gold, tables, &Compare { ordered: false, columns: Columns::Name, ..*compare }).await
+}
+
+pub(super) async fn unchanged(desk: &mut Desk<'_>, tables: &[String]) -> Result<Verdict, Trouble> {
+    let exactly = Compare { columns: Columns::Name, tolerance: 0.0, strict_types: true, ..Compare::default() };
+    same(desk, "", tables, &exactly).await
+}
+
+async fn same(desk: &mut Desk<'_>, gold: &str, tables: &[String], compare: &Compare) -> Result<Verdict, Trouble> {
+    let dialect = desk.bench.dialect();
+    let mut rows = 0;
+    for table in tables {
+        let expected = dump(desk.reference(gold).await?, dialect, table, Author::Task).await?;
+        let expected =
+            expected.map_err(|why| Trouble::Verifier(format!("the reference leaves no table {table}: {why}")))?;
+        let found = match dump(desk.left().await?, dialect, table, Author::Acting).await? {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(json!({"table": table, "error": why}))),
+        };
+        if let Some(difference) = difference(Grid::from(&expected), Grid::from(&found), compare) {
+            return Ok(Err(json!({"table": table, "difference": difference.0})));
+        }
+        rows += expected.rows.len();
+    }
+    Ok(Ok(json!({"tables": tables, "rows": rows})))
+}
+
+/// All rows of a table: of the one that has this name in the usual schema and is one, whatever else answers to the name.
+async fn dump(
+    scene: &mut Scene<'_>,
+    dialect: Dialect,
+    table: &str,
+    author: Author,
+) -> Result<Result<StatementResult, String>, Trouble> {
+    let (schema, name) = match (table.split_once('.'), dialect) {
+        (Some((schema, name)), _) => (schema, name),
+        (None, Dialect::Sqlite) => ("main", table),
+        (None, Dialect::Postgres) => ("public", table),
+    };
+    let kind = scene.read(&kind(dialect, schema, name), author).await?;
+    match kind.map(|kind| kind.rows) {
+        Err(error) => return Ok(Err(error.message)),
+        Ok(rows) if rows != [[Value::Integer(1)]] => return Ok(Err(format!("there is no table {table}"))),
+        Ok(_) => {}
+    }
+    let sql = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
+    Ok(match scene.read(&sql, author).await? {
+        Ok(result) if result.truncated => Err(format!("it has more than {} rows", result.rows.len())),
+        Ok(result) => Ok(result),
+        Err(error) => Err(error.message),
+    })
+}
+
+/// Counts the tables with this name that hide none of their rows.
+fn kind(dialect: Dialect, schema: &str, name: &str) -> String {
+    let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    match dialect {
+        Dialect::Sqlite => format!(
+            "SELECT count(*) FROM {}.sqlite_schema WHERE type = 'table' AND name = {} COLLATE NOCASE",
+            quoted(schema),
+            text(name)
+        ),
+        Dialect::Postgres => format!(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = {} AND c.relname = {} AND c.relkind IN ('r', 'p') AND NOT c.relforcerowsecurity",
+            text(schema),
+            text(name)
+        ),
+    }
+}
+
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

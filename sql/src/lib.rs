@@ -1,0 +1,30 @@
+//! SQL databases to act in, on SQLite and PostgreSQL: sessions with rewind, judges, tasks.
+//!
+//! An [`engine::Engine`] makes databases that are cloned from a [`source::Source`]; a room is a session on one of them,
+//! and a judge looks at what a room left, in databases that the acting side never saw. What is asked for is a [`task::Task`].
+
+pub mod compare;
+mod condition;
+pub mod dataset;
+pub mod engine;
+pub mod fault;
+mod grouping;
+pub mod import;
+pub mod judge;
+pub mod library;
+pub mod mutate;
+mod names;
+pub mod observe;
+pub mod prove;
+pub mod rewrite;
+pub mod room;
+pub mod script;
+pub mod second;
+pub mod source;
+#[cfg(test)]
+mod stand_in;
+pub mod task;
+pub mod template;
+pub mod translate;
+pub mod value;
+pub mod world;

@@ -1,0 +1,55 @@
+//! What a room wants of its database, so that it can be asked of another one when the first is lost.
+
+use async_trait::async_trait;
+
+use crate::engine::{Database, EngineError, Plan, Ran, Schema, SqlError, Step};
+use crate::value::Value;
+
+/// Something to do with a database, as often as need be.
+#[async_trait]
+pub(super) trait Errand: Sync {
+    type Done: Send;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<Self::Done, EngineError>;
+}
+
+pub(super) struct Query<'a>(pub(super) Step<'a>);
+pub(super) struct Look;
+pub(super) struct Explain<'a>(pub(super) &'a str, pub(super) &'a [Value]);
+pub(super) struct Return(pub(super) u64);
+
+#[async_trait]
+impl Errand for Query<'_> {
+    type Done = Ran;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<Ran, EngineError> {
+        database.run(&self.0).await
+    }
+}
+
+#[async_trait]
+impl Errand for Look {
+    type Done = Schema;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<Schema, EngineError> {
+        database.schema().await
+    }
+}
+
+#[async_trait]
+impl Errand for Explain<'_> {
+    type Done = Result<Plan, SqlError>;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<Self::Done, EngineError> {
+        database.explain(self.0, self.1).await
+    }
+}
+
+#[async_trait]
+impl Errand for Return {
+    type Done = bool;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<bool, EngineError> {
+        database.rewind(self.0).await
+    }
+}

@@ -1,0 +1,363 @@
+//! A session: one database in which the acting side runs statements, looks around, goes back, and hands something in.
+//!
+//! The room keeps the steps that stand, and nothing else: whatever a database cannot do in place (return to an older state, be
+//! copied, survive its process) is done by opening another one and running those steps again. Time and randomness of SQL follow from
+//! the seed and the number of the action, so that they give the same there.
+
+mod errand;
+mod input;
+mod log;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, Step};
+use crate::library::Library;
+use crate::observe;
+use crate::source::Source;
+use crate::task::{Submission, Task};
+use crate::value::{Dialect, Value};
+
+use errand::{Errand, Explain, Look, Query, Return};
+use input::Action;
+pub use input::{Input, SQL_BYTES_MAX, STATEMENTS_MAX, random_call, tools};
+use log::Snapshot;
+pub use log::{Evidence, Logged, Submitted, now_ms};
+
+/// Bytes of the first observation's list of tables.
+const TABLES_BYTES_MAX: usize = 8 << 10;
+
+/// With what a room is opened.
+#[derive(Debug, Clone)]
+pub struct RoomOpening {
+    /// Randomness that SQL functions give follows from it.
+    pub seed: u64,
+    /// How much statements may take.
+    pub limits: Limits,
+    /// What [`Room::snapshot`] gave, to go on from there.
+    pub from: Option<Json>,
+}
+
+/// What the acting side sees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// In words; see [`observe`].
+    pub text: String,
+    /// As data; see [`observe`].
+    pub data: Json,
+    /// Whether the episode has ended.
+    pub terminated: bool,
+}
+
+/// A session on one task.
+pub struct Room {
+    home: Home,
+    task: Arc<Task>,
+    first: Seen,
+    /// Nothing while an action runs, and when it was broken off or its database was lost: it is built again then.
+    database: Option<Box<dyn Database>>,
+    kept: Snapshot,
+}
+
+/// From where databases of this session come.
+#[derive(Clone)]
+struct Home {
+    engine: Arc<dyn Engine>,
+    source: Arc<Source>,
+    opening: Opening,
+}
+
+impl Home {
+    /// A database in which these steps were run; pure ones are left out, for they change nothing.
+    async fn build(&self, steps: &[Logged]) -> Result<Box<dyn Database>, EngineError> {
+        let mut database = self.engine.open(&self.source, &self.opening).await?;
+        for logged in steps.iter().filter(|logged| !logged.pure) {
+            database.run(&step(logged)).await?;
+        }
+        Ok(database)
+    }
+}
+
+fn step(logged: &Logged) -> Step<'_> {
+    Step { seq: logged.seq, sql: &logged.sql, parameters: &logged.parameters, now_ms: logged.now_ms }
+}
+
+/// The mark at which a database with these steps stands.
+fn mark(steps: &[Logged]) -> u64 {
+    steps.iter().rev().find(|logged| !logged.pure).map_or(0, |logged| logged.seq)
+}
+
+impl Room {
+    /// Opens a database for a task, at the beginning or where `opening.from` was taken.
+    ///
+    /// # Errors
+    /// [`EngineError::Source`] when the task has no data in this dialect or its data is broken, or when `from` is no snapshot; else
+    /// when no database can be had.
+    pub async fn open(
+        engine: Arc<dyn Engine>,
+        library: Arc<dyn Library>,
+        task: Arc<Task>,
+        opening: RoomOpening,
+    ) -> Result<Self, EngineError> {
+        let source = library.source(&task.data, &task.setup, engine.dialect()).map_err(EngineError::Source)?;
+        let kept: Snapshot = match opening.from {
+            Some(snapshot) => serde_json::from_value(snapshot)
+                .map_err(|error| EngineError::Source(format!("no snapshot: {error}")))?,
+            None => Snapshot { standing: vec![0], ..Snapshot::default() },
+        };
+        let opening = Opening { access: task.access, limits: opening.limits, seed: opening.seed };
+        let home = Home { engine, source, opening };
+        let mut database = home.build(&[]).await?;
+        let first = first_look(&task, home.engine.dialect(), database.as_mut()).await?;
+        for logged in kept.steps.iter().filter(|logged| !logged.pure) {
+            database.run(&step(logged)).await?;
+        }
+        Ok(Self { home, task, first, database: Some(database), kept })
+    }
+
+    /// The first look: what is asked for, which tables there are, and what can be done.
+    #[must_use]
+    pub fn observe(&self) -> Seen {
+        self.first.clone()
+    }
+
+    /// How many actions there have been.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.kept.seq
+    }
+
+    /// Carries out the next action. What is wrong with it is in what comes back, and it counts all the same.
+    ///
+    /// # Errors
+    /// When the database was lost and could not be built again; the action did not happen then.
+    pub async fn act(&mut self, input: Input<'_>) -> Result<Seen, EngineError> {
+        let seq = self.kept.seq + 1;
+        let mut seen = if self.kept.submission.is_some() {
+            Seen { terminated: true, ..refused("the episode has ended") }
+        } else {
+            match Action::read(input, self.dialect(), self.task.submission) {
+                Ok(action) => self.carry_out(seq, action).await?,
+                Err(words) => refused(&words),
+            }
+        };
+        self.kept.seq = seq;
+        self.kept.standing.push(seq);
+        // What `rewind` can be told.
+        seen.data["seq"] = json!(seq);
+        Ok(seen)
+    }
+
+    /// What a judge needs: the steps that stand, what was handed in, and under which limits they ran.
+    #[must_use]
+    pub fn evidence(&self) -> Json {
+        let Snapshot { steps, submission, .. } = self.kept.clone();
+        json!(Evidence { steps, submission, limits: self.home.opening.limits })
+    }
+
+    /// What a room can be opened again from, as [`RoomOpening::from`].
+    #[must_use]
+    pub fn snapshot(&self) -> Json {
+        json!(self.kept)
+    }
+
+    /// An independent room at this point. The same statements give the same in both, random values included.
+    ///
+    /// # Errors
+    /// When no database can be had.
+    pub async fn fork(&mut self) -> Result<Self, EngineError> {
+        let copy = match self.database.as_mut() {
+            Some(database) => match database.fork().await {
+                Ok(copy) => copy,
+                Err(EngineError::Lost(_)) => {
+                    self.database = None;
+                    None
+                }
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        let database = match copy {
+            Some(copy) => copy,
+            None => self.home.build(&self.kept.steps).await?,
+        };
+        Ok(Self {
+            home: self.home.clone(),
+            task: Arc::clone(&self.task),
+            first: self.first.clone(),
+            database: Some(database),
+            kept: self.kept.clone(),
+        })
+    }
+
+    /// Ends it.
+    pub async fn close(mut self) {
+        if let Some(database) = self.database.take() {
+            database.close().await;
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.home.engine.dialect()
+    }
+
+    async fn carry_out(&mut self, seq: u64, action: Action) -> Result<Seen, EngineError> {
+        match action {
+            Action::Query { sql, parameters } => self.query(seq, sql, parameters).await,
+            Action::Schema { table } => self.schema(table.as_deref()).await,
+            Action::Explain { sql, parameters } => self.explain(&sql, &parameters).await,
+            Action::Rewind { to_seq } => self.rewind(to_seq).await,
+            Action::Submit { sql, answer } => Ok(self.submit(sql, answer)),
+        }
+    }
+
+    /// Does something with the database, once more with another one where it was lost. While it is under way, or where it is
+    /// broken off, the room has none.
+    async fn with_database<E: Errand>(&mut self, errand: E) -> Result<E::Done, EngineError> {
+        if let Some(mut database) = self.database.take() {
+            match errand.run(database.as_mut()).await {
+                Err(EngineError::Lost(why)) => tracing::info!(%why, "a database was lost and is built again"),
+                Err(error) => {
+                    self.database = Some(database);
+                    return Err(error);
+                }
+                Ok(done) => {
+                    self.database = Some(database);
+                    return Ok(done);
+                }
+            }
+        }
+        let mut database = self.home.build(&self.kept.steps).await?;
+        let done = errand.run(database.as_mut()).await?;
+        self.database = Some(database);
+        Ok(done)
+    }
+
+    async fn query(&mut self, seq: u64, sql: String, parameters: Vec<Value>) -> Result<Seen, EngineError> {
+        let mut logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false };
+        let ran = self.with_database(Query(step(&logged))).await?;
+        logged.pure = ran.pure;
+        let (text, data) = observe::observe(self.dialect(), &logged.sql, &ran, &self.home.opening.limits);
+        self.kept.steps.push(logged);
+        Ok(Seen { text, data, terminated: false })
+    }
+
+    async fn schema(&mut self, table: Option<&str>) -> Result<Seen, EngineError> {
+        let schema = self.with_database(Look).await?;
+        let Some(name) = table else {
+            let text = observe::schema_text(&schema, observe::TEXT_BYTES_MAX);
+            return Ok(Seen { text, data: json!({"schema": schema, "error": null}), terminated: false });
+        };
+        let Some(info) = schema.tables.iter().find(|info| info.name.eq_ignore_ascii_case(name)) else {
+            let names: Vec<&str> = schema.tables.iter().take(200).map(|info| info.name.as_str()).collect();
+            return Ok(refused(&format!("there is no table {name:?}; there are {}", names.join(", "))));
+        };
+        let text = observe::table_text(info, &schema);
+        Ok(Seen { text, data: json!({"table": info, "error": null}), terminated: false })
+    }
+
+    async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Seen, EngineError> {
+        let plan = self.with_database(Explain(sql, parameters)).await?;
+        let (text, data) = match plan {
+            Ok(plan) => (
+                observe::lines_text(&plan.lines),
+                json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
+            ),
+            Err(error) => {
+                let ran = Ran { error: Some(error), ..Ran::default() };
+                observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits)
+            }
+        };
+        Ok(Seen { text, data, terminated: false })
+    }
+
+    async fn rewind(&mut self, to_seq: u64) -> Result<Seen, EngineError> {
+        if !self.kept.standing.contains(&to_seq) {
+            return Ok(refused(&format!(
+                "action {to_seq} does not stand; those that do: {}",
+                spans(&self.kept.standing)
+            )));
+        }
+        let stands = self.kept.steps.partition_point(|logged| logged.seq <= to_seq);
+        if self.kept.steps[stands..].iter().any(|logged| !logged.pure) {
+            let shorter = self.kept.steps[..stands].to_vec();
+            let target = mark(&shorter);
+            let in_place = self.with_database(Return(target)).await?;
+            if !in_place {
+                let fresh = self.home.build(&shorter).await?;
+                self.database = Some(fresh);
+            }
+        }
+        self.kept.steps.truncate(stands);
+        let undone = self.kept.standing.iter().filter(|seq| **seq > to_seq).count();
+        self.kept.standing.retain(|seq| *seq <= to_seq);
+        let place = if to_seq == 0 { "the beginning".to_owned() } else { format!("the state after action {to_seq}") };
+        let text = format!("Back at {place}; {undone} later actions are undone.");
+        Ok(Seen { text, data: json!({"rewound_to": to_seq, "undone": undone, "error": null}), terminated: false })
+    }
+
+    fn submit(&mut self, sql: Option<String>, answer: Option<String>) -> Seen {
+        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let submitted = match (self.task.submission, given(sql), given(answer)) {
+            (Submission::Sql, Some(sql), None) => Submitted::Sql(sql),
+            (Submission::Answer, None, Some(answer)) => Submitted::Answer(answer),
+            (Submission::State, None, None) => Submitted::State,
+            (Submission::Sql, ..) => {
+                return refused("this task asks for a query: submit {\"sql\": …} and nothing else");
+            }
+            (Submission::Answer, ..) => {
+                return refused("this task asks for a value: submit {\"answer\": …} and nothing else");
+            }
+            (Submission::State, ..) => {
+                return refused("the state of the database is the result of this task: submit {} without anything");
+            }
+        };
+        self.kept.submission = Some(submitted);
+        Seen { text: "Submitted.".to_owned(), data: json!({"submitted": true, "error": null}), terminated: true }
+    }
+}
+
+fn refused(words: &str) -> Seen {
+    let (text, data) = observe::refusal("action", words);
+    Seen { text, data, terminated: false }
+}
+
+/// `0 to 3, 7`.
+fn spans(seqs: &[u64]) -> String {
+    let runs = seqs.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((run.first()?, run.last()?)));
+    let words: Vec<String> = runs
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+        .collect();
+    words.join(", ")
+}
+
+async fn first_look(task: &Task, dialect: Dialect, database: &mut dyn Database) -> Result<Seen, EngineError> {
+    let schema = database.schema().await?;
+    let engine = match dialect {
+        Dialect::Sqlite => "SQLite",
+        Dialect::Postgres => "PostgreSQL",
+    };
+    let allowed = match task.access {
+        Access::Read => "You may read.",
+        Access::Write => "You may read and change rows.",
+        Access::Define => "You may read, change rows, and create, alter and drop tables, indexes, views and triggers.",
+    };
+    let (handed_in, block) = match task.submission {
+        Submission::Sql => ("Hand in a query", "the query"),
+        Submission::Answer => ("Hand in a value", "the value"),
+        Submission::State => ("When the database is as it should be, end the episode", "nothing"),
+    };
+    let text = format!(
+        "{}\n\nThe database is {engine}. {allowed} Its tables:\n{}\n\n\
+         {handed_in} with `submit`; `query`, `schema`, `explain` and `rewind` are there for the way to it. In plain text, a block \
+         fenced with ```sql is a query, one fenced with ```submit hands {block} in, and text without either is a query.",
+        task.instruction.trim_end(),
+        observe::schema_lines(&schema, TABLES_BYTES_MAX),
+    );
+    let submission = json!(task.submission);
+    let data = json!({"instruction": task.instruction, "dialect": dialect, "access": task.access, "submission": submission, "schema": schema});
+    Ok(Seen { text, data, terminated: false })
+}

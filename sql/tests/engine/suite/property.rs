@@ -1,0 +1,161 @@
+//! Any steps, rewinds and forks equal a fresh run of the steps that survive: in what is seen, and in what is left.
+
+use std::sync::Arc;
+
+use palestra_sql::engine::Engine;
+use palestra_sql::value::Dialect;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::sample::Index;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::guest::{Guest, dump};
+use super::shop;
+
+/// What is done next.
+#[derive(Debug, Clone)]
+enum Deed {
+    Step(String),
+    /// Back to one of the surviving steps, or to the beginning.
+    Rewind(Index),
+    /// On in a copy; the origin does something else and goes.
+    Fork,
+}
+
+/// Cases that are tried; `PROPTEST_CASES` asks for another number.
+const CASES: u32 = 48;
+
+fn statement(dialect: Dialect) -> impl Strategy<Value = String> {
+    let small = 0..6_i64;
+    let read = prop_oneof![
+        Just("SELECT id, name, price FROM items ORDER BY id".to_owned()),
+        Just("SELECT count(*), sum(amount) FROM lines".to_owned()),
+        Just("SELECT random(), CURRENT_TIMESTAMP".to_owned()),
+        Just("SELECT * FROM w1 ORDER BY a".to_owned()),
+        Just("SELECT colour FROM items ORDER BY id".to_owned()),
+        Just("SELECT * FROM nowhere".to_owned()),
+        Just("SELEC 1".to_owned()),
+        Just("SELECT 1 / 0".to_owned()),
+    ];
+    let write = prop_oneof![
+        small.clone().prop_map(|n| format!("INSERT INTO items (name, price) VALUES ('name {n}', {n})")),
+        small.clone().prop_map(|n| format!(
+            "INSERT INTO items (name, price) SELECT 'of ' || id, {n} FROM items WHERE id <= {n} RETURNING id"
+        )),
+        small.clone().prop_map(|n| format!("INSERT INTO items (id, name) VALUES ({n}, 'given {n}')")),
+        (small.clone(), small.clone())
+            .prop_map(|(n, m)| format!("INSERT INTO lines (id, item_id, amount) VALUES ({n}, {m}, {m})")),
+        (small.clone(), small.clone())
+            .prop_map(|(n, m)| format!("UPDATE items SET price = price + {n} WHERE id % 3 = {m}")),
+        small.clone().prop_map(|n| format!("UPDATE items SET price = price - {n}0")),
+        small.clone().prop_map(|n| format!(
+            "UPDATE items SET price = abs(CAST(random() * 1000 AS integer) % 100) WHERE id = {n}"
+        )),
+        small.clone().prop_map(|n| format!("DELETE FROM items WHERE id = {n}")),
+        small.clone().prop_map(|n| format!("DELETE FROM lines WHERE id > {n}")),
+        small.prop_map(|n| format!("INSERT INTO w1 VALUES ({n})")),
+    ];
+    let define = prop_oneof![
+        Just("CREATE TABLE w1 (a integer)".to_owned()),
+        Just("CREATE TABLE w2 AS SELECT id, name FROM items".to_owned()),
+        Just("DROP TABLE w1".to_owned()),
+        Just("DROP TABLE w2".to_owned()),
+        Just("ALTER TABLE items ADD COLUMN colour text DEFAULT 'red'".to_owned()),
+        Just("ALTER TABLE w1 RENAME TO w2".to_owned()),
+        Just("CREATE INDEX items_price ON items (price)".to_owned()),
+        Just("DROP INDEX items_price".to_owned()),
+        Just("CREATE UNIQUE INDEX w1_a ON w1 (a)".to_owned()),
+        Just("CREATE VIEW cheap AS SELECT name FROM items WHERE price < 25".to_owned()),
+        Just("CREATE TEMP TABLE s1 (a integer)".to_owned()),
+        Just("INSERT INTO s1 VALUES (1)".to_owned()),
+    ];
+    let control = prop_oneof![
+        2 => Just("BEGIN".to_owned()),
+        2 => Just("COMMIT".to_owned()),
+        2 => Just("ROLLBACK".to_owned()),
+        1 => (0..2).prop_map(|n| format!("SAVEPOINT p{n}")),
+        1 => (0..2).prop_map(|n| format!("RELEASE SAVEPOINT p{n}")),
+        1 => (0..2).prop_map(|n| format!("ROLLBACK TO SAVEPOINT p{n}")),
+    ];
+    let own = match dialect {
+        Dialect::Sqlite => [
+            "SELECT changes(), total_changes(), last_insert_rowid()",
+            "VACUUM",
+            "INSERT OR REPLACE INTO items (id, name) VALUES (2, 'pear')",
+            "CREATE TRIGGER counted AFTER INSERT ON items BEGIN INSERT INTO lines VALUES (NULL, new.id, 1); END",
+            "SELECT name FROM sqlite_schema ORDER BY name",
+            "BEGIN IMMEDIATE",
+        ],
+        Dialect::Postgres => [
+            "SELECT now(), clock_timestamp()",
+            "VACUUM",
+            "INSERT INTO items (id, name) VALUES (2, 'pear') ON CONFLICT (id) DO UPDATE SET price = 1",
+            "TRUNCATE lines",
+            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY relname",
+            "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        ],
+    };
+    let own = (0..own.len()).prop_map(move |at| own[at].to_owned());
+    prop_oneof![3 => read, 6 => write, 3 => define, 4 => control, 2 => own]
+}
+
+fn deed(dialect: Dialect) -> impl Strategy<Value = Deed> {
+    let step =
+        proptest::collection::vec(statement(dialect), 1..4).prop_map(|statements| Deed::Step(statements.join("; ")));
+    let alone = statement(dialect).prop_map(Deed::Step);
+    let rewind = proptest::prelude::any::<Index>().prop_map(Deed::Rewind);
+    prop_oneof![8 => alone, 3 => step, 3 => rewind, 1 => Just(Deed::Fork)]
+}
+
+async fn act(engine: Arc<dyn Engine>, deeds: Vec<Deed>) {
+    let mut guest = Guest::new(&engine, &shop(engine.dialect())).await;
+    for deed in deeds {
+        match deed {
+            Deed::Step(sql) => {
+                guest.step(&sql).await;
+            }
+            Deed::Rewind(index) => guest.rewind(index.index(guest.log.len() + 1)).await,
+            Deed::Fork => {
+                let mut origin = guest.move_to_fork().await;
+                origin.step("DELETE FROM lines; INSERT INTO items (name) VALUES ('elsewhere')").await;
+            }
+        }
+    }
+    let mut fresh = guest.replay().await;
+    let last = 1_000;
+    assert_eq!(
+        dump(&mut guest.database, last).await,
+        dump(&mut fresh, last).await,
+        "as it stands, after {:#?}",
+        guest.log
+    );
+    for database in [&mut guest.database, &mut fresh] {
+        super::run(database, last + 1, "ROLLBACK").await;
+    }
+    assert_eq!(
+        dump(&mut guest.database, last + 2).await,
+        dump(&mut fresh, last + 2).await,
+        "and without an open transaction"
+    );
+}
+
+/// Tries it; `make` is asked once.
+pub(crate) fn steps_and_rewinds_equal_a_fresh_run_of_the_surviving_steps<F, E>(make: F)
+where
+    F: Fn() -> E,
+    E: Future<Output = Option<Arc<dyn Engine>>>,
+{
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let Some(engine) = runtime.block_on(make()) else { return };
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let deeds = proptest::collection::vec(deed(engine.dialect()), 1..24);
+    let mut runner = TestRunner::new(config);
+    let result = runner.run(&deeds, |deeds| {
+        runtime.block_on(act(Arc::clone(&engine), deeds));
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! Tuning: what is untouched misses the budget, what solves it fits, and the result stays.
+
+use std::sync::Arc;
+
+use palestra_sql::engine::Engine;
+use palestra_sql::room::Submitted;
+use palestra_sql::task::{Check, Submission, Task};
+use palestra_sql::template::{Drawn, Suite};
+use palestra_sql::value::Dialect;
+
+use crate::ground::{Engines, arguments, ask, handed_in, neighbours, played, score, solution, spoken, suite, words};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn solutions_fit_the_budget_and_what_is_untouched_does_not() {
+    let suite = suite("tuning");
+    let engines = Engines::start().await;
+    for split in ["train", "test"] {
+        let tasks = neighbours(&suite, split);
+        for engine in &engines.all {
+            for Drawn { task, .. } in &tasks {
+                fits(engine, &suite, task, split).await;
+            }
+        }
+    }
+    engines.stop().await;
+}
+
+async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: &str) {
+    let dialect = engine.dialect();
+    let (statements, right) = (solution(task, dialect), handed_in(task, dialect));
+    if split == "test" {
+        let scored = score(engine, suite, task, &statements, Some(right)).await;
+        assert_eq!(scored, 1.0, "{} on {}", task.template, dialect.name());
+        return;
+    }
+    let scored = played(engine, suite, task, &statements, &arguments(&right)).await;
+    assert_eq!(scored, 1.0, "{} on {}", task.template, dialect.name());
+    // The state as it was, or the slow query itself.
+    let untouched = match task.submission {
+        Submission::Sql => Submitted::Sql(slow(task, dialect)),
+        _ => Submitted::State,
+    };
+    let scored = score(engine, suite, task, &[], Some(untouched)).await;
+    assert_eq!(scored, 0.0, "{} untouched on {}", task.template, dialect.name());
+}
+
+fn slow(task: &Task, dialect: Dialect) -> String {
+    let query = task.checks.iter().find_map(|check| match &check.check {
+        Check::Plan { query, baseline, .. } => query.as_ref().or(baseline.as_ref()),
+        _ => None,
+    });
+    spoken(query.expect("a slow query"), dialect).to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_misses_the_budget_or_changes_the_result_is_refused() {
+    let suite = suite("tuning");
+    let engines = Engines::start().await;
+    let tasks: Vec<Task> = neighbours(&suite, "train").into_iter().map(|drawn| drawn.task).collect();
+    for engine in &engines.all {
+        indexes_of_other_columns_do_not_help(engine, &suite, &tasks).await;
+        more_indexes_than_allowed_and_changed_data_are_refused(engine, &suite, &tasks).await;
+        fast_queries_with_other_results_are_refused(engine, &suite, &tasks).await;
+    }
+    engines.stop().await;
+}
+
+fn named<'a>(tasks: &'a [Task], template: &str) -> &'a Task {
+    tasks.iter().find(|task| task.template == template).expect("a template")
+}
+
+async fn indexes_of_other_columns_do_not_help(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, tasks: &[Task]) {
+    let wrong = [
+        ("index-customer-parcels", "CREATE INDEX other ON parcels (status)"),
+        ("index-device-window", "CREATE INDEX other ON scans (device)"),
+        ("index-device-window", "CREATE INDEX other ON scans (scanned_at)"),
+        ("index-dearest-of-depot", "CREATE INDEX other ON parcels (depot_id)"),
+        ("index-complaints-of-customer", "CREATE INDEX other ON complaints (parcel_id)"),
+        ("index-overdue-invoices", "CREATE INDEX other ON invoices (paid_on)"),
+        ("index-email-any-case", "CREATE INDEX other ON customers (email)"),
+        ("index-last-scan-of-depot", "CREATE INDEX other ON scans (depot_id)"),
+        ("index-lost-parcels", "CREATE INDEX other ON parcels (courier_id)"),
+        ("index-quiet-customers", "CREATE INDEX other ON parcels (sent_on, customer_id)"),
+    ];
+    for (template, index) in wrong {
+        let task = named(tasks, template);
+        let scored = score(engine, suite, task, &[index.to_owned()], Some(Submitted::State)).await;
+        assert_eq!(scored, 0.0, "{template}: {index} on {}", engine.dialect().name());
+    }
+}
+
+async fn more_indexes_than_allowed_and_changed_data_are_refused(
+    engine: &Arc<dyn Engine>,
+    suite: &Arc<Suite>,
+    tasks: &[Task],
+) {
+    let task = named(tasks, "index-customer-parcels");
+    for extra in ["CREATE INDEX more ON parcels (status)", "DELETE FROM parcels WHERE id = 1"] {
+        let mut statements = solution(task, engine.dialect());
+        statements.push(extra.to_owned());
+        assert_eq!(score(engine, suite, task, &statements, Some(Submitted::State)).await, 0.0, "{extra}");
+    }
+}
+
+/// A fast query with another result is no solution, nor is the result itself.
+async fn fast_queries_with_other_results_are_refused(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, tasks: &[Task]) {
+    let task = named(tasks, "rewrite-key-as-text");
+    let wrong = "SELECT id, tracking_code, status, sent_on FROM parcels WHERE id = 0".to_owned();
+    assert_eq!(score(engine, suite, task, &[], Some(Submitted::Sql(wrong))).await, 0.0);
+    assert_eq!(score(engine, suite, task, &[], None).await, 0.0, "nothing at all");
+    let task = named(tasks, "rewrite-many-counts");
+    let results = ask(engine, suite, &task.data, &[&slow(task, engine.dialect())]).await;
+    let row = &results[0].rows[0];
+    let literal = format!("SELECT {}", row.iter().map(words).collect::<Vec<_>>().join(", "));
+    assert_eq!(score(engine, suite, task, &[], Some(Submitted::Sql(literal))).await, 0.0);
+}

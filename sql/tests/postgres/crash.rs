@@ -1,0 +1,94 @@
+//! A process that holds an engine is killed: nothing of it is left, at the latest after the next start.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings};
+use palestra_sql::engine::{Access, Engine, Limits, Opening};
+use palestra_sql::source::Source;
+
+use crate::cluster::{Bench, SHOP, settings};
+
+/// Where the process that is to be killed finds what it holds: a URL, or a folder for a private cluster.
+const HELD: &str = "PALESTRA_TEST_HELD";
+
+fn of(held: &str) -> Settings {
+    let cluster = match held.strip_prefix("folder=") {
+        Some(folder) => Cluster::Private { folder: folder.into(), binaries: None },
+        None => Cluster::Url(held.to_owned()),
+    };
+    Settings { cluster, node: "crash".to_owned(), ..settings(std::path::Path::new("/tmp"), 1) }
+}
+
+/// The process that is killed. Without the variable it is an ordinary test that has nothing to do.
+#[tokio::test(flavor = "multi_thread")]
+async fn holder() {
+    let Ok(held) = std::env::var(HELD) else { return };
+    let engine = PostgresEngine::connect(of(&held)).await.expect("an engine");
+    let source = Arc::new(Source::script(SHOP));
+    let opening = Opening { access: Access::Write, limits: Limits::default(), seed: 1 };
+    let _first = engine.open(&source, &opening).await.expect("a database");
+    let _second = engine.open(&source, &opening).await.expect("a database");
+    println!("\nholds");
+    std::future::pending::<()>().await;
+}
+
+/// Starts it and waits until it holds sessions.
+fn hold(held: &str) -> Child {
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "crash::holder", "--nocapture"])
+        .env(HELD, held)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program again");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let holds = lines.map_while(Result::ok).any(|line| line == "holds");
+    assert!(holds, "the holder ended: {:?}", child.wait());
+    child
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("our child");
+    child.wait().expect("our child");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_process_leaves_nothing_in_a_named_cluster() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let url = bench.url("palestra", "postgres");
+    let child = hold(&url);
+    assert!(bench.left("crash").await.len() >= 9, "groups, base, template, and two for each session");
+    kill(child);
+    let engine = PostgresEngine::connect(of(&url)).await.expect("an engine");
+    let base: Vec<String> = ["base", "define", "read", "write"].map(|name| format!("palestra_crash_{name}")).into();
+    assert_eq!(bench.left("crash").await, base);
+    engine.close().await;
+    assert_eq!(bench.left("crash").await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_cluster_ends_with_its_process() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let folder = bench.folder().join("killed");
+    let held = format!("folder={}", folder.display());
+    let child = hold(&held);
+    let status = fs::read_to_string(folder.join("data/postmaster.pid")).expect("a running server");
+    let process = status.lines().next().expect("its number").to_owned();
+    kill(child);
+    let began = Instant::now();
+    while runs(&process, &folder.display().to_string()) {
+        assert!(began.elapsed() < Duration::from_secs(20), "the server outlives its process");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // What it left in its folder is in nobody's way.
+    PostgresEngine::connect(of(&held)).await.expect("an engine").close().await;
+    assert!(!folder.exists());
+}
+
+/// Whether a process is there and serves this folder.
+fn runs(process: &str, folder: &str) -> bool {
+    fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|words| String::from_utf8_lossy(&words).contains(folder))
+}

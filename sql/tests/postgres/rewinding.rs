@@ -1,0 +1,79 @@
+//! Rewinds, in place where the place still stands.
+
+use palestra_sql::engine::Access;
+
+use crate::cluster::Bench;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_earlier_step_can_be_returned_to() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    let count = "SELECT count(*) FROM people";
+    player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
+    player.commands("CREATE TABLE extra (a serial, b int)").await;
+    player.commands("INSERT INTO extra (b) VALUES (1), (2); INSERT INTO people VALUES (5, 'y', 1)").await;
+    assert_eq!(player.value(count).await, "5");
+    assert!(player.database.rewind(2).await.expect("alive"));
+    assert_eq!(player.rows("INSERT INTO extra (b) VALUES (1) RETURNING a").await, [["1"]], "sequences go back too");
+    assert_eq!(player.value(count).await, "4");
+    assert!(!player.database.rewind(3).await.expect("alive"), "it was forgotten");
+    assert!(player.database.rewind(0).await.expect("alive"));
+    assert_eq!(player.value(count).await, "3");
+    assert_eq!(player.fails("SELECT * FROM extra").await.0, "42P01");
+    assert_eq!(player.rows("INSERT INTO orders (person, cents) VALUES (1, 1) RETURNING id").await, [["4"]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_returned_into() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Write).await;
+    player.commands("BEGIN; SAVEPOINT a; INSERT INTO people VALUES (4, 'x', 1)").await;
+    player.commands("COMMIT").await;
+    player.commands("DELETE FROM orders").await;
+    assert!(player.database.rewind(1).await.expect("alive"), "into a block that was committed since");
+    player.commands("ROLLBACK TO a").await;
+    assert_eq!(player.value("SELECT count(*) FROM people").await, "3");
+    player.commands("ROLLBACK").await;
+    assert!(
+        !player.database.rewind(1).await.expect("alive"),
+        "into a block that was rolled back: its savepoint is gone"
+    );
+    assert!(player.database.rewind(0).await.expect("alive"));
+    player.commands("BEGIN").await;
+    let failed = player.seq + 1;
+    player.fails("SELECT 1/0").await;
+    player.commands("ROLLBACK; INSERT INTO people VALUES (4, 'x', 1)").await;
+    assert!(!player.database.rewind(failed).await.expect("alive"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_in_a_transaction_ends_the_marks_before_it() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
+    assert_eq!(player.commands("VACUUM people").await, ["VACUUM"]);
+    assert_eq!(player.commands("CREATE INDEX CONCURRENTLY ages ON people (age)").await, ["CREATE INDEX"]);
+    let after = player.seq;
+    player.commands("DELETE FROM orders").await;
+    assert!(!player.database.rewind(1).await.expect("alive"));
+    assert!(player.database.rewind(after).await.expect("alive"));
+    assert_eq!(player.value("SELECT count(*) FROM orders").await, "3");
+    player.commands("BEGIN").await;
+    let (code, message) = player.fails("VACUUM").await;
+    assert_eq!((&*code, &*message), ("25001", "VACUUM cannot run inside a transaction block"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_moves_nothing() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Write).await;
+    player.commands("DELETE FROM orders WHERE id = 1").await;
+    for _ in 0..3 {
+        assert!(player.step("SELECT * FROM orders").await.pure);
+    }
+    assert!(player.database.rewind(3).await.expect("alive"));
+    assert_eq!(player.value("SELECT count(*) FROM orders").await, "2");
+    assert!(player.database.rewind(0).await.expect("alive"));
+    assert_eq!(player.value("SELECT count(*) FROM orders").await, "3");
+    assert!(player.database.fork().await.expect("alive").is_none());
+}

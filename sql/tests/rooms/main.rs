@@ -1,0 +1,5 @@
+//! Rooms and judges on the real engines.
+
+mod engines;
+mod judging;
+mod playing;

@@ -1,0 +1,145 @@
+//! Every question: read, proven, judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use palestra_sql::engine::Engine;
+use palestra_sql::import::{Admission, Imported, admit, read, vary};
+use palestra_sql::judge::judge;
+use palestra_sql::library::Shelf;
+use palestra_sql::second::Search;
+use palestra_sql::task::Task;
+use serde_json::json;
+
+use crate::folder::{Bench, folder, long};
+
+/// Looks for variants less hard than a publisher would: other tests measure what they tell apart.
+const SEARCH: Search = Search { seed: 7, candidates: 3, mutants: 4, variants: 1 };
+
+async fn imported(bench: &Bench) -> Option<(Imported, Admission)> {
+    let files = folder()?;
+    let sqlite = &bench.engines.sqlite;
+    let mut imported = read(&files, sqlite).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    vary(sqlite, &mut imported, SEARCH).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    let admission = admit(&bench.engines, &mut imported).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    Some((imported, admission))
+}
+
+/// What a submission scores.
+async fn score(engine: &Arc<dyn Engine>, shelf: &Shelf, task: &Task, sql: &str) -> f64 {
+    let evidence = json!({"steps": [], "submission": {"sql": sql}});
+    let judged = judge(&**engine, shelf, task, 1, &evidence).await;
+    judged.unwrap_or_else(|fault| panic!("{}: {fault}", task.instruction)).score()
+}
+
+/// Judges every `step`th reference that the engine speaks against itself, and counts them. All of them score 1.
+async fn judged(engine: &Arc<dyn Engine>, shelf: &Shelf, imported: &Imported, step: usize) -> usize {
+    let spoken = imported.rows.iter().filter_map(|(_, task)| {
+        let gold = task.solution_submission.as_ref()?.in_dialect(engine.dialect())?;
+        Some((task, gold))
+    });
+    let scores = spoken.step_by(step).map(|(task, gold)| async move {
+        let score = score(engine, shelf, task, gold).await;
+        assert_eq!(score, 1.0, "{} on {}: {gold}", task.instruction, engine.dialect().name());
+    });
+    futures::stream::iter(scores).buffer_unordered(4).count().await
+}
+
+fn say(questions: usize, admission: &Admission) {
+    println!(
+        "{questions} questions: {} references run on SQLite, {} give rows, {} leave their order open, {} are ambiguous",
+        admission.sqlite, admission.with_rows, admission.unordered, admission.ambiguous
+    );
+    println!(
+        "PostgreSQL: {} give the same rows, {} the same but for ties at a LIMIT",
+        admission.postgres, admission.postgres_but_for_ties
+    );
+    for (reason, places) in &admission.left_out {
+        println!("  {} left out: {reason}", places.len());
+        for place in places {
+            println!("      {place}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn references_score_one_on_both_engines() {
+    let bench = Bench::new().await;
+    let Some((imported, admission)) = imported(&bench).await else { return };
+    let questions = imported.rows.len();
+    say(questions, &admission);
+    assert_eq!(admission.sqlite, questions);
+    if long() {
+        assert_eq!((questions, admission.with_rows), (1_034, 943));
+    }
+    let shelf = Shelf::new(imported.scripts().expect("scripts"));
+    let played = admission.postgres + admission.postgres_but_for_ties;
+    let on_sqlite = judged(&bench.engines.sqlite, &shelf, &imported, 1).await;
+    println!("SQLite: {on_sqlite} references judged, each scores 1");
+    assert_eq!(on_sqlite, questions);
+    if let Some(postgres) = &bench.engines.postgres {
+        let step = if long() { 1 } else { 8 };
+        let on_postgres = judged(postgres, &shelf, &imported, step).await;
+        println!("PostgreSQL: {on_postgres} references judged, each scores 1");
+        assert_eq!(on_postgres, played.div_ceil(step));
+        assert!(played * 100 >= questions * 97, "{played} of {questions} on PostgreSQL");
+    }
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_written_down_fails_on_other_rows() {
+    let bench = Bench::new().await;
+    let Some((imported, _)) = imported(&bench).await else { return };
+    let shelf = Shelf::new(imported.scripts().expect("scripts"));
+    let counts = |task: &&Task| task.instruction.starts_with("How many") && !task.others.is_empty();
+    let mut tried = 0;
+    for task in imported.rows.iter().map(|(_, task)| task).filter(counts).take(20) {
+        let palestra_sql::task::Data::Stored(name) = &task.data else { continue };
+        let rows: Vec<usize> = imported.databases[name].tables.iter().map(|table| table.rows.len()).collect();
+        for number in rows {
+            assert!(
+                score(&bench.engines.sqlite, &shelf, task, &format!("SELECT {number}")).await < 1.0,
+                "{}",
+                task.instruction
+            );
+        }
+        tried += 1;
+    }
+    assert!(tried >= 5, "only {tried} questions begin with \"How many\"");
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_of_a_folder_is_told() {
+    let bench = Bench::new().await;
+    let questions = r#"
+{"db": "shop", "question": "How many?", "gold": "SELECT count(*) FROM items"}
+{"db": "mall", "question": "How many?", "gold": "SELECT 1"}
+{"db": "shop", "gold": "SELECT 1"}
+"#;
+    let file = |text: &str| text.as_bytes().to_vec();
+    let mut files = BTreeMap::from([
+        ("questions.jsonl".to_owned(), file(questions)),
+        ("shop.sql".to_owned(), file("CREATE TABLE items (id INT); INSERT INTO items VALUES (1), (2)")),
+        ("broken.sql".to_owned(), file("CREATE TABLE (")),
+    ]);
+    let faults = read(&files, &bench.engines.sqlite).await.expect_err("faults");
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert_eq!(faults[0], "questions.jsonl:4: there is no question");
+    assert!(faults[1].starts_with("broken.sql: the database cannot be made: "), "{faults:?}");
+    assert_eq!(faults[2], "questions.jsonl:3: there is no database mall; there are broken, shop");
+
+    files.remove("broken.sql");
+    files.insert(
+        "questions.jsonl".into(),
+        file(r#"{"db": "Shop", "question": "How many?", "gold": "SELECT count(*) FROM goods"}"#),
+    );
+    let mut imported = read(&files, &bench.engines.sqlite).await.expect("a folder");
+    let faults = admit(&bench.engines, &mut imported).await.expect_err("a reference that fails");
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].to_string().contains("no such table: goods"), "{faults:?}");
+    bench.close().await;
+}

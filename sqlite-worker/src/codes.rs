@@ -1,0 +1,103 @@
+//! Names of SQLite's result codes.
+
+use rusqlite::ffi;
+
+macro_rules! codes {
+    ($($name:ident),* $(,)?) => {
+        const CODES: &[(i32, &str)] = &[$((ffi::$name, stringify!($name))),*];
+    };
+}
+
+codes![
+    SQLITE_ERROR,
+    SQLITE_INTERNAL,
+    SQLITE_PERM,
+    SQLITE_ABORT,
+    SQLITE_BUSY,
+    SQLITE_LOCKED,
+    SQLITE_NOMEM,
+    SQLITE_READONLY,
+    SQLITE_INTERRUPT,
+    SQLITE_IOERR,
+    SQLITE_CORRUPT,
+    SQLITE_NOTFOUND,
+    SQLITE_FULL,
+    SQLITE_CANTOPEN,
+    SQLITE_PROTOCOL,
+    SQLITE_SCHEMA,
+    SQLITE_TOOBIG,
+    SQLITE_CONSTRAINT,
+    SQLITE_MISMATCH,
+    SQLITE_MISUSE,
+    SQLITE_RANGE,
+    SQLITE_NOTADB,
+    SQLITE_ERROR_MISSING_COLLSEQ,
+    SQLITE_ERROR_RETRY,
+    SQLITE_ERROR_RESERVESIZE,
+    SQLITE_ERROR_KEY,
+    SQLITE_ERROR_UNABLE,
+    SQLITE_IOERR_READ,
+    SQLITE_IOERR_SHORT_READ,
+    SQLITE_IOERR_WRITE,
+    SQLITE_IOERR_FSYNC,
+    SQLITE_IOERR_TRUNCATE,
+    SQLITE_IOERR_FSTAT,
+    SQLITE_IOERR_UNLOCK,
+    SQLITE_IOERR_RDLOCK,
+    SQLITE_IOERR_DELETE,
+    SQLITE_IOERR_BLOCKED,
+    SQLITE_IOERR_NOMEM,
+    SQLITE_IOERR_ACCESS,
+    SQLITE_IOERR_CHECKRESERVEDLOCK,
+    SQLITE_IOERR_LOCK,
+    SQLITE_IOERR_CLOSE,
+    SQLITE_IOERR_SEEK,
+    SQLITE_IOERR_DELETE_NOENT,
+    SQLITE_IOERR_DATA,
+    SQLITE_IOERR_CORRUPTFS,
+    SQLITE_IOERR_BADKEY,
+    SQLITE_IOERR_CODEC,
+    SQLITE_LOCKED_SHAREDCACHE,
+    SQLITE_LOCKED_VTAB,
+    SQLITE_BUSY_RECOVERY,
+    SQLITE_BUSY_TIMEOUT,
+    SQLITE_CORRUPT_VTAB,
+    SQLITE_CORRUPT_SEQUENCE,
+    SQLITE_CORRUPT_INDEX,
+    SQLITE_READONLY_RECOVERY,
+    SQLITE_READONLY_CANTLOCK,
+    SQLITE_READONLY_ROLLBACK,
+    SQLITE_READONLY_DBMOVED,
+    SQLITE_READONLY_DIRECTORY,
+    SQLITE_ABORT_ROLLBACK,
+    SQLITE_CONSTRAINT_CHECK,
+    SQLITE_CONSTRAINT_COMMITHOOK,
+    SQLITE_CONSTRAINT_FOREIGNKEY,
+    SQLITE_CONSTRAINT_FUNCTION,
+    SQLITE_CONSTRAINT_NOTNULL,
+    SQLITE_CONSTRAINT_PRIMARYKEY,
+    SQLITE_CONSTRAINT_TRIGGER,
+    SQLITE_CONSTRAINT_UNIQUE,
+    SQLITE_CONSTRAINT_VTAB,
+    SQLITE_CONSTRAINT_ROWID,
+    SQLITE_CONSTRAINT_DATATYPE,
+];
+
+/// The name of a result code: of the plain one where the extended one has none.
+#[must_use]
+pub fn name(code: i32) -> String {
+    let find = |wanted: i32| CODES.iter().find(|(code, _)| *code == wanted).map(|(_, name)| (*name).to_owned());
+    find(code).or_else(|| find(code & 0xff)).unwrap_or_else(|| format!("SQLITE_{code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extended_codes_have_names() {
+        assert_eq!(name(787), "SQLITE_CONSTRAINT_FOREIGNKEY");
+        assert_eq!(name(1), "SQLITE_ERROR");
+        assert_eq!(name(19 | 99 << 8), "SQLITE_CONSTRAINT");
+    }
+}

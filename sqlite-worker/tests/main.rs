@@ -1,0 +1,8 @@
+//! The worker from outside: a process, and frames.
+
+mod worker;
+
+mod confinement;
+mod hostile;
+mod rewind;
+mod session;
