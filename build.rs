@@ -22,7 +22,20 @@ fn main() -> io::Result<()> {
     list.push_str("];\n");
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(target.join("shipped_apps.rs"), list)?;
-    fs::write(target.join("shipped_work.rs"), work(&root.join("environments"))?)
+    fs::write(target.join("shipped_work.rs"), work(&root.join("environments"))?)?;
+    fs::write(target.join("shipped_sql.rs"), sql(&root.join("environments").join("sql"))?)
+}
+
+/// Every folder of `sql/` is an environment.
+fn sql(folder: &Path) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut list = String::from("const SQL: &[Shipped] = &[\n");
+    for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(list, "    Shipped {{ name: \"sql/{}\", files: &[{}] }},", name(&path), embedded(&path)?);
+    }
+    list.push_str("];\n");
+    Ok(list)
 }
 
 /// Every folder or JSON Lines file of `terminal/` and `code/` is an environment, and so is `repository/` with all its folders.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use palestra_protocol::action::Action;
-use palestra_workbench::work::Desk;
+use palestra_sql::engine::EngineError;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -19,10 +19,12 @@ use crate::auth::{Auth, DEFAULT_TENANT, RootSecret, SecretError};
 use crate::catalog::{Catalog, CatalogError};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
+use crate::databases::{Databases, Settings as DatabaseSettings};
 use crate::desk::{self, DeskError};
 use crate::environment::EnvironmentKind;
 use crate::environment::registry::{self, BuiltinSettings};
 use crate::http;
+use crate::means::Means;
 use crate::session::{Parts, SessionError, Sessions};
 use crate::store::row::NodeRow;
 use crate::store::{self, Store, StoreError, Target};
@@ -65,6 +67,9 @@ pub enum StartError {
     /// Sandboxes cannot be had where they were asked for.
     #[error(transparent)]
     Desk(#[from] DeskError),
+    /// The cluster in which SQL is to be played cannot be used.
+    #[error("SQL cannot be played as asked for: {0}")]
+    Databases(#[from] EngineError),
     /// The engine cannot start.
     #[error("the engine cannot start: {0}")]
     Sessions(#[from] SessionError),
@@ -81,7 +86,7 @@ struct Inner {
     config: Config,
     store: Arc<dyn Store>,
     catalog: Catalog,
-    desk: Desk,
+    means: Means,
     sessions: Sessions,
     auth: Auth,
     clock: Clock,
@@ -100,8 +105,8 @@ pub struct Ground {
     pub store: Arc<dyn Store>,
     /// The built-in environments.
     pub kinds: Vec<Arc<dyn EnvironmentKind>>,
-    /// Where work is done.
-    pub desk: Desk,
+    /// What places are made of.
+    pub means: Means,
     /// This process.
     pub node: NodeRow,
     /// Tells the time.
@@ -125,7 +130,9 @@ impl App {
         store.claim_node(&node).await?;
         let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
         let desk = desk::open(&config, store.as_ref(), &node.id).await?;
-        let ground = Ground { store, kinds, desk, node, clock: Clock::System };
+        let databases = Databases::new(DatabaseSettings::of(&config, &node.id));
+        databases.sweep().await?;
+        let ground = Ground { store, kinds, means: Means { desk, databases }, node, clock: Clock::System };
         Self::assemble(config, ground, &root, Some(folder)).await
     }
 
@@ -139,9 +146,9 @@ impl App {
         root: &RootSecret,
         folder: Option<File>,
     ) -> Result<Self, StartError> {
-        let Ground { store, kinds, desk, node, clock } = ground;
+        let Ground { store, kinds, means, node, clock } = ground;
         let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-        let catalog = Catalog::new(Arc::clone(&store), kinds, desk.clone());
+        let catalog = Catalog::new(Arc::clone(&store), kinds, means.clone());
         let sessions = Sessions::start(Parts {
             store: Arc::clone(&store),
             catalog: catalog.clone(),
@@ -157,14 +164,14 @@ impl App {
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
-        let sandboxes = desk.sandboxes.clone();
+        let sandboxes = means.desk.sandboxes.clone();
         tracker.spawn(async move { sandboxes.tend().await });
         let streams = Arc::new(Semaphore::new(config.streams_max.min(Semaphore::MAX_PERMITS)));
         Ok(Self(Arc::new(Inner {
             config,
             store,
             catalog,
-            desk,
+            means,
             sessions,
             auth,
             clock,
@@ -252,8 +259,11 @@ impl App {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
         }
         self.0.background.cancel();
-        if tokio::time::timeout(patience, self.0.desk.sandboxes.close()).await.is_err() {
+        if tokio::time::timeout(patience, self.0.means.desk.sandboxes.close()).await.is_err() {
             tracing::warn!("warm sandboxes were left to end by themselves");
+        }
+        if tokio::time::timeout(patience, self.0.means.databases.close()).await.is_err() {
+            tracing::warn!("databases were left for the next start to remove");
         }
         self.0.tracker.close();
         if tokio::time::timeout(patience, self.0.tracker.wait()).await.is_err() {

@@ -11,7 +11,6 @@ use palestra_protocol::problem::Fault;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
-use palestra_workbench::work::Desk;
 use rand::RngExt;
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
@@ -22,8 +21,9 @@ use crate::environment::published::{Definition, Parsed, Submission};
 use crate::environment::surface::Surface;
 use crate::environment::task::{SEED_MAX, Task, TaskError, TaskId, permute, pick};
 use crate::environment::tool::Toolbox;
-use crate::environment::work;
 use crate::environment::{EnvironmentKind, Tasks};
+use crate::environment::{sql, work};
+use crate::means::Means;
 use crate::store::row::DefinitionRow;
 use crate::store::{Store, StoreError};
 
@@ -127,7 +127,9 @@ enum Source {
     /// It is compiled when it is first asked for.
     App(Shipped),
     /// Its rows are read when it is first asked for.
-    Work(work::shipped::Shipped, Desk),
+    Work(work::shipped::Shipped, Means),
+    /// Its templates are read when it is first asked for.
+    Sql(sql::shipped::Shipped, Means),
 }
 
 impl Builtin {
@@ -143,9 +145,13 @@ impl Builtin {
                     let app = *app;
                     blocking(move || Entry::build(app.kind().map_err(CatalogError::Broken)?)).await
                 }
-                Source::Work(work, desk) => {
-                    let (work, desk) = (*work, desk.clone());
-                    blocking(move || Entry::build(work.kind(&desk).map_err(CatalogError::Broken)?)).await
+                Source::Work(work, means) => {
+                    let (work, means) = (*work, means.clone());
+                    blocking(move || Entry::build(work.kind(&means.desk).map_err(CatalogError::Broken)?)).await
+                }
+                Source::Sql(sql, means) => {
+                    let (sql, means) = (*sql, means.clone());
+                    blocking(move || Entry::build(sql.kind(&means.databases).map_err(CatalogError::Broken)?)).await
                 }
             }
         };
@@ -155,7 +161,7 @@ impl Builtin {
     async fn spec(&self) -> Result<Spec, CatalogError> {
         match &self.source {
             Source::Kind(kind) => Ok(kind.spec().clone()),
-            Source::App(_) | Source::Work(..) => Ok(self.entry().await?.spec().clone()),
+            Source::App(_) | Source::Work(..) | Source::Sql(..) => Ok(self.entry().await?.spec().clone()),
         }
     }
 }
@@ -200,8 +206,8 @@ pub struct Catalog(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     builtin: HashMap<String, Builtin>,
-    /// Where work is done.
-    desk: Desk,
+    /// What places are made of.
+    means: Means,
     /// By tenant, name and version.
     published: DashMap<(String, String, u32), Arc<Entry>>,
     /// Room for definitions that are checked.
@@ -211,14 +217,17 @@ struct Inner {
 impl Catalog {
     /// A catalog of built-in kinds, of the apps that are shipped, and of what the store holds.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, desk: Desk) -> Self {
+    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, means: Means) -> Self {
         let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
         let work = work::shipped::all().into_iter();
-        let work = work.map(|work| (work.name().to_owned(), Source::Work(work, desk.clone())));
-        let builtin = apps.chain(work).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
+        let work = work.map(|work| (work.name().to_owned(), Source::Work(work, means.clone())));
+        let sql = sql::shipped::all().into_iter();
+        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, means.clone())));
+        let builtin =
+            apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
         let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
-        Self(Arc::new(Inner { store, builtin, desk, published: DashMap::new(), checking }))
+        Self(Arc::new(Inner { store, builtin, means, published: DashMap::new(), checking }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.
@@ -261,9 +270,9 @@ impl Catalog {
         if let Some(entry) = self.0.published.get(&key) {
             return Ok(Arc::clone(&entry));
         }
-        let heavy = definition(&row).is_app();
-        let desk = self.0.desk.clone();
-        let build = move || Entry::build(definition(&row).kind(&desk).map_err(CatalogError::Broken)?);
+        let heavy = definition(&row).is_heavy();
+        let means = self.0.means.clone();
+        let build = move || Entry::build(definition(&row).kind(&means).map_err(CatalogError::Broken)?);
         let entry = if heavy { blocking(build).await? } else { build()? };
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
@@ -441,10 +450,11 @@ impl Catalog {
         now: Timestamp,
     ) -> Result<Published, CatalogError> {
         let room = Arc::clone(&self.0.checking).acquire_owned().await;
+        let means = self.0.means.clone();
         let parse = move || {
             // Held until the work is done, also where nobody waits for it any more.
             let _room = room;
-            submission.parse().map_err(CatalogError::Faults)
+            submission.parse(&means).map_err(CatalogError::Faults)
         };
         let parsed = blocking(parse).await?;
         if self.0.builtin.contains_key(&parsed.name) {
@@ -462,7 +472,7 @@ impl Catalog {
             created_at: now,
         };
         let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
-        Ok(Published { environment: self.built(row).await?.spec().clone(), created })
+        Ok(Published { environment: self.built(row).await?.spec().clone(), created, notes: parsed.notes })
     }
 }
 
@@ -475,7 +485,7 @@ impl Catalog {
         let rows: Vec<(&String, (usize, &Value))> = rows.collect();
         let mut faults = Vec::new();
         for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
-            let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.desk))).await;
+            let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.means.desk))).await;
             for ((split, (index, _)), refused) in part.iter().zip(admitted) {
                 let Err(detail) = refused else { continue };
                 faults.push(Fault { field: Some(format!("{split}-{index}")), detail, ..Fault::default() });

@@ -133,6 +133,18 @@ pub struct Config {
     pub sandboxes_max: usize,
     /// Sandboxes of each kind in use that are kept warm.
     pub sandboxes_warm: usize,
+    /// Processes in which SQLite runs; as many as there are cores, eight at most, where 0.
+    pub sqlite_workers: usize,
+    /// Databases of SQLite at once, those of judges included.
+    pub sqlite_sessions_max: usize,
+    /// The program whose command `sqlite-worker` runs SQLite; this one where left out.
+    pub sqlite_worker: Option<PathBuf>,
+    /// The PostgreSQL cluster in which SQL is played, by a role that may create databases and roles; a private one where left out.
+    pub sql_postgres_url: Option<Secret>,
+    /// Databases of PostgreSQL that are played at once, those of judges included.
+    pub sql_postgres_sessions_max: usize,
+    /// Databases of PostgreSQL of each sort in use that are kept ready.
+    pub sql_postgres_warm: usize,
     /// Folder in which `bench/effects` leaves its marks; without one that environment does not exist.
     pub bench_effects: Option<PathBuf>,
 }
@@ -187,6 +199,12 @@ impl Default for Config {
             images: None,
             sandboxes_max: 1_000,
             sandboxes_warm: 2,
+            sqlite_workers: 0,
+            sqlite_sessions_max: 20_000,
+            sqlite_worker: None,
+            sql_postgres_url: None,
+            sql_postgres_sessions_max: 200,
+            sql_postgres_warm: 2,
             bench_effects: None,
         }
     }
@@ -323,6 +341,30 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_SANDBOXES_WARM")]
     #[serde(skip_serializing_if = "Option::is_none")]
     sandboxes_warm: Option<usize>,
+    /// Processes in which SQLite runs; 0 follows the cores [default: 0].
+    #[arg(long, env = "PALESTRA_SQLITE_WORKERS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqlite_workers: Option<usize>,
+    /// Databases of SQLite at once [default: 20000].
+    #[arg(long, env = "PALESTRA_SQLITE_SESSIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqlite_sessions_max: Option<usize>,
+    /// Program whose command sqlite-worker runs SQLite [default: this one].
+    #[arg(long, env = "PALESTRA_SQLITE_WORKER", value_name = "FILE", hide = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqlite_worker: Option<PathBuf>,
+    /// PostgreSQL cluster in which SQL is played [default: a private one, from the installed programs].
+    #[arg(long, env = "PALESTRA_SQL_POSTGRES_URL", hide_env_values = true, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sql_postgres_url: Option<Secret>,
+    /// Databases of PostgreSQL that are played at once [default: 200].
+    #[arg(long, env = "PALESTRA_SQL_POSTGRES_SESSIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sql_postgres_sessions_max: Option<usize>,
+    /// Databases of PostgreSQL of each sort in use that are kept ready [default: 2].
+    #[arg(long, env = "PALESTRA_SQL_POSTGRES_WARM")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sql_postgres_warm: Option<usize>,
     /// Folder in which bench/effects leaves its marks; without one that environment does not exist.
     #[arg(long, env = "PALESTRA_BENCH_EFFECTS", value_name = "FOLDER", hide = true)]
     #[serde(skip_serializing_if = "Option::is_none")]

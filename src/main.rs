@@ -1,10 +1,12 @@
 //! The program: arguments, providers of cryptography, then one line per command.
 
+use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use palestra::command::{apps, check, doctor, environments, images, keys, openapi, publish, run, serve};
+use palestra::databases::WORKER_COMMAND;
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]
@@ -42,8 +44,16 @@ enum Command {
     Openapi(openapi::OpenapiArguments),
 }
 
+fn main() -> ExitCode {
+    // Before anything else: a worker has no threads and opens nothing until it is confined.
+    if env::args_os().nth(1).is_some_and(|first| first == WORKER_COMMAND) {
+        return palestra_sqlite_worker::serve::run();
+    }
+    command()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn command() -> ExitCode {
     // Only the first installation counts, and this is the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();

@@ -1,5 +1,9 @@
 //! Figures of several rounds, what is expected of them, and how they are written.
 
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Context as _;
 use serde::Serialize;
 
 /// One value per round.
@@ -54,6 +58,20 @@ impl FromIterator<f64> for Series {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         Self(values.into_iter().collect())
     }
+}
+
+/// Mebibytes of the machine that are free or could be at once.
+pub(crate) fn available_mib() -> anyhow::Result<f64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).context("no MemAvailable")?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// The median of several times, in milliseconds; they are sorted by it.
+pub(crate) fn median_ms(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1_000.0)
 }
 
 /// Three significant digits at least, and no more decimals than two.

@@ -20,6 +20,7 @@ mod reference;
 mod report;
 mod sandboxes;
 mod socket;
+mod sql;
 mod subject;
 mod targets;
 mod terminal;
@@ -27,6 +28,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use palestra::databases::WORKER_COMMAND;
 
 // The server's own allocator, so that instructions are counted with it.
 #[global_allocator]
@@ -52,6 +54,8 @@ enum Command {
     Apps(apps::Arguments),
     /// Measures sandboxes: starts, commands, forks and many at once, beside the Docker engine's own commands.
     Sandboxes(sandboxes::Arguments),
+    /// Measures databases to act in: sessions, steps, rewinds and forks on both engines, and many at once.
+    Sql(sql::Arguments),
     /// Does operations in a server inside this process: what `instructions` runs.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -61,12 +65,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == WORKER_COMMAND) {
+        return palestra_sqlite_worker::serve::run();
+    }
     let done = match Program::parse().command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Instructions(arguments) => instructions::run(&arguments),
         Command::Generation(arguments) => generation::run(&arguments),
         Command::Apps(arguments) => apps::run(&arguments),
         Command::Sandboxes(arguments) => sandboxes::run(&arguments),
+        Command::Sql(arguments) => sql::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
         Command::Reference => reference::run(),
     };

@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::process::Command as HostCommand;
 use tokio::time::sleep;
 
-use crate::figures::Series;
+use crate::figures::{Series, available_mib, median_ms};
 use crate::terminal::{print, tell};
 
 /// What is changed before a fork.
@@ -258,18 +258,6 @@ async fn many(sandboxes: &Sandboxes, want: &Want, count: usize) -> anyhow::Resul
         ("MiB of the machine for each", held / count.max(1) as f64),
         ("milliseconds for `true` in each, one after the other", each_ms),
     ]))
-}
-
-fn available_mib() -> anyhow::Result<f64> {
-    let text = fs::read_to_string("/proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).context("no MemAvailable")?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kib / 1024.0)
-}
-
-fn median_ms(times: &mut [Duration]) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1_000.0)
 }
 
 fn markdown(

@@ -169,4 +169,7 @@ pub struct Published {
     pub environment: Environment,
     /// Whether this call made a new version; false when the same content was there already.
     pub created: bool,
+    /// What was noted while it was read, such as what can be played on one engine alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

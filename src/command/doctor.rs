@@ -9,11 +9,13 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use palestra_sandbox::image::Definition;
 use palestra_sandbox::shipped;
+use palestra_sql::value::Dialect;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::failure::Failure;
 use crate::config::{Config, ConfigArguments, SandboxChoice};
+use crate::databases::{Databases, Settings as DatabaseSettings};
 use crate::desk::{self, Candidate};
 use crate::store::{self, Target};
 
@@ -124,6 +126,14 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
         findings.push(sandboxes(*candidate, config).await);
     }
     findings.push(images(config));
+    // Beside the real ones, so that a running server is not disturbed.
+    let folder = tempfile::tempdir()?;
+    let beside = Config { data: folder.path().to_owned(), ..config.clone() };
+    let databases = Databases::new(DatabaseSettings::of(&beside, "doctor"));
+    for dialect in Dialect::ALL {
+        findings.push(sql(&databases, dialect).await);
+    }
+    databases.close().await;
     writeln!(output, "{}", table(&findings))?;
     match findings.iter().filter(|finding| finding.state == State::Broken).count() {
         0 => Ok(()),
@@ -153,6 +163,24 @@ async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
         Ok(detail) => Finding { what, state: State::Works, detail },
         Err(detail) if config.sandbox == SandboxChoice::Auto => Finding { what, state: State::Absent, detail },
         Err(detail) => Finding { what, state: State::Broken, detail },
+    }
+}
+
+/// Whether statements can be run in a dialect.
+async fn sql(databases: &Databases, dialect: Dialect) -> Finding {
+    let what = match dialect {
+        Dialect::Sqlite => "SQL (SQLite)",
+        Dialect::Postgres => "SQL (PostgreSQL)",
+    };
+    let tried = within(async {
+        databases.offers(dialect)?;
+        let version = async { palestra_sql::engine::version(&*databases.engine(dialect).await?).await };
+        let version = version.await.map_err(|error| error.to_string())?;
+        Ok(format!("version {version}, apart from the server"))
+    });
+    match tried.await {
+        Ok(detail) => Finding { what, state: State::Works, detail },
+        Err(detail) => Finding { what, state: State::Absent, detail },
     }
 }
 

@@ -8,14 +8,15 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment, Task as PublicTask};
 
 use super::failure::Failure;
+use crate::databases::Databases;
 use crate::desk::without_sandboxes;
 use crate::environment::app::{FAMILY, shipped};
 use crate::environment::policy::{Builtin, Policy};
 use crate::environment::published::{APP, Definition};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::task::TaskId;
-use crate::environment::work;
-use crate::environment::{EnvironmentKind, Tasks};
+use crate::environment::{EnvironmentKind, Tasks, sql, work};
+use crate::means::Means;
 
 /// A policy that can play one environment.
 ///
@@ -89,12 +90,16 @@ async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<d
     if let Some(work) = work::shipped::all().into_iter().find(|work| work.name() == name) {
         return work.kind(&without_sandboxes(Path::new("."))).map(Some).map_err(Failure::Other);
     }
+    if let Some(sql) = sql::shipped::all().into_iter().find(|sql| sql.name() == name) {
+        return sql.kind(&Databases::none()).map(Some).map_err(Failure::Other);
+    }
     if environment.family == FAMILY {
         let files = client.definition(&format!("{name}@{version}")).await?.files;
         let definition = serde_json::json!({"kind": APP, "files": files});
         let splits = &environment.splits;
+        let means = Means { desk: without_sandboxes(Path::new(".")), databases: Databases::none() };
         let definition = Definition { name, version: *version, digest, definition: &definition, splits };
-        return definition.kind(&without_sandboxes(Path::new("."))).map(Some).map_err(Failure::Other);
+        return definition.kind(&means).map(Some).map_err(Failure::Other);
     }
     Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == *name))
 }

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::folder;
 use super::target::{Keep, TargetArguments};
 use crate::environment::app::Files;
-use crate::environment::work;
+use crate::environment::{sql, work};
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -24,7 +24,7 @@ pub struct PublishArguments {
     /// A JSON Lines file, one task a line (`-` reads standard input), the folder or `.yaml` file of an app, or a folder of tasks.
     pub file: PathBuf,
     /// Name of a data set, as dataset/name; where left out, the file's first line names it. An app names itself. A name as
-    /// terminal/name, code/name or repository/name publishes work that is done in sandboxes.
+    /// terminal/name, code/name or repository/name publishes work that is done in sandboxes, sql/name a folder of databases with questions.
     #[arg(long)]
     pub name: Option<String>,
     /// Verifier of every row that names none: its name, or its options as a JSON object.
@@ -81,7 +81,8 @@ enum Upload {
 impl Upload {
     async fn read(arguments: &PublishArguments) -> Result<Self, Failure> {
         let PublishArguments { file, name, verifier, system, description, .. } = arguments;
-        if name.as_deref().is_some_and(|name| work::family(name).is_some()) {
+        let of_work = |name: &str| work::family(name).is_some() || sql::is_sql(name);
+        if name.as_deref().is_some_and(of_work) {
             let submission = Submission {
                 name: name.clone(),
                 verifier: verifier.clone(),
@@ -159,8 +160,9 @@ fn summary(published: &Published) -> String {
     let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
     let verb = if published.created { "published" } else { "unchanged:" };
     let name = &environment.name;
+    let notes: String = published.notes.iter().map(|note| format!("note: {note}\n")).collect();
     format!(
-        "{verb} {name}@{} ({})\nplay it: palestra run {name} --policy builtin:null --episodes 10\n",
+        "{verb} {name}@{} ({})\n{notes}play it: palestra run {name} --policy builtin:null --episodes 10\n",
         environment.version,
         splits.join(", ")
     )
@@ -174,5 +176,6 @@ fn summary_json(published: &Published) -> serde_json::Value {
         "digest": environment.digest,
         "splits": environment.splits,
         "created": published.created,
+        "notes": published.notes,
     })
 }

@@ -13,6 +13,7 @@ pub mod randomness;
 pub mod registry;
 pub mod remains;
 pub mod spec;
+pub mod sql;
 pub mod surface;
 pub mod task;
 pub mod tool;

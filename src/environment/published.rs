@@ -7,8 +7,8 @@ use palestra_protocol::problem::Fault;
 use serde_json::Value;
 
 use super::app::{self, AppKind, Files};
-use super::{EnvironmentKind, dataset, work};
-use palestra_workbench::work::Desk;
+use super::{EnvironmentKind, dataset, sql, work};
+use crate::means::Means;
 
 /// What the member `kind` of a stored definition says of an app. A data set has no such member.
 pub const APP: &str = "app";
@@ -21,6 +21,8 @@ pub enum Submission {
     App(Files),
     /// Work that is done in sandboxes.
     Work(work::Submission),
+    /// Databases.
+    Sql(sql::Submission),
 }
 
 /// A definition without faults, ready to be stored.
@@ -36,23 +38,26 @@ pub struct Parsed {
     pub rows: Vec<(String, Vec<Value>)>,
     /// `sha256:<hex>` of all of it.
     pub digest: String,
+    /// What whoever publishes it may want to know.
+    pub notes: Vec<String>,
 }
 
 impl Submission {
-    /// Reads and checks it, which may take long.
+    /// Reads and checks it, which may take long and is called on the blocking pool.
     ///
     /// # Errors
     /// With every fault.
-    pub fn parse(self) -> Result<Parsed, Vec<Fault>> {
+    pub fn parse(self, means: &Means) -> Result<Parsed, Vec<Fault>> {
         match self {
             Self::Dataset(submission, body) => {
                 let parsed = dataset::parse(&submission, &body)?;
                 let splits = parsed.splits();
                 let dataset::Parsed { name, definition, rows, digest } = parsed;
-                Ok(Parsed { name, definition, splits, rows, digest })
+                Ok(Parsed { name, definition, splits, rows, digest, notes: Vec::new() })
             }
             Self::App(files) => app::parse(&files),
             Self::Work(submission) => work::parse(&submission),
+            Self::Sql(submission) => sql::parse(submission, &means.databases),
         }
     }
 }
@@ -73,17 +78,23 @@ pub struct Definition<'a> {
 }
 
 impl Definition<'_> {
-    /// Whether it is an app, which takes more than a millisecond to build.
+    /// Whether it is an app.
     #[must_use]
     pub fn is_app(&self) -> bool {
         self.definition["kind"] == APP
+    }
+
+    /// Whether it takes more than a millisecond to build.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.is_app() || sql::is_sql(self.name)
     }
 
     /// The kind that it makes.
     ///
     /// # Errors
     /// When it does not have the stored form.
-    pub fn kind(&self, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
+    pub fn kind(&self, means: &Means) -> Result<Arc<dyn EnvironmentKind>, String> {
         match self.definition.get("kind") {
             None => dataset::kind(self),
             Some(kind) if kind == APP => {
@@ -92,7 +103,8 @@ impl Definition<'_> {
                 let app = app.map_err(|faults| faults.first().map(ToString::to_string).unwrap_or_default())?;
                 Ok(Arc::new(AppKind::new(app, self.version, self.digest.to_owned())))
             }
-            Some(_) if work::family(self.name).is_some() => work::kind(self, desk),
+            Some(_) if work::family(self.name).is_some() => work::kind(self, &means.desk),
+            Some(_) if sql::is_sql(self.name) => sql::kind(self, &means.databases),
             Some(other) => Err(format!("there is no sort of definition {other}")),
         }
     }

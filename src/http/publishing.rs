@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::environment::app::Files;
 use crate::environment::dataset::Submission as DatasetSubmission;
 use crate::environment::published::{APP, Submission};
-use crate::environment::work;
+use crate::environment::{sql, work};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
@@ -50,7 +50,7 @@ pub(super) async fn get_definition(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Heading {
-    /// `dataset/name`, which may stand in the file's own header instead, or `terminal/name`, `code/name`, `repository/name`.
+    /// `dataset/name`, which may stand in the file's own header instead, or `terminal/name`, `code/name`, `repository/name`, `sql/name`.
     name: Option<String>,
     /// Which verifier judges rows that name none: a name, or a JSON object with name and options.
     verifier: Option<String>,
@@ -126,6 +126,27 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
     Ok(Submission::Work(work::Submission { name, description, tags, upload }))
 }
 
+/// Databases name themselves in the heading; everything else about them is in their files.
+async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failure> {
+    if heading.verifier.is_some() || heading.system.is_some() {
+        let detail = "databases say by themselves how they are judged: leave out `verifier` and `system`";
+        return Err(Failure::new(Code::Malformed, detail));
+    }
+    let Document::Archive(archive) = upload else {
+        let detail = "send databases as a folder: `application/x-tar` or `application/gzip`";
+        return Err(Failure::new(Code::UnsupportedMediaType, detail));
+    };
+    let files = unpacked(move || archive::tree(&archive)).await?;
+    let submission = heading.into_submission();
+    check(&submission)?;
+    Ok(Submission::Sql(sql::Submission {
+        name: submission.name.unwrap_or_default(),
+        description: submission.description.unwrap_or_default(),
+        tags: submission.tags,
+        files: files.into_iter().map(|(path, file)| (path, file.bytes)).collect(),
+    }))
+}
+
 /// Reads an archive where slow work belongs.
 async fn unpacked<T: Send + 'static>(read: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
     tokio::task::spawn_blocking(read).await.map_err(|error| internal(&error))?
@@ -162,7 +183,8 @@ pub(super) struct PublishJson {
 ///
 /// A data set is JSON Lines with the heading in the query, or one JSON document. An app is one YAML file, a JSON document with its
 /// files by name, or a tar archive of them. Work that is done in sandboxes is named in the query (`terminal/name`, `code/name`,
-/// `repository/name`): JSON Lines, one YAML file, or a tar archive of task folders; each task is proven by execution first. The same content again is the version that exists. Every fault is reported, with its
+/// `repository/name`): JSON Lines, one YAML file, or a tar archive of task folders; each task is proven by execution first. Databases are named `sql/name`: a tar archive of SQL scripts or SQLite files with a file of
+/// questions, or of task templates. The same content again is the version that exists. Every fault is reported, with its
 /// file and line.
 #[utoipa::path(post, path = "/v1/environments", tag = "environments", params(Heading),
     request_body(
@@ -188,6 +210,7 @@ pub(super) async fn publish_environment(
         upload if heading.name.as_deref().is_some_and(|name| work::family(name).is_some()) => {
             work_of(heading, upload).await?
         }
+        upload if heading.name.as_deref().is_some_and(sql::is_sql) => sql_of(heading, upload).await?,
         Document::Lines(lines) => rows(heading.into_submission(), lines)?,
         Document::Json(submission, lines) => rows(submission, lines)?,
         Document::App(files) => app_of(&heading, files)?,

@@ -12,7 +12,9 @@ use super::*;
 use crate::app::Ground;
 use crate::auth::RootSecret;
 use crate::clock::Clock;
+use crate::databases::Databases;
 use crate::desk::without_sandboxes;
+use crate::means::Means;
 use crate::store::row::NodeRow;
 use crate::store::{self, Target};
 
@@ -41,11 +43,9 @@ async fn app(change: impl FnOnce(&mut Config)) -> World {
     let store = store::open(&Target::Sqlite(folder.path().join("palestra.db"))).await.unwrap();
     store.claim_node(&node).await.unwrap();
     let root = RootSecret::from_text("root");
-    let desk = without_sandboxes(folder.path());
-    let app =
-        App::assemble(config, Ground { store, kinds: Vec::new(), desk, node, clock: Clock::manual() }, &root, None)
-            .await
-            .unwrap();
+    let means = Means { desk: without_sandboxes(folder.path()), databases: Databases::none() };
+    let ground = Ground { store, kinds: Vec::new(), means, node, clock: Clock::manual() };
+    let app = App::assemble(config, ground, &root, None).await.unwrap();
     World { app, _folder: folder }
 }
 

@@ -182,8 +182,10 @@ impl Sessions {
 
     async fn probe_in(&self, mut turn: LiveTurn) -> Result<Begun, SessionError> {
         let live = turn.live()?;
-        if matches!(live.place, Some(Place::Live(_))) {
-            return Err(SessionError::NotSupported("only in-process environments can be probed".to_owned()));
+        let replayed = live.entry.spec().capabilities.recovery == Recovery::Replay;
+        if matches!(live.place, Some(Place::Live(_))) && !replayed {
+            let detail = "only environments whose state is free to take can be probed";
+            return Err(SessionError::NotSupported(detail.to_owned()));
         }
         let docket = self.docket(live, None).await;
         drop(turn);

@@ -25,7 +25,7 @@ use crate::environment::randomness::Randomness;
 use crate::environment::remains::Remains;
 use crate::environment::state::State;
 use crate::environment::task::Task;
-use crate::environment::{Context, Place};
+use crate::environment::{Context, LiveEnvironment, Place};
 use crate::store::row::{EpisodeRow, Record, SessionRow, StepRow};
 use crate::store::{Durability, StoreError};
 use crate::verifier::Turn;
@@ -107,6 +107,13 @@ impl Point {
     }
 }
 
+/// What is left of a place whose episode is over: all that can still be asked of it is its state.
+async fn remains(mut place: Box<dyn LiveEnvironment>) -> Option<Place> {
+    let state = place.state().await;
+    place.close().await;
+    Some(Place::Pure(Box::new(Remains(state.ok()?))))
+}
+
 /// The randomness of a fork that split it.
 pub(super) fn salted(salt: u64) -> Randomness {
     Randomness::seeded(&[b"fork", &salt.to_le_bytes()])
@@ -166,7 +173,13 @@ impl Sessions {
     }
 
     async fn replayed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
-        let point = self.rebuild(&row, &episode, None).await?;
+        let mut point = self.rebuild(&row, &episode, None).await?;
+        if episode.state != EpisodeState::Running {
+            point.place = match point.place {
+                Some(Place::Live(place)) => remains(place).await,
+                place => place,
+            };
+        }
         let verdict = episode.verdict.clone();
         let ledger = Ledger::new(row.id);
         Ok(Live { verdict, first: None, ..point.into_live(row, episode, ledger) })

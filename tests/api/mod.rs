@@ -14,6 +14,7 @@ mod openenv;
 mod runs;
 mod serve;
 mod sessions;
+mod sql;
 mod stream;
 mod stream_cut;
 mod work;

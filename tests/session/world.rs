@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use palestra::catalog::Catalog;
 use palestra::clock::Clock;
+use palestra::databases::Databases;
 use palestra::desk::without_sandboxes;
 use palestra::environment::EnvironmentKind;
 use palestra::environment::registry::{self, BuiltinSettings};
+use palestra::means::Means;
 use palestra::session::{Parts, SessionSettings, Sessions, Tenant};
 use palestra::store::row::NodeRow;
 use palestra::store::{self, Store, Target};
@@ -93,7 +95,8 @@ impl Start<'_> {
         let effects_folder = Some(self.data.path().join("effects"));
         let mut kinds = registry::builtin(&BuiltinSettings { effects_folder });
         kinds.extend(self.kinds.iter().cloned());
-        let catalog = Catalog::new(Arc::clone(&store), kinds, without_sandboxes(self.data.path()));
+        let means = Means { desk: without_sandboxes(self.data.path()), databases: Databases::none() };
+        let catalog = Catalog::new(Arc::clone(&store), kinds, means);
         Sessions::start(Parts {
             store,
             catalog,

@@ -8,8 +8,10 @@ use palestra::app::{self, App, Ground};
 use palestra::auth::RootSecret;
 use palestra::clock::Clock;
 use palestra::config::{Config, SandboxChoice};
+use palestra::databases::Databases;
 use palestra::desk::without_sandboxes;
 use palestra::environment::EnvironmentKind;
+use palestra::means::Means;
 use palestra::store::row::NodeRow;
 use palestra::store::{self, Target};
 use palestra_client::Client;
@@ -88,7 +90,8 @@ impl TestServer {
         let store = store::open(&Target::Sqlite(data.path().join("palestra.db"))).await.expect("a store");
         store.claim_node(&node).await.expect("the node");
         let root = RootSecret::from_text("a root secret for tests");
-        let ground = Ground { store, kinds, desk: without_sandboxes(data.path()), node, clock: Clock::System };
+        let means = Means { desk: without_sandboxes(data.path()), databases: Databases::none() };
+        let ground = Ground { store, kinds, means, node, clock: Clock::System };
         let app = App::assemble(config, ground, &root, None).await.expect("an application");
         Self::serve(app, data).await
     }

@@ -1,5 +1,5 @@
 //! `palestra check app/* DIR`: proves that the data of apps is sound, their tasks solvable, and their goals not to be had for
-//! nothing; `palestra check terminal/*` that work can be done and judged.
+//! nothing; `palestra check terminal/* sql/*` that work can be done and judged.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,8 +9,9 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use palestra_apps::app::App;
 use palestra_apps::check::{Effort, Report, check as prove};
-use serde_json::json;
+use serde_json::{Value, json};
 
+mod sql;
 mod work;
 
 use super::failure::Failure;
@@ -21,10 +22,13 @@ use crate::environment::app::shipped;
 /// Stands for every name behind it.
 const ALL: &str = "*";
 
+/// Tasks of each template and split that are proven of databases, which takes longer than of apps.
+const SQL_SEEDS_MAX: u64 = 4;
+
 /// What to check.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`), or folders and files of apps.
+    /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`, `sql/*`), or folders and files of apps.
     #[arg(required = true)]
     pub apps: Vec<String>,
     /// Tasks of each template.
@@ -51,10 +55,16 @@ pub async fn check(
     errors: &mut impl Write,
 ) -> Result<(), Failure> {
     let mut failed = Vec::new();
-    let (works, apps): (Vec<&String>, Vec<&String>) = arguments.apps.iter().partition(|asked| work::is_work(asked));
+    let (works, others): (Vec<&String>, Vec<&String>) = arguments.apps.iter().partition(|asked| work::is_work(asked));
+    let (databases, apps): (Vec<&String>, Vec<&String>) = others.into_iter().partition(|asked| sql::asked_for(asked));
     for asked in works {
         let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
         failed.extend(work::check(asked, &config, arguments.json, output, errors).await?);
+    }
+    for asked in databases {
+        let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
+        let seeds = arguments.seeds.min(SQL_SEEDS_MAX);
+        failed.extend(sql::check(asked, &config, seeds, arguments.json, output, errors).await?);
     }
     for (name, loaded) in apps.into_iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
         let faults = match loaded {
@@ -79,6 +89,27 @@ pub async fn check(
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Other(format!("the check failed for {}", failed.join(", ")))) }
+}
+
+/// Says how many tasks of an environment were proven, and what is wrong with some. Answers whether anything is.
+fn report(
+    environment: &str,
+    tasks: usize,
+    faults: &[(String, String)],
+    as_json: bool,
+    output: &mut impl Write,
+    errors: &mut impl Write,
+) -> Result<bool, Failure> {
+    if as_json {
+        let faults: Vec<Value> = faults.iter().map(|(task, fault)| json!({"task": task, "fault": fault})).collect();
+        writeln!(output, "{}", json!({"environment": environment, "tasks": tasks, "faults": faults}))?;
+    } else {
+        writeln!(output, "{environment}: {tasks} tasks, {} with faults", faults.len())?;
+    }
+    for (task, fault) in faults {
+        writeln!(errors, "{environment} {task}: {fault}")?;
+    }
+    Ok(!faults.is_empty())
 }
 
 /// An app by its name, or the faults of its definition.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use palestra_workbench::work::{Desk, Work};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Failure;
 use crate::config::Config;
@@ -47,16 +47,7 @@ pub(super) async fn check(
         let rows = shipped.rows().map_err(Failure::Other)?;
         let count = rows.len();
         let faults = prove(&work, rows, &desk).await;
-        if as_json {
-            let faults: Vec<Value> = faults.iter().map(|(task, fault)| json!({"task": task, "fault": fault})).collect();
-            writeln!(output, "{}", json!({"environment": shipped.name(), "tasks": count, "faults": faults}))?;
-        } else {
-            writeln!(output, "{}: {count} tasks, {} with faults", shipped.name(), faults.len())?;
-        }
-        for (task, fault) in &faults {
-            writeln!(errors, "{} {task}: {fault}", shipped.name())?;
-        }
-        if !faults.is_empty() {
+        if super::report(shipped.name(), count, &faults, as_json, output, errors)? {
             failed.push(shipped.name().to_owned());
         }
     }

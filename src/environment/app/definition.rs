@@ -61,6 +61,7 @@ pub fn parse(files: &Files) -> Result<Parsed, Vec<Fault>> {
         splits: GENERATED_SPLITS.iter().map(|(split, length)| ((*split).to_owned(), *length)).collect(),
         rows: Vec::new(),
         digest,
+        notes: Vec::new(),
     })
 }
 

@@ -69,7 +69,14 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
     let definition = serde_json::to_value(&stored).map_err(|error| vec![told(None, error.to_string())])?;
     let digest = Digest::of_json(&json!([name, definition, by_split])).to_string();
     let splits = by_split.iter().map(|(split, rows)| (split.clone(), rows.len() as u64)).collect();
-    Ok(Parsed { name: name.clone(), definition, splits, rows: by_split.into_iter().collect(), digest })
+    Ok(Parsed {
+        name: name.clone(),
+        definition,
+        splits,
+        rows: by_split.into_iter().collect(),
+        digest,
+        notes: Vec::new(),
+    })
 }
 
 /// The kind that a stored publication makes.
