@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Visit, Visitor};
 
 use crate::names::{Scope, constant, resolve};
+use crate::visit;
 
 /// Two expressions with an operator between them.
 pub(crate) fn binary(left: &Expr, op: BinaryOperator, right: &Expr) -> Expr {
@@ -59,7 +60,7 @@ fn names_are(part: &impl Visit, scopes: &[Scope<'_>], right: impl FnMut(Option<(
             if (self.right)(found) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         }
     }
-    part.visit(&mut Look { scopes, right }).is_continue()
+    visit::tree(part, &mut Look { scopes, right }).is_continue()
 }
 
 /// Whether a part of the innermost select names a column of its binding number `binding`, or a name that is not known.
@@ -86,5 +87,5 @@ pub(crate) fn has_query(part: &impl Visit) -> bool {
             ControlFlow::Break(())
         }
     }
-    part.visit(&mut Any).is_break()
+    visit::tree(part, &mut Any).is_break()
 }

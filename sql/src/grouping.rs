@@ -3,12 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, GroupByExpr, OrderByKind, Query, Select, SelectItem, Visit, Visitor, visit_expressions,
-};
+use sqlparser::ast::{Expr, Function, GroupByExpr, OrderByKind, Query, Select, SelectItem, Visit, Visitor};
 
 use crate::dataset::Dataset;
 use crate::names::{Found, Names, Place, Scope, head, last, resolve, walk};
+use crate::visit;
 
 /// Whether every select of a query is so.
 pub(crate) fn is_portable(query: &Query, dataset: &Dataset) -> bool {
@@ -66,9 +65,9 @@ fn select_is_portable(select: &Select, order: &[Expr], scopes: &[Scope<'_>]) -> 
         })
         .collect();
     let mut loose = Loose { keys, aliases, scopes, aggregated: false, bare: false, within: 0 };
-    let _: ControlFlow<()> = select.projection.visit(&mut loose);
-    let _: ControlFlow<()> = select.having.visit(&mut loose);
-    let _: ControlFlow<()> = order.to_vec().visit(&mut loose);
+    let _ = visit::tree(&select.projection, &mut loose);
+    let _ = visit::tree(&select.having, &mut loose);
+    let _ = visit::tree(&order.to_vec(), &mut loose);
     let star = select
         .projection
         .iter()
@@ -139,11 +138,7 @@ impl Visitor for Loose<'_, '_> {
 
 /// Whether there is an aggregate in a part of a query.
 pub(crate) fn has_aggregate(part: &impl Visit) -> bool {
-    let aggregate = |expr: &Expr| match expr {
-        Expr::Function(function) if is_aggregate(function) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    };
-    visit_expressions(part, aggregate).is_break()
+    visit::finds(part, |expr| matches!(expr, Expr::Function(function) if is_aggregate(function)))
 }
 
 /// Whether a function makes one value of many rows.

@@ -27,4 +27,5 @@ pub mod task;
 pub mod template;
 pub mod translate;
 pub mod value;
+mod visit;
 pub mod world;

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, Statement, TableFactor,
-    TableWithJoins, UnaryOperator, Value as Literal, Visit, VisitMut, Visitor, VisitorMut,
+    TableWithJoins, UnaryOperator, Value as Literal, Visitor, VisitorMut,
 };
 use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::Parser;
 
 use crate::dataset::{Dataset, Sort, Table};
 use crate::value::{Dialect, Value};
+use crate::visit;
 
 /// The query that a text is; `None` where it is anything else than one query.
 pub(crate) fn parse(sql: &str, dialect: Dialect) -> Option<Query> {
@@ -101,7 +102,7 @@ impl<'a> Names<'a> {
             }
         }
         let mut common = Common(BTreeSet::new());
-        let _: ControlFlow<()> = query.visit(&mut common);
+        let _ = visit::tree(query, &mut common);
         Self { dataset, hidden: common.0 }
     }
 
@@ -321,7 +322,7 @@ pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usi
         }
     }
     let mut walk = Walk { names, scopes: Vec::new(), counts: [0; 3], see: &mut see };
-    let _: ControlFlow<()> = query.visit(&mut walk);
+    let _ = visit::tree(query, &mut walk);
 }
 
 /// What takes the place of a part of a query.
@@ -338,7 +339,7 @@ pub(crate) enum Part {
 /// A copy of a query in which the part with this number, among those of its sort as [`walk`] counts them, is another one.
 pub(crate) fn replaced(query: &Query, number: usize, part: Part) -> Query {
     let mut copy = query.clone();
-    let _: ControlFlow<()> = VisitMut::visit(&mut copy, &mut Replace { left: number, part: Some(part) });
+    let _ = visit::tree_mut(&mut copy, &mut Replace { left: number, part: Some(part) });
     copy
 }
 

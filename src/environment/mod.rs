@@ -248,6 +248,22 @@ pub trait LiveEnvironment: Send + Sync {
     /// Takes one text or one tool call that is known to fit the tool's schema.
     async fn act(&mut self, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError>;
 
+    /// Takes a recorded input again to rebuild an episode. `seen` is the data of what was seen then, for what does not come out
+    /// alike by itself, such as a statement that time cut off.
+    async fn act_again(
+        &mut self,
+        input: Input<'_>,
+        _seen: &Value,
+        context: &mut Context,
+    ) -> Result<Reaction, InfraError> {
+        self.act(input, context).await
+    }
+
+    /// Whether what is seen `again` is what was `seen`, as far as it has to be for the episode to go on from there.
+    fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
+        seen == again
+    }
+
     /// Privileged state, as ordered JSON.
     async fn state(&mut self) -> Result<State, InfraError>;
 

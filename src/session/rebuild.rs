@@ -92,9 +92,10 @@ impl Point {
             self.place = None;
         } else if let (Some(action), Some(place)) = (&past.action, &mut self.place) {
             let calls_left = calls_max.unwrap_or(u64::MAX).saturating_sub(self.calls);
-            let turned =
-                turn::take(place, &self.entry.offer(&self.config).toolbox, action, calls_left, &mut self.context).await;
-            let same = turned.as_ref().is_ok_and(|turned| turned.observation == past.answer.observation);
+            let seen = &past.answer.observation;
+            let toolbox = &self.entry.offer(&self.config).toolbox;
+            let turned = turn::take(place, toolbox, action, calls_left, Some(&seen.data), &mut self.context).await;
+            let same = turned.as_ref().is_ok_and(|turned| turn::agrees(place, seen, &turned.observation));
             self.calls += turned.as_ref().map_or(0, |turned| turned.calls);
             if !same {
                 let episode = past.answer.episode;

@@ -214,6 +214,7 @@ impl Sessions {
                 &live.entry.offer(&live.row.config).toolbox,
                 action,
                 calls_left,
+                None,
                 &mut live.context,
             )
             .await;
@@ -227,8 +228,8 @@ impl Sessions {
         let (entry, action, mut context) = (Arc::clone(&live.entry), Arc::clone(action), live.context.clone());
         let config = Arc::clone(&live.row.config);
         let work = move || {
-            let turned =
-                turn::take(&mut place, &entry.offer(&config).toolbox, &action, calls_left, &mut context).now_or_never();
+            let toolbox = &entry.offer(&config).toolbox;
+            let turned = turn::take(&mut place, toolbox, &action, calls_left, None, &mut context).now_or_never();
             (turned, place, context)
         };
         let (turned, place, context) = self.heavy(work).await.map_err(InfraError::new)?;

@@ -52,17 +52,18 @@ pub(super) fn calls_of(action: &Action) -> u64 {
     }
 }
 
-/// Runs one action. `calls_left` bounds the tool calls.
+/// Runs one action. `calls_left` bounds the tool calls; `seen` is the data of what was seen then, where it is a replay.
 pub(super) async fn take(
     place: &mut Place,
     toolbox: &Toolbox,
     action: &Action,
     calls_left: u64,
+    seen: Option<&Value>,
     context: &mut Context,
 ) -> Result<Turned, InfraError> {
     let requests = match read(action) {
         Requests::Text(text) => {
-            let reaction = act(place, Input::Text(&text), context).await?;
+            let reaction = act(place, Input::Text(&text), seen, context).await?;
             return Ok(single(reaction));
         }
         Requests::Calls(requests) => requests,
@@ -73,7 +74,9 @@ pub(super) async fn take(
     let mut results: Vec<(Option<&str>, Reaction)> = Vec::with_capacity(requests.len());
     let (mut calls, mut over, mut out_of_calls) = (0, false, false);
     let mut ids = HashSet::new();
-    for request in requests {
+    let alone = requests.len() == 1;
+    for (at, request) in requests.into_iter().enumerate() {
+        let seen = seen.map(|seen| if alone { seen } else { &seen[at] });
         let repeated = request.id.is_some_and(|id| !ids.insert(id));
         let reaction = if over {
             Reaction::text("Error: the episode is over, so this call was not made.")
@@ -88,7 +91,7 @@ pub(super) async fn take(
                 Err(complaint) => Reaction::text(complaint),
                 Ok((tool, arguments)) => match toolbox.check(tool, arguments) {
                     Err(complaint) => Reaction::text(complaint),
-                    Ok(()) => act(place, Input::Call { tool, arguments }, context).await?,
+                    Ok(()) => act(place, Input::Call { tool, arguments }, seen, context).await?,
                 },
             }
         };
@@ -100,10 +103,16 @@ pub(super) async fn take(
 }
 
 /// One input, with a panic of a pure environment turned into an infrastructure failure.
-async fn act(place: &mut Place, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError> {
-    match place {
-        Place::Pure(environment) => guard("environment", || environment.act(input, context)),
-        Place::Live(environment) => environment.act(input, context).await,
+async fn act(
+    place: &mut Place,
+    input: Input<'_>,
+    seen: Option<&Value>,
+    context: &mut Context,
+) -> Result<Reaction, InfraError> {
+    match (place, seen) {
+        (Place::Pure(environment), _) => guard("environment", || environment.act(input, context)),
+        (Place::Live(environment), None) => environment.act(input, context).await,
+        (Place::Live(environment), Some(seen)) => environment.act_again(input, seen, context).await,
     }
     .and_then(|reaction| reaction.failure.clone().map_or(Ok(reaction), Err))
 }
@@ -118,6 +127,14 @@ pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, Infra
 pub(super) fn words_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// Whether a replay came to what was seen then.
+pub(super) fn agrees(place: &Place, seen: &Observation, again: &Observation) -> bool {
+    match place {
+        Place::Pure(_) => seen == again,
+        Place::Live(environment) => environment.agrees(seen, again),
+    }
 }
 
 /// What is seen now.

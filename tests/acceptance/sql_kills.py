@@ -45,6 +45,29 @@ def open_sessions(api, count, engine):
     return sessions
 
 
+# What a database of its own gives differently each time, and what only time cuts off.
+UNLIKE = {
+    "sqlite": ["SELECT random(), datetime('now')"],
+    "postgres": [
+        "SELECT random(), now(), clock_timestamp(), current_user, current_database(), pg_backend_pid()",
+        "SELECT table_catalog, count(*) FROM information_schema.tables GROUP BY 1",
+        "SELECT oid, relname, xmin FROM pg_class WHERE relname LIKE 'pg_c%'",
+        "EXPLAIN SELECT * FROM mark",
+    ],
+}
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+def open_awkward(api, engine):
+    """A session whose steps would not all come out alike by themselves."""
+    [session] = open_sessions(api, 1, engine)
+    for sql in UNLIKE[engine]:
+        query(api, session, sql)
+    cut = query(api, session, f"INSERT INTO mark VALUES ('kept'); {ENDLESS}; INSERT INTO mark VALUES ('never')")
+    expect(cut["observation"]["data"]["error"]["cut"] == "time", f"an endless query: {cut}")
+    return session
+
+
 def hammer(server, sessions, stop):
     """Keeps acting until the server is gone."""
     api = server.api()
@@ -61,6 +84,7 @@ def kill_under_load(short, url):
     arguments = ["--sandbox", "none"] + (["--sql-postgres-url", url] if url else [])
     with Server(*arguments) as server:
         sessions = {engine: open_sessions(server.api(), count, engine) for engine, count in counts.items()}
+        awkward = {engine: open_awkward(server.api(), engine) for engine in counts}
         stop = threading.Event()
         threads = [threading.Thread(target=hammer, args=(server, some, stop)) for some in sessions.values()]
         for thread in threads:
@@ -83,8 +107,11 @@ def kill_under_load(short, url):
             for index, session in enumerate(some):
                 found = rows(query(api, session, "SELECT DISTINCT name FROM mark"))
                 expect(found == [[f"{engine} {index}"]], f"{engine} session {index} came back with {found}")
+        for engine, session in awkward.items():
+            found = rows(query(api, session, "SELECT name FROM mark ORDER BY name DESC"))
+            expect(found == [[f"{engine} 0"], ["kept"]], f"the awkward session on {engine} came back with {found}")
         below = descendants(server.process.pid)
-        for some in sessions.values():
+        for some in [*sessions.values(), awkward.values()]:
             for session in some:
                 api.delete(f"/v1/sessions/{session['id']}")
         server.terminate()
@@ -92,7 +119,7 @@ def kill_under_load(short, url):
         expect(not url or not left_in(url), f"left in the cluster: {left_in(url) if url else ''}")
         folders = glob.glob(os.path.join(server.data, "postgres", "*"))
         expect(not folders, f"left in the data folder: {folders}")
-    return sum(counts.values())
+    return sum(counts.values()) + len(awkward)
 
 
 def run(short):

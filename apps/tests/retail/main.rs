@@ -1,6 +1,6 @@
 //! The app `retail` against the files of the reference that it is modelled on, never against itself.
 //!
-//! The files lie outside the project, in `../shared/data/tau2-retail` or where `PALESTRA_DATA` says; without them only what the project
+//! The files lie outside the project, in `../shared/data/tau2-retail` or where `PALESTRA_SHARED_DATA` says; without them only what the project
 //! holds itself is tested.
 
 mod calls;

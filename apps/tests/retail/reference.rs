@@ -139,7 +139,7 @@ fn object_mut(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 fn folder() -> PathBuf {
-    let data = std::env::var_os("PALESTRA_DATA").map(PathBuf::from);
+    let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     data.unwrap_or_else(beside).join("tau2-retail")
 }

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Distinct, DuplicateTreatment, Expr, Function, FunctionArguments, GroupByExpr, ObjectName, Query, Select,
-    SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visit, Visitor,
+    SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visitor,
 };
 use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::Parser;
 
 use crate::task::{Construct, Property};
 use crate::value::Dialect;
+use crate::visit;
 
 /// Reads statements.
 ///
@@ -42,7 +43,7 @@ impl Facts {
         let reads_only = matches!(statements, [Statement::Query(_)]);
         let mut walk = Walk::new(dialect, Self { reads_only, ..Self::default() });
         for statement in statements {
-            let _: ControlFlow<()> = statement.visit(&mut walk);
+            let _ = visit::tree(statement, &mut walk);
         }
         walk.finish()
     }
@@ -301,7 +302,7 @@ fn mentions(query: &Query, name: &str) -> bool {
             if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    query.visit(&mut Find(name)).is_break()
+    visit::tree(query, &mut Find(name)).is_break()
 }
 
 fn holds_query(select: &Select) -> bool {
@@ -312,7 +313,7 @@ fn holds_query(select: &Select) -> bool {
             ControlFlow::Break(())
         }
     }
-    select.visit(&mut Find).is_break()
+    visit::tree(select, &mut Find).is_break()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! `detail`, `hint`, `statement` (which one, from 0; those before it have acted), `position` (characters of the SQL before the place) and `cut` (`refused`, `time`,
 //! `size`, `memory`, `growth`: set where a limit or a rule of the session ended the statement).
 
+mod agree;
 mod cells;
 mod failure;
 mod shape;
@@ -22,6 +23,7 @@ use serde_json::{Value as Json, json};
 use crate::engine::{Limits, Ran, StatementResult};
 use crate::value::{Dialect, Value};
 
+pub use agree::same_outcome;
 pub(crate) use shape::{schema_lines, schema_text, table_text};
 
 /// Bytes of text that an observation has at most.

@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use super::Kind;
 use crate::condition::{binary, grouped};
 use crate::names::{Scope, constant, last, named, resolve};
+use crate::visit;
 
 /// What an expression could be in other words.
 pub(super) fn equivalents(expr: &Expr, scopes: &[Scope<'_>]) -> Vec<(Kind, Expr)> {
@@ -101,14 +102,15 @@ fn relatives(op: &BinaryOperator) -> Option<(BinaryOperator, BinaryOperator)> {
 
 /// Whether evaluating it may end in an error.
 fn may_fail(expr: &Expr) -> bool {
-    sqlparser::ast::visit_expressions(expr, |expr| match expr {
-        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, .. }
-        | Expr::Cast { .. }
-        | Expr::Function(_)
-        | Expr::Subquery(_) => std::ops::ControlFlow::Break(()),
-        _ => std::ops::ControlFlow::Continue(()),
+    visit::finds(expr, |expr| {
+        matches!(
+            expr,
+            Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, .. }
+                | Expr::Cast { .. }
+                | Expr::Function(_)
+                | Expr::Subquery(_)
+        )
     })
-    .is_break()
 }
 
 /// `a >= x AND a <= y`.

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
-};
+use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, TableAlias, TableFactor, Visitor, VisitorMut};
 
 use super::Kind;
 use crate::dataset::Dataset;
 use crate::names::last;
 use crate::script::{Sort, lex};
 use crate::value::Dialect;
+use crate::visit;
 
 /// The query with another name for every table; `None` where names are used in ways that are not followed.
 pub(super) fn aliases(query: &Query, dataset: &Dataset) -> Option<Query> {
     let mut seen = Seen::default();
-    let _: ControlFlow<()> = query.visit(&mut seen);
+    let _ = visit::tree(query, &mut seen);
     let names: BTreeSet<&String> = seen.aliases.union(&seen.tables).collect();
     let ambiguous =
         seen.aliases.intersection(&seen.tables).next().is_some() || seen.words.iter().any(|word| names.contains(word));
@@ -34,7 +33,7 @@ pub(super) fn aliases(query: &Query, dataset: &Dataset) -> Option<Query> {
     let mut free = (1..).map(|number| format!("r{number}")).filter(|name| !known.contains(name));
     let renamed: BTreeMap<String, String> = names.into_iter().cloned().zip(&mut free).collect();
     let mut copy = query.clone();
-    let _: ControlFlow<()> = VisitMut::visit(&mut copy, &mut Rename(renamed));
+    let _ = visit::tree_mut(&mut copy, &mut Rename(renamed));
     Some(copy)
 }
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArguments, GroupByExpr, OrderByExpr, Query, Select, SelectItem, Visit, VisitMut,
-    Visitor, VisitorMut,
+    BinaryOperator, Expr, FunctionArguments, GroupByExpr, OrderByExpr, Query, Select, SelectItem, Visitor, VisitorMut,
 };
 
 use super::Untranslatable;
 use super::build::parsed;
 use super::scope::{Found, Scope, Translator};
 use crate::dataset::Table;
+use crate::visit;
 
 /// A column of FROM: place of the relation, place of the column.
 type Place = (usize, usize);
@@ -29,11 +29,11 @@ impl Translator<'_> {
         let GroupByExpr::Expressions(groups, _) = &mut select.group_by else { return Ok(()) };
         let mut seen = Bare { scope, groups, inside: 0, columns: BTreeMap::new(), aggregates: BTreeSet::new() };
         for item in &select.projection {
-            let _ = item.visit(&mut seen);
+            let _ = visit::tree(item, &mut seen);
         }
-        let _ = select.having.visit(&mut seen);
+        let _ = visit::tree(&select.having, &mut seen);
         for key in keys.iter() {
-            let _ = key.visit(&mut seen);
+            let _ = visit::tree(key, &mut seen);
         }
         let (mut bare, aggregates) = (seen.columns, seen.aggregates);
         if groups.is_empty() && aggregates.is_empty() {
@@ -57,11 +57,11 @@ impl Translator<'_> {
         let mut taken =
             Take { scope, inside: 0, places: any.iter().map(|(place, _)| *place).collect(), order, fault: None };
         for item in &mut select.projection {
-            let _ = VisitMut::visit(item, &mut taken);
+            let _ = visit::tree_mut(item, &mut taken);
         }
-        let _ = VisitMut::visit(&mut select.having, &mut taken);
+        let _ = visit::tree_mut(&mut select.having, &mut taken);
         for key in keys {
-            let _ = VisitMut::visit(key, &mut taken);
+            let _ = visit::tree_mut(key, &mut taken);
         }
         taken.fault.map_or(Ok(()), Err)
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings as PostgresSettings};
+use palestra_sql::engine::postgres::{PostgresEngine, Settings as PostgresSettings};
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
 use palestra_sql::engine::{Access, Engine, Limits, Opening, StatementResult, Step};
 use palestra_sql::judge::judge;
@@ -17,11 +17,13 @@ use palestra_sql::template::{Drawn, Suite};
 use palestra_sql::value::{Dialect, Value};
 use serde_json::{Value as Json, json};
 
+use crate::private;
+
 /// Engines with what they need as long as they run.
 pub(crate) struct Engines {
     pub(crate) all: Vec<Arc<dyn Engine>>,
     postgres: Option<PostgresEngine>,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Engines {
@@ -30,17 +32,14 @@ impl Engines {
         let worker = OsString::from(env!("CARGO_BIN_EXE_palestra-sqlite-worker"));
         let sqlite = SqliteEngine::new(Settings { workers: 2, ..Settings::new(vec![worker]) });
         let mut all: Vec<Arc<dyn Engine>> = vec![Arc::new(sqlite)];
-        let folder = tempfile::tempdir().expect("a folder");
-        let cluster = Cluster::Private { folder: folder.path().join("cluster"), binaries: None };
-        let settings =
-            PostgresSettings { cluster, node: "kinds".to_owned(), warm: 0, sessions_max: 16, templates_max: 64 };
-        let postgres = match PostgresEngine::connect(settings).await {
-            Ok(engine) => Some(engine),
-            Err(problem) => {
-                println!("skipped: no PostgreSQL ({problem})");
-                None
-            }
+        let settings = |cluster| PostgresSettings {
+            cluster,
+            node: "kinds".to_owned(),
+            warm: 0,
+            sessions_max: 16,
+            templates_max: 64,
         };
+        let (postgres, folder) = private::postgres(settings).await.unzip();
         all.extend(postgres.clone().map(|engine| Arc::new(engine) as Arc<dyn Engine>));
         Self { all, postgres, _folder: folder }
     }

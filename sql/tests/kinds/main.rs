@@ -5,7 +5,11 @@
     reason = "a test that lacks an engine says so, and a verdict is read when a test fails"
 )]
 
+#[path = "../shared/form.rs"]
+mod form;
 mod ground;
 mod incident;
 mod migration;
+#[path = "../shared/private.rs"]
+mod private;
 mod tuning;

@@ -6,6 +6,7 @@ use palestra_sql::template::Drawn;
 use palestra_sql::value::Dialect;
 use serde_json::json;
 
+use crate::form::thorough;
 use crate::ground::{Engines, ask, neighbours, played, score, solution, suite, words};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -15,6 +16,9 @@ async fn the_reference_is_right_in_every_split() {
     for engine in &engines.all {
         let dialect = engine.dialect();
         for split in ["train", "test"] {
+            if split == "test" && !thorough(engine.dialect()) {
+                continue;
+            }
             for Drawn { task, .. } in neighbours(&suite, split) {
                 let statements = solution(&task, dialect);
                 let scored = match split {
@@ -38,7 +42,9 @@ async fn half_a_migration_is_none() {
     let engines = Engines::start().await;
     for engine in &engines.all {
         let name = engine.dialect().name();
-        for (place, Drawn { task, .. }) in neighbours(&suite, "train").into_iter().enumerate() {
+        let tasks =
+            neighbours(&suite, "train").into_iter().take(if thorough(engine.dialect()) { usize::MAX } else { 4 });
+        for (place, Drawn { task, .. }) in tasks.enumerate() {
             let mut statements = solution(&task, engine.dialect());
             let last = statements.len() - 1;
             // A few templates stand for all where the same is tried on each.

@@ -8,6 +8,7 @@ use palestra_sql::task::{Check, Submission, Task};
 use palestra_sql::template::{Drawn, Suite};
 use palestra_sql::value::Dialect;
 
+use crate::form::thorough;
 use crate::ground::{Engines, arguments, ask, handed_in, neighbours, played, score, solution, spoken, suite, words};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,15 +18,18 @@ async fn solutions_fit_the_budget_and_what_is_untouched_does_not() {
     for split in ["train", "test"] {
         let tasks = neighbours(&suite, split);
         for engine in &engines.all {
-            for Drawn { task, .. } in &tasks {
-                fits(engine, &suite, task, split).await;
+            if split == "test" && !thorough(engine.dialect()) {
+                continue;
+            }
+            for (place, Drawn { task, .. }) in tasks.iter().enumerate() {
+                fits(engine, &suite, task, split, place).await;
             }
         }
     }
     engines.stop().await;
 }
 
-async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: &str) {
+async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: &str, place: usize) {
     let dialect = engine.dialect();
     let (statements, right) = (solution(task, dialect), handed_in(task, dialect));
     if split == "test" {
@@ -35,6 +39,9 @@ async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: 
     }
     let scored = played(engine, suite, task, &statements, &arguments(&right)).await;
     assert_eq!(scored, 1.0, "{} on {}", task.template, dialect.name());
+    if place % 3 > 0 && !thorough(engine.dialect()) {
+        return;
+    }
     // The state as it was, or the slow query itself.
     let untouched = match task.submission {
         Submission::Sql => Submitted::Sql(slow(task, dialect)),
@@ -82,7 +89,7 @@ async fn indexes_of_other_columns_do_not_help(engine: &Arc<dyn Engine>, suite: &
         ("index-lost-parcels", "CREATE INDEX other ON parcels (courier_id)"),
         ("index-quiet-customers", "CREATE INDEX other ON parcels (sent_on, customer_id)"),
     ];
-    for (template, index) in wrong {
+    for (template, index) in wrong.into_iter().take(if thorough(engine.dialect()) { usize::MAX } else { 3 }) {
         let task = named(tasks, template);
         let scored = score(engine, suite, task, &[index.to_owned()], Some(Submitted::State)).await;
         assert_eq!(scored, 0.0, "{template}: {index} on {}", engine.dialect().name());

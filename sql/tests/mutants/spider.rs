@@ -16,7 +16,7 @@ pub(crate) struct Spider {
 
 /// All of them with `PALESTRA_SPIDER=all`, else a few small ones; `None`, with a line that says so, where the data is absent.
 pub(crate) fn spider() -> Option<Vec<Spider>> {
-    let root = std::env::var_os("PALESTRA_DATA")
+    let root = std::env::var_os("PALESTRA_SHARED_DATA")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from);
     let root = root.join("spider");
     let Ok(text) = std::fs::read_to_string(root.join("questions.json")) else {

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use palestra_sql::engine::postgres::{Cluster, PostgresEngine};
+use palestra_sql::engine::postgres::PostgresEngine;
 use palestra_sql::engine::sqlite::SqliteEngine;
-use palestra_sql::engine::{Access, Engine, EngineError, Limits, postgres, sqlite};
+use palestra_sql::engine::{Access, Engine, Limits, postgres, sqlite};
 use palestra_sql::library::Library;
 use palestra_sql::room::{Input, Room, RoomOpening, Seen};
 use palestra_sql::source::Source;
 use palestra_sql::task::{Data, Kind, Spoken, Submission, Task};
 use palestra_sql::value::Dialect;
 use serde_json::{Value as Json, json};
+
+use crate::private;
 
 pub(crate) const SEED: u64 = 7;
 
@@ -29,23 +31,17 @@ impl Stage {
         Self { engine: Arc::new(engine), cluster: None }
     }
 
-    /// `None`, said aloud, where PostgreSQL is not installed.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+    /// `None` where PostgreSQL is not installed.
     pub(crate) async fn postgres() -> Option<Self> {
-        let folder = tempfile::Builder::new().prefix("palestra-pg-").tempdir_in("/tmp").expect("a folder");
-        let cluster = Cluster::Private { folder: folder.path().join("pg"), binaries: None };
-        let settings =
-            postgres::Settings { cluster, node: "rooms".to_owned(), warm: 1, sessions_max: 50, templates_max: 8 };
-        match PostgresEngine::connect(settings).await {
-            Err(EngineError::Missing(words)) if words.contains("not installed") => {
-                println!("skipped: no PostgreSQL");
-                None
-            }
-            engine => {
-                let engine = engine.expect("an engine");
-                Some(Self { engine: Arc::new(engine.clone()), cluster: Some((engine, folder)) })
-            }
-        }
+        let settings = |cluster| postgres::Settings {
+            cluster,
+            node: "rooms".to_owned(),
+            warm: 1,
+            sessions_max: 50,
+            templates_max: 8,
+        };
+        let (engine, folder) = private::postgres(settings).await?;
+        Some(Self { engine: Arc::new(engine.clone()), cluster: Some((engine, folder)) })
     }
 
     pub(crate) async fn close(self) {

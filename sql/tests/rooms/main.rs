@@ -3,3 +3,5 @@
 mod engines;
 mod judging;
 mod playing;
+#[path = "../shared/private.rs"]
+mod private;

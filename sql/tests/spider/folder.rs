@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use palestra_sql::engine::postgres::{self, Cluster, PostgresEngine};
+use palestra_sql::engine::Engine;
+use palestra_sql::engine::postgres::{self, PostgresEngine};
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
-use palestra_sql::engine::{Engine, EngineError};
 use palestra_sql::import::Engines;
+
+use crate::private;
 
 /// The databases of the short form.
 const SHORT: [&str; 2] = ["concert_singer", "tvshow"];
@@ -19,7 +21,7 @@ pub(crate) fn long() -> bool {
 
 /// Files by path; `None`, with a line that says so, where the data is absent.
 pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
-    let root = std::env::var_os("PALESTRA_DATA")
+    let root = std::env::var_os("PALESTRA_SHARED_DATA")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from)
         .join("spider");
     let Ok(questions) = std::fs::read(root.join("questions.json")) else {
@@ -44,25 +46,22 @@ pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
 pub(crate) struct Bench {
     pub(crate) engines: Engines,
     postgres: Option<PostgresEngine>,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Bench {
-    /// Without PostgreSQL, said aloud, where it is not installed.
+    /// Without PostgreSQL where it is not installed.
     pub(crate) async fn new() -> Self {
         let command = vec![env!("CARGO_BIN_EXE_palestra-sqlite-worker").into()];
         let sqlite: Arc<dyn Engine> = Arc::new(SqliteEngine::new(Settings::new(command)));
-        let folder = tempfile::Builder::new().prefix("palestra-pg-").tempdir_in("/tmp").expect("a folder");
-        let cluster = Cluster::Private { folder: folder.path().join("pg"), binaries: None };
-        let settings =
-            postgres::Settings { cluster, node: "spider".to_owned(), warm: 1, sessions_max: 32, templates_max: 16 };
-        let postgres = match PostgresEngine::connect(settings).await {
-            Err(EngineError::Missing(words)) if words.contains("not installed") => {
-                println!("skipped: no PostgreSQL");
-                None
-            }
-            engine => Some(engine.expect("an engine")),
+        let settings = |cluster| postgres::Settings {
+            cluster,
+            node: "spider".to_owned(),
+            warm: 1,
+            sessions_max: 32,
+            templates_max: 16,
         };
+        let (postgres, folder) = private::postgres(settings).await.unzip();
         let engine = postgres.clone().map(|engine| Arc::new(engine) as Arc<dyn Engine>);
         Self { engines: Engines { sqlite, postgres: engine }, postgres, _folder: folder }
     }

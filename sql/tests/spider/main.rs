@@ -6,4 +6,6 @@
 
 mod databases;
 mod folder;
+#[path = "../shared/private.rs"]
+mod private;
 mod questions;

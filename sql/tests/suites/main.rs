@@ -1,8 +1,13 @@
 //! The environments that are shipped: every template, on both engines, solved, left alone and answered wrongly.
 //!
-//! `PALESTRA_SUITE_SEEDS` says how many tasks are drawn of each template and split; the usual number is small.
+//! `PALESTRA_SUITE_SEEDS` says how many tasks are drawn of each template and split; the usual number is small. `PALESTRA_SUITES=all` tries
+//! all of them on PostgreSQL too.
 
+#[path = "../shared/form.rs"]
+mod form;
 mod play;
+#[path = "../shared/private.rs"]
+mod private;
 mod stage;
 mod templates;
 

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings as PostgresSettings};
+use palestra_sql::engine::Engine;
+use palestra_sql::engine::postgres::{PostgresEngine, Settings as PostgresSettings};
 use palestra_sql::engine::sqlite::{Settings as SqliteSettings, SqliteEngine};
-use palestra_sql::engine::{Engine, EngineError};
 use palestra_sql::template::Suite;
+
+use crate::private;
 
 /// An engine on workers of its own.
 pub(crate) fn sqlite() -> Arc<dyn Engine> {
@@ -32,20 +34,12 @@ impl Postgres {
     }
 }
 
-/// A cluster in a temporary folder; `None` where PostgreSQL is not installed.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+/// `None` where PostgreSQL is not installed.
 pub(crate) async fn postgres() -> Option<Postgres> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let cluster = Cluster::Private { folder: folder.path().join("cluster"), binaries: None };
-    let settings = PostgresSettings { cluster, node: "suites".to_owned(), warm: 0, sessions_max: 8, templates_max: 24 };
-    match PostgresEngine::connect(settings).await {
-        Ok(engine) => Some(Postgres { engine, _folder: folder }),
-        Err(EngineError::Missing(why)) if why.contains("not installed") => {
-            println!("skipped: no PostgreSQL");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let settings =
+        |cluster| PostgresSettings { cluster, node: "suites".to_owned(), warm: 0, sessions_max: 8, templates_max: 24 };
+    let (engine, folder) = private::postgres(settings).await?;
+    Some(Postgres { engine, _folder: folder })
 }
 
 fn files(folder: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) {

@@ -9,6 +9,7 @@ use palestra_sql::task::{Check, Compare, Spoken, Submission, Task};
 use palestra_sql::template::{Drawn, Suite};
 use palestra_sql::value::Dialect;
 
+use crate::form::thorough;
 use crate::play::{Moves, Table};
 use crate::stage;
 
@@ -36,12 +37,11 @@ pub(crate) async fn check(name: &str, engine: Arc<dyn Engine>) {
     let table = Table { engine, library: Arc::clone(&suite) as Arc<_> };
     let dialect = table.engine.dialect();
     let all = tasks(&suite);
-    // A database of PostgreSQL takes a hundred times as long to make as one of SQLite.
-    let quick = dialect == Dialect::Sqlite;
+    let most = if thorough(dialect) { usize::MAX } else { 1 };
     let mut faults = Vec::new();
     for (number, of_template) in all.iter().enumerate() {
         let stranger = &all[(number + 1) % all.len()][0];
-        for drawn in of_template.iter().take(if quick { usize::MAX } else { 1 }) {
+        for drawn in of_template.iter().take(most) {
             let task = &drawn.task;
             let label = format!("{} on {:?}", task.template, task.data);
             let solved = table.play(task, &solution(task, dialect)).await;
@@ -49,7 +49,7 @@ pub(crate) async fn check(name: &str, engine: Arc<dyn Engine>) {
                 faults.push(format!("{label}: the solution scores {} {:#?}", solved.score, solved.notes));
             }
             let attempts = attempts(&table, drawn, stranger, dialect).await;
-            for (what, moves) in attempts.into_iter().take(if quick { usize::MAX } else { 1 }) {
+            for (what, moves) in attempts.into_iter().take(most) {
                 let outcome = table.play(task, &moves).await;
                 if outcome.score > 0.0 {
                     faults.push(format!("{label}: {what} scores {} with {moves:?}", outcome.score));

@@ -7,6 +7,7 @@ use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use palestra_sql::engine::{EngineError, Limits};
 use palestra_sql::library::Library;
+use palestra_sql::observe::same_outcome;
 use palestra_sql::prove;
 use palestra_sql::room::{Input as RoomInput, Room, RoomOpening, Seen};
 use palestra_sql::task::Task as SqlTask;
@@ -82,6 +83,17 @@ impl LiveEnvironment for SqlPlace {
                 room.act(RoomInput::Call { tool, arguments: &arguments }).await?
             }
         }))
+    }
+
+    fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
+        match (self.dialect, &seen.data, &again.data) {
+            (Dialect::Sqlite, ..) => seen == again,
+            // A turn of several calls.
+            (Dialect::Postgres, Value::Array(seen), Value::Array(again)) => {
+                seen.len() == again.len() && seen.iter().zip(again).all(|(seen, again)| same_outcome(seen, again))
+            }
+            (Dialect::Postgres, seen, again) => same_outcome(seen, again),
+        }
     }
 
     async fn state(&mut self) -> Result<State, InfraError> {

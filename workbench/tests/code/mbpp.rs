@@ -41,7 +41,7 @@ impl Published {
 
 /// All problems, or every tenth.
 fn published() -> Option<Vec<Arc<Published>>> {
-    let data = std::env::var_os("PALESTRA_DATA").map(PathBuf::from);
+    let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
     let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"));
     let Ok(text) = std::fs::read_to_string(data.join("mbpp/problems.json")) else {
         println!("skipped: no data");

@@ -7,11 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use palestra_sqlite_worker::wire::PlanRow;
-use sqlparser::ast::{ObjectNamePart, TableFactor, Visit, Visitor};
+use sqlparser::ast::{ObjectNamePart, TableFactor, Visitor};
 use sqlparser::dialect::SQLiteDialect;
 use sqlparser::parser::Parser;
 
 use crate::engine::{Plan, PlanKind, PlanNode, Schema, TableInfo};
+use crate::visit;
 
 /// The plan of `sql`, from the rows of EXPLAIN QUERY PLAN.
 pub(super) fn plan(rows: &[PlanRow], sql: &str, schema: &Schema) -> Plan {
@@ -79,7 +80,7 @@ impl<'a> Names<'a> {
                 continue;
             };
             let mut factors = Factors::default();
-            let _ = statements.visit(&mut factors);
+            let _ = visit::tree(&statements, &mut factors);
             for (name, alias) in factors.0 {
                 let Some(table) = names.find(&name) else { continue };
                 if table.view && seen.insert(table.name.clone()) {
