@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use palestra_sql::engine::Engine;
 use palestra_sql::room::Submitted;
-use palestra_sql::task::{Check, Submission, Task};
+use palestra_sql::task::{Check, Spoken, Submission, Task};
 use palestra_sql::template::{Drawn, Suite};
 use palestra_sql::value::Dialect;
 
@@ -21,8 +21,9 @@ async fn solutions_fit_the_budget_and_what_is_untouched_does_not() {
             if split == "test" && !thorough(engine.dialect()) {
                 continue;
             }
-            for (place, Drawn { task, .. }) in tasks.iter().enumerate() {
+            for (place, Drawn { task, wrong, .. }) in tasks.iter().enumerate() {
                 fits(engine, &suite, task, split, place).await;
+                falls_short(engine, &suite, task, wrong).await;
             }
         }
     }
@@ -49,6 +50,15 @@ async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: 
     };
     let scored = score(engine, suite, task, &[], Some(untouched)).await;
     assert_eq!(scored, 0.0, "{} untouched on {}", task.template, dialect.name());
+}
+
+/// What the template calls wrong: queries that come close to the budget.
+async fn falls_short(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, wrong: &[Spoken]) {
+    for text in wrong {
+        let sql = spoken(text, engine.dialect()).to_owned();
+        let scored = score(engine, suite, task, &[], Some(Submitted::Sql(sql.clone()))).await;
+        assert_eq!(scored, 0.0, "{} on {}: {sql}", task.template, engine.dialect().name());
+    }
 }
 
 fn slow(task: &Task, dialect: Dialect) -> String {
