@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
 
+use crate::raw::Fault;
 use crate::wire::Access;
+use crate::words::Kind;
 
 /// Uses of functions in one statement whose single call may take long: nothing can end such a call.
 const HEAVY_MAX: u32 = 32;
@@ -69,6 +71,8 @@ const REFUSED_PREFIXES: [&str; 5] = ["fts3", "fts5", "rtree", "geopoly", "sqlar"
 const HEAVY: [&str; 2] = ["like", "glob"];
 const TOO_HEAVY: [&str; 2] = ["json_patch", "jsonb_patch"];
 
+const VACUUM_INTO: &str = "VACUUM INTO is not allowed: there are no files; VACUUM without INTO is";
+
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
@@ -102,6 +106,8 @@ pub struct Guard {
     /// Whether the connection has seen a temporary object.
     temporary: AtomicBool,
     in_transaction: AtomicBool,
+    /// The statement is only explained.
+    explains: AtomicBool,
     /// Whether the statement changes a setting.
     sets: AtomicBool,
     heavy: AtomicU32,
@@ -120,6 +126,7 @@ impl Guard {
             analyze: AtomicBool::new(false),
             temporary: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
+            explains: AtomicBool::new(false),
             sets: AtomicBool::new(false),
             heavy: AtomicU32::new(0),
             refusal: Mutex::new(None),
@@ -136,13 +143,23 @@ impl Guard {
     }
 
     /// Begins a statement.
-    pub fn begin(&self, vacuum: bool, in_transaction: bool) {
+    ///
+    /// # Errors
+    /// Where it is refused by its words alone.
+    pub fn begin(&self, kind: &Kind, in_transaction: bool) -> Result<(), Fault> {
+        let vacuum = matches!(kind, Kind::Vacuum { .. });
         self.vacuum.store(vacuum && self.asking.may(Access::Define), Ordering::Relaxed);
+        self.explains.store(*kind == Kind::Explain, Ordering::Relaxed);
         self.in_transaction.store(in_transaction, Ordering::Relaxed);
         self.analyze.store(false, Ordering::Relaxed);
         self.sets.store(false, Ordering::Relaxed);
         self.heavy.store(0, Ordering::Relaxed);
         self.refusal.lock().take();
+        // While a VACUUM runs nothing is looked at, and the name after INTO is an expression that may call anything.
+        if *kind == (Kind::Vacuum { into: true }) {
+            return Err(Fault { code: ffi::SQLITE_AUTH, message: VACUUM_INTO.to_owned(), offset: None });
+        }
+        Ok(())
     }
 
     /// Runs something that the session did not ask for.
@@ -192,9 +209,7 @@ impl Guard {
     fn judge(&self, context: &AuthContext<'_>) -> Result<(), Refusal> {
         if self.vacuum.load(Ordering::Relaxed) {
             return match context.action {
-                AuthAction::Attach { filename } if !filename.is_empty() => {
-                    refuse("VACUUM INTO is not allowed: there are no files; VACUUM without INTO is")
-                }
+                AuthAction::Attach { filename } if !filename.is_empty() => refuse(VACUUM_INTO),
                 _ => Ok(()),
             };
         }
@@ -301,6 +316,10 @@ impl Guard {
             _ => false,
         };
         match self.asking {
+            // SQLite changes some settings while it compiles, so that to explain the statement would be to run it.
+            _ if settable && self.explains.load(Ordering::Relaxed) => {
+                refuse(format!("PRAGMA {name} cannot be explained where it sets something"))
+            }
             _ if settable => {
                 self.sets.store(true, Ordering::Relaxed);
                 Ok(())

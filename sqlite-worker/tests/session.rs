@@ -196,6 +196,15 @@ fn a_plan_is_told_without_running_anything() {
     };
     assert_eq!(rows[0].detail, "SEARCH items USING INTEGER PRIMARY KEY (rowid=?)");
     assert_eq!(worker.value(1, 1, "SELECT count(*) FROM items"), integer(3));
+    worker.run(1, 2, "UPDATE sales SET day = NULL");
+    let plan = || Ask::Explain { session: 1, sql: "DELETE FROM items".to_owned(), parameters: Vec::new() };
+    assert!(matches!(worker.ask(plan()), Answer::Explained(Ok(_))));
+    assert_eq!(worker.value(1, 3, "SELECT changes()"), integer(2), "it is no step, and leaves no trace");
+    worker.ask(plan());
+    worker.run(1, 4, "BEGIN; COMMIT");
+    assert!(worker.rewind(1, 4));
+    assert_eq!(worker.value(1, 5, "SELECT changes()"), integer(2));
+    assert_eq!(worker.value(1, 6, "DELETE FROM sales WHERE item = 1; SELECT changes()"), integer(1));
     let wrong = worker.ask(Ask::Explain { session: 1, sql: "SELECT x".into(), parameters: Vec::new() });
     assert!(matches!(wrong, Answer::Explained(Err(error)) if error.offset == Some(7)));
 }
