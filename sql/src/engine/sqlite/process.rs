@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use palestra_sqlite_worker::serve::WORKERS;
 use palestra_sqlite_worker::wire::{Answer, Ask, FRAME_MAX, Request, Response};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -71,6 +72,7 @@ impl Process {
             settings.command.split_first().ok_or_else(|| std::io::Error::other("no program is named"))?;
         let mut child = Command::new(program)
             .args(arguments)
+            .arg(format!("{WORKERS}{}", settings.workers.max(1)))
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
