@@ -9,20 +9,23 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use crate::{heap, pages, raw};
+use crate::{heap, machine, pages, raw};
 
-/// Bytes of addresses beyond the machine's memory: stacks, and what allocators set aside without using it.
+/// What SQLite's memory and the pages of databases may take of all memory, in all workers together: the rest is for the server, for
+/// requests and answers under way, and for what the machine needs itself.
+const TAKEN: (u64, u64) = (3, 4);
+/// Bytes of addresses beyond that: stacks, and what allocators set aside without using it.
 const ADDRESSES: u64 = 16 << 30;
 /// Descriptors: the three that there are, and none to spare that would matter.
 const DESCRIPTORS: u64 = 16;
 
-/// Gives up what can be given up before SQLite is set up.
+/// Gives up what can be given up before SQLite is set up. So many workers share the machine.
 ///
 /// # Errors
 /// In words.
-pub fn begin() -> Result<(), String> {
+pub fn begin(workers: u64) -> Result<(), String> {
     raw::clear_environment();
-    let memory = memory_bytes();
+    let memory = machine::memory_bytes() / TAKEN.1 * TAKEN.0 / workers.max(1);
     heap::set_max(usize::try_from(memory / 2).unwrap_or(usize::MAX));
     pages::set_max(memory / 2);
     let to_file = std::fs::metadata("/proc/self/fd/2").is_ok_and(|error| error.is_file());
@@ -55,14 +58,6 @@ pub fn filter_calls() -> Result<(), String> {
         seccompiler::apply_filter_all_threads(&program).map_err(|error| format!("seccomp: {error}"))?;
     }
     Ok(())
-}
-
-/// Bytes of the machine's memory; of a small one where it does not say.
-fn memory_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kibibytes.unwrap_or(4 << 20) * 1024
 }
 
 fn close_descriptors() {

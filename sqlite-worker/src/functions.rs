@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::limits::Meter;
@@ -21,6 +22,8 @@ pub struct State {
     meter: Arc<Meter>,
     /// Rows that were changed before the connection was opened, less those that opening it changed.
     changed_before: AtomicI64,
+    /// What `changes()` gives where SQLite's own count was lost.
+    changes: Mutex<Option<u64>>,
 }
 
 impl State {
@@ -47,6 +50,17 @@ impl State {
         self.changed_before.load(Ordering::Relaxed)
     }
 
+    /// What `changes()` is to give until rows are changed again; `None` for SQLite's own count.
+    pub fn set_changes(&self, rows: Option<u64>) {
+        *self.changes.lock() = rows;
+    }
+
+    /// What was set.
+    #[must_use]
+    pub fn changes(&self) -> Option<u64> {
+        *self.changes.lock()
+    }
+
     fn draw(&self) -> u64 {
         let step = self.drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mix(self.base.load(Ordering::Relaxed).wrapping_add(step))
@@ -70,6 +84,9 @@ pub fn install(connection: &Connection, state: &Arc<State>) -> Result<(), Fault>
     for function in [
         drawn(c"random", 0, |_, state: &State| Given::Integer(state.draw().cast_signed())),
         drawn(c"randomblob", 1, random_blob),
+        drawn(c"changes", 0, |call, state| {
+            Given::Integer(state.changes().map_or_else(|| call.changes(), u64::cast_signed))
+        }),
         drawn(c"total_changes", 0, |call, state| Given::Integer(call.total_changes() + state.changed_before())),
         fixed(c"instr", 2, instr),
         fixed(c"replace", 3, replace),

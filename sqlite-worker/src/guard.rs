@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
 
+use crate::raw::Fault;
 use crate::wire::Access;
+use crate::words::Kind;
 
 /// Uses of functions in one statement whose single call may take long: nothing can end such a call.
 const HEAVY_MAX: u32 = 32;
@@ -69,6 +71,8 @@ const REFUSED_PREFIXES: [&str; 5] = ["fts3", "fts5", "rtree", "geopoly", "sqlar"
 const HEAVY: [&str; 2] = ["like", "glob"];
 const TOO_HEAVY: [&str; 2] = ["json_patch", "jsonb_patch"];
 
+const VACUUM_INTO: &str = "VACUUM INTO is not allowed: there are no files; VACUUM without INTO is";
+
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
@@ -97,11 +101,13 @@ pub struct Guard {
     vacuum: AtomicBool,
     /// The server asks, for itself.
     looking: AtomicBool,
-    /// The statement is an ANALYZE, which writes into its tables.
-    analyze: AtomicBool,
+    /// The statement is one that keeps statistics in order: it may write into their tables.
+    keeps_statistics: AtomicBool,
     /// Whether the connection has seen a temporary object.
     temporary: AtomicBool,
     in_transaction: AtomicBool,
+    /// The statement is only explained.
+    explains: AtomicBool,
     /// Whether the statement changes a setting.
     sets: AtomicBool,
     heavy: AtomicU32,
@@ -117,9 +123,10 @@ impl Guard {
             off: AtomicBool::new(false),
             vacuum: AtomicBool::new(false),
             looking: AtomicBool::new(false),
-            analyze: AtomicBool::new(false),
+            keeps_statistics: AtomicBool::new(false),
             temporary: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
+            explains: AtomicBool::new(false),
             sets: AtomicBool::new(false),
             heavy: AtomicU32::new(0),
             refusal: Mutex::new(None),
@@ -136,13 +143,23 @@ impl Guard {
     }
 
     /// Begins a statement.
-    pub fn begin(&self, vacuum: bool, in_transaction: bool) {
+    ///
+    /// # Errors
+    /// Where it is refused by its words alone.
+    pub fn begin(&self, kind: &Kind, in_transaction: bool) -> Result<(), Fault> {
+        let vacuum = matches!(kind, Kind::Vacuum { .. });
         self.vacuum.store(vacuum && self.asking.may(Access::Define), Ordering::Relaxed);
+        self.explains.store(*kind == Kind::Explain, Ordering::Relaxed);
         self.in_transaction.store(in_transaction, Ordering::Relaxed);
-        self.analyze.store(false, Ordering::Relaxed);
+        self.keeps_statistics.store(false, Ordering::Relaxed);
         self.sets.store(false, Ordering::Relaxed);
         self.heavy.store(0, Ordering::Relaxed);
         self.refusal.lock().take();
+        // While a VACUUM runs nothing is looked at, and the name after INTO is an expression that may call anything.
+        if *kind == (Kind::Vacuum { into: true }) {
+            return Err(Fault { code: ffi::SQLITE_AUTH, message: VACUUM_INTO.to_owned(), offset: None });
+        }
+        Ok(())
     }
 
     /// Runs something that the session did not ask for.
@@ -192,13 +209,14 @@ impl Guard {
     fn judge(&self, context: &AuthContext<'_>) -> Result<(), Refusal> {
         if self.vacuum.load(Ordering::Relaxed) {
             return match context.action {
-                AuthAction::Attach { filename } if !filename.is_empty() => {
-                    refuse("VACUUM INTO is not allowed: there are no files; VACUUM without INTO is")
-                }
+                AuthAction::Attach { filename } if !filename.is_empty() => refuse(VACUUM_INTO),
                 _ => Ok(()),
             };
         }
         let temporary = context.database_name == Some("temp");
+        if keeps_statistics(&context.action) {
+            self.keeps_statistics.store(true, Ordering::Relaxed);
+        }
         match context.action {
             AuthAction::Select | AuthAction::Recursive => Ok(()),
             AuthAction::Read { table_name, .. } => readable(table_name),
@@ -239,10 +257,7 @@ impl Guard {
                 self.need(Access::Define, "the schema may not be changed")
             }
             AuthAction::Reindex { .. } => self.need(Access::Write, "temporary objects are not allowed"),
-            AuthAction::Analyze { .. } => {
-                self.analyze.store(true, Ordering::Relaxed);
-                self.need(Access::Define, "ANALYZE is not allowed")
-            }
+            AuthAction::Analyze { .. } => self.need(Access::Define, "ANALYZE is not allowed"),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
                 refuse("ATTACH and DETACH are not allowed: a session has one database, and there are no files")
             }
@@ -267,7 +282,7 @@ impl Guard {
     fn change(&self, table: &str) -> Result<(), Refusal> {
         // SQLite reads its statistics when it opens a database: written by hand, they would count only after a rewind.
         let statistics = table.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"));
-        if statistics && self.asking != Asking::Template && !self.analyze.load(Ordering::Relaxed) {
+        if statistics && self.asking != Asking::Template && !self.keeps_statistics.load(Ordering::Relaxed) {
             return refuse("statistics may not be written by hand; ANALYZE writes them");
         }
         self.need(Access::Write, "rows may not be changed")
@@ -301,6 +316,10 @@ impl Guard {
             _ => false,
         };
         match self.asking {
+            // SQLite changes some settings while it compiles, so that to explain the statement would be to run it.
+            _ if settable && self.explains.load(Ordering::Relaxed) => {
+                refuse(format!("PRAGMA {name} cannot be explained where it sets something"))
+            }
             _ if settable => {
                 self.sets.store(true, Ordering::Relaxed);
                 Ok(())
@@ -325,6 +344,18 @@ enum Refusal {
 
 fn refuse(reason: impl Into<String>) -> Result<(), Refusal> {
     Err(Refusal::Because(reason.into()))
+}
+
+/// Whether SQLite itself goes on to write statistics: ANALYZE does, and what is dropped takes its own along.
+fn keeps_statistics(action: &AuthAction<'_>) -> bool {
+    matches!(
+        action,
+        AuthAction::Analyze { .. }
+            | AuthAction::DropTable { .. }
+            | AuthAction::DropIndex { .. }
+            | AuthAction::DropTempTable { .. }
+            | AuthAction::DropTempIndex { .. }
+    )
 }
 
 /// Tables that SQLite makes up and that reach below its own.

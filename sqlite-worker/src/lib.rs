@@ -6,6 +6,7 @@ pub mod functions;
 pub mod guard;
 pub mod heap;
 pub mod limits;
+pub mod machine;
 pub mod outgoing;
 pub mod pages;
 pub mod pool;

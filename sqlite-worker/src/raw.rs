@@ -347,6 +347,13 @@ impl Call<'_> {
         usize::try_from(limit).unwrap_or(0)
     }
 
+    /// Rows that the last statement which changes rows has changed.
+    #[must_use]
+    pub fn changes(&self) -> i64 {
+        // SAFETY: as in `longest`.
+        unsafe { ffi::sqlite3_changes64(ffi::sqlite3_context_db_handle(self.context)) }
+    }
+
     /// Rows that the connection has changed since it was opened.
     #[must_use]
     pub fn total_changes(&self) -> i64 {

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::wire::{Cut, PlanRow, Ran, SqlError, StatementResult, Value};
 use crate::words::{self, Kind};
 
-/// Statements of one step. A script that makes a template may have any number.
+/// Statements of one step. A script that makes a template and what the server asks for itself may have any number.
 const STATEMENTS_MAX: usize = 10_000;
 /// What a value, a row and a result cost beside their bytes.
 const OVERHEAD: u64 = 16;
@@ -46,7 +46,7 @@ impl Session {
     /// SQLite's, with the number of the statement.
     pub fn run_script(&mut self, sql: &str) -> Result<(), SqlError> {
         self.within(0, TEMPLATE_NOW_MS, |session| {
-            let text = raw::text(sql).ok_or_else(|| zero_byte(0))?;
+            let text = Text::of(sql).ok_or_else(|| zero_byte(0))?;
             let mut place = Place { statement: 0, at: 0 };
             session.meter.begin(session.settings.limits.statement_ms);
             while let Some(mut compiled) = session.compile(&text, &mut place).map_err(|error| *error)? {
@@ -61,17 +61,22 @@ impl Session {
         .inspect(|()| self.note_committed())
     }
 
-    /// Runs queries of the server's own: no step, no mark, no bounds on rows and bytes. One that would change something is refused.
-    pub fn look(&mut self, sql: &str) -> Ran {
+    /// Runs queries of the server's own, any number: no step, no mark, no rows beyond `bytes_max`. One that would change something is
+    /// refused.
+    pub fn look(&mut self, sql: &str, bytes_max: u64) -> Ran {
         let own = self.settings.limits;
         self.settings.limits.rows_max = u64::MAX;
-        self.settings.limits.bytes_max = u64::MAX;
+        self.settings.limits.bytes_max = bytes_max;
         self.guard.look(true);
-        let ran = self.within(0, 0, |session| {
+        let mut ran = self.within(0, 0, |session| {
             session.statements(Step { seq: 0, sql, parameters: &[], now_ms: 0, may_change: false })
         });
         self.guard.look(false);
         self.settings.limits = own;
+        if let Some(statement) = ran.results.iter().position(|result| result.truncated) {
+            let place = Place { statement, at: 0 };
+            ran.error = Some(cut(Cut::Size, &format!("there are more than {bytes_max} bytes"), place));
+        }
         ran
     }
 
@@ -87,13 +92,17 @@ impl Session {
         };
         self.within(0, 0, |session| {
             let full = format!("{PREFIX}{sql}");
-            let text = raw::text(&full).ok_or_else(|| zero_byte(0))?;
+            let text = Text::of(&full).ok_or_else(|| zero_byte(0))?;
             let mut place = Place { statement: 0, at: 0 };
             session.meter.begin(session.settings.limits.statement_ms);
             let Some(mut compiled) = session.compile(&text, &mut place).map_err(|error| *error)? else {
                 return Err(misuse("there is no statement", 0));
             };
             session.bind(&mut compiled.statement, parameters, &full[place.at..], place)?;
+            if !compiled.statement.only_reads() {
+                // SQLite counts the rows that it has not changed: none.
+                session.functions.set_changes(Some(session.changes()));
+            }
             let mut rows = Vec::new();
             while compiled.statement.step().map_err(|fault| session.error(fault, place, 0))? {
                 let integer = |column| match compiled.statement.value(column) {
@@ -121,7 +130,7 @@ impl Session {
 
     fn statements(&mut self, step: Step<'_>) -> Ran {
         let mut ran = Ran { pure: true, ..Ran::default() };
-        let Some(text) = raw::text(step.sql) else {
+        let Some(text) = Text::of(step.sql) else {
             return Ran { error: Some(zero_byte(0)), ..Ran::default() };
         };
         let mut place = Place { statement: 0, at: 0 };
@@ -150,36 +159,43 @@ impl Session {
     fn statement(
         &self,
         step: Step<'_>,
-        text: &CString,
+        text: &Text<'_>,
         place: &mut Place,
         room: &mut u64,
     ) -> Result<Option<(StatementResult, bool)>, SqlError> {
         let begin = place.at;
         self.meter.begin(self.settings.limits.statement_ms);
-        let Some(Compiled { mut statement, start }) = self.compile(text, place).map_err(|error| *error)? else {
+        let Some(Compiled { mut statement, kind }) = self.compile(text, place).map_err(|error| *error)? else {
             return Ok(None);
         };
-        if place.statement >= STATEMENTS_MAX {
+        if step.may_change && place.statement >= STATEMENTS_MAX {
             return Err(cut(Cut::Size, &format!("a step may have {STATEMENTS_MAX} statements"), *place));
         }
         if !step.may_change && (!statement.only_reads() || self.guard.sets()) {
             return Err(misuse("only queries can be asked", place.statement));
         }
-        let kind = Kind::of(&step.sql[start..place.at]);
         if !step.parameters.is_empty() || statement.parameters() > 0 {
             self.bind(&mut statement, step.parameters, &step.sql[place.at..], *place)?;
         }
         let mut result = StatementResult { columns: statement.columns(), ..StatementResult::default() };
         *room =
             room.saturating_sub(OVERHEAD + result.columns.iter().map(|(a, b)| (a.len() + b.len()) as u64).sum::<u64>());
-        self.rows(&mut statement, &mut result, room, *place, begin)?;
+        let done = self.rows(&mut statement, &mut result, room, *place, begin);
+        if kind.changes_rows() || kind == Kind::Explain && !statement.only_reads() {
+            self.functions.set_changes(None);
+        }
+        done?;
+        if kind == Kind::Explain {
+            result.rows.iter_mut().for_each(|row| hide_connection(row));
+        }
         result.vm_steps = statement.vm_steps();
-        let only_reads = statement.only_reads() && !self.guard.sets();
+        // What SQLite does on behalf of EXPLAIN is not nothing either: that of a DELETE sets `changes()`.
+        let harmless = matches!(kind, Kind::Select | Kind::Explain | Kind::Pragma);
+        let pure = harmless && statement.only_reads() && !self.guard.sets();
         drop(statement);
         result.affected = kind.changes_rows().then(|| self.connection.changes());
         result.command = kind.tag(result.affected.unwrap_or(result.rows.len() as u64));
-        let harmless = matches!(kind, Kind::Select | Kind::Explain | Kind::Pragma);
-        Ok(Some((result, kind == Kind::Explain || only_reads && harmless)))
+        Ok(Some((result, pure)))
     }
 
     /// Steps through a statement and keeps rows up to the limits. One that changes something is carried through even when its rows
@@ -208,25 +224,23 @@ impl Session {
     }
 
     /// Compiles the next statement; `None` where there is none.
-    fn compile(&self, text: &CString, place: &mut Place) -> Result<Option<Compiled<'_>>, Box<SqlError>> {
+    fn compile(&self, text: &Text<'_>, place: &mut Place) -> Result<Option<Compiled<'_>>, Box<SqlError>> {
         loop {
-            let rest = &text.to_bytes()[place.at..];
+            let rest = text.rest(*place);
             if rest.is_empty() {
                 return Ok(None);
             }
+            let error = |fault| Box::new(self.error(fault, *place, place.at));
             if self.meter.over() {
-                let fault =
-                    Fault { code: rusqlite::ffi::SQLITE_INTERRUPT, message: "interrupted".to_owned(), offset: None };
-                return Err(Box::new(self.error(fault, *place, place.at)));
+                let message = "interrupted".to_owned();
+                return Err(error(Fault { code: rusqlite::ffi::SQLITE_INTERRUPT, message, offset: None }));
             }
-            // The words of a statement never reach beyond it, so that it does not matter what follows.
-            let head = String::from_utf8_lossy(&rest[..rest.len().min(4_096)]);
-            self.guard.begin(Kind::of(&head) == Kind::Vacuum, !self.connection.is_autocommit());
-            let (statement, next) = Statement::compile(&self.connection, text, place.at)
-                .map_err(|fault| Box::new(self.error(fault, *place, place.at)))?;
-            let start = std::mem::replace(&mut place.at, next);
+            let kind = Kind::of(rest);
+            self.guard.begin(&kind, !self.connection.is_autocommit()).map_err(error)?;
+            let (statement, next) = Statement::compile(&self.connection, &text.raw, place.at).map_err(error)?;
+            place.at = next;
             if let Some(statement) = statement {
-                return Ok(Some(Compiled { statement, start }));
+                return Ok(Some(Compiled { statement, kind }));
             }
         }
     }
@@ -272,10 +286,37 @@ struct Place {
     at: usize,
 }
 
+/// Statements, also as C wants them.
+struct Text<'a> {
+    sql: &'a str,
+    raw: CString,
+}
+
+impl<'a> Text<'a> {
+    /// `None` where there is a zero byte.
+    fn of(sql: &'a str) -> Option<Self> {
+        Some(Self { sql, raw: raw::text(sql)? })
+    }
+
+    /// What is left; statements end after a semicolon or at the end, and never within a character.
+    fn rest(&self, place: Place) -> &'a str {
+        self.sql.get(place.at..).unwrap_or_default()
+    }
+}
+
 struct Compiled<'c> {
     statement: Statement<'c>,
-    /// Where its text begins.
-    start: usize,
+    kind: Kind,
+}
+
+/// Takes out of an instruction what belongs to the connection: how often it has read the schema, and where something lies in memory.
+fn hide_connection(instruction: &mut [Value]) {
+    let [_, Value::Text(opcode), _, _, _, p4, ..] = instruction else { return };
+    match p4 {
+        Value::Text(_) if opcode == "Transaction" => *p4 = Value::Null,
+        Value::Text(text) if text.starts_with("vtab:") => text.truncate("vtab".len()),
+        _ => {}
+    }
 }
 
 fn misuse(message: &str, statement: usize) -> SqlError {

@@ -24,11 +24,15 @@ const WAITING_MAX: usize = 1_024;
 /// Bytes of requests that may wait. Beyond them nothing more is read.
 const WAITING_BYTES_MAX: usize = 512 << 20;
 
-/// The process: confines itself, then serves until standard input ends.
+/// How the server says how many workers there are, in the last argument.
+pub const WORKERS: &str = "--workers=";
+
+/// The process: confines itself, then serves until standard input ends. It takes its share of the machine's memory, or all of it where
+/// it is not told that there are others.
 #[must_use]
 pub fn run() -> ExitCode {
     let width = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let started = confine::begin().and_then(|()| {
+    let started = workers().and_then(confine::begin).and_then(|()| {
         raw::initialise();
         confine::filter_calls()?;
         Pool::start(width).map_err(|error| format!("no threads: {error}"))
@@ -44,6 +48,15 @@ pub fn run() -> ExitCode {
     match server.serve(&mut io::stdin().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// How many workers there are.
+fn workers() -> Result<u64, String> {
+    let last = std::env::args_os().next_back().unwrap_or_default();
+    match last.to_str().and_then(|last| last.strip_prefix(WORKERS)) {
+        Some(number) => number.parse().map_err(|_| format!("{number:?} is no number of workers")),
+        None => Ok(1),
     }
 }
 
@@ -127,8 +140,8 @@ impl Server {
             Ask::Run { session, seq, sql, parameters, now_ms } => self.on(session, id, bytes, move |session| {
                 Answer::Ran(session.run(Step { seq, sql: &sql, parameters: &parameters, now_ms, may_change: true }))
             }),
-            Ask::Look { session, sql } => {
-                self.on(session, id, bytes, move |session| Answer::Ran(session.look(&sql)));
+            Ask::Look { session, sql, bytes_max } => {
+                self.on(session, id, bytes, move |session| Answer::Ran(session.look(&sql, bytes_max)));
             }
             Ask::Rewind { session, seq } => {
                 self.on(session, id, bytes, move |session| Answer::Rewound(session.rewind(seq)));

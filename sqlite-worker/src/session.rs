@@ -118,11 +118,16 @@ impl Session {
         Some(Mark {
             table: self.store.table(),
             last_insert_rowid: self.connection.last_insert_rowid(),
-            changes: self.connection.changes(),
+            changes: self.changes(),
             total_changes: i64::try_from(self.connection.total_changes()).unwrap_or(i64::MAX)
                 + self.functions.changed_before(),
             foreign_keys: self.connection.db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY).ok(),
         })
+    }
+
+    /// What `changes()` gives.
+    pub(crate) fn changes(&self) -> u64 {
+        self.functions.changes().unwrap_or_else(|| self.connection.changes())
     }
 
     /// Pages that only marks need must not pile up: the oldest marks go, but for the beginning, which costs nothing.
@@ -225,6 +230,8 @@ fn connect(
     // Nothing goes beside the database, and the little that is cached of it is given back after each step that writes.
     connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024")?;
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
+    // Whoever looks there opens it, and it is listed from then on: so that this can change nothing, it is open from the beginning.
+    connection.query_row("SELECT count(*) FROM temp.sqlite_schema", [], |_| Ok(()))?;
     let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let pages = (settings.size_max / page.cast_unsigned().max(512)).clamp(1, u64::from(u32::MAX) - 2);
     connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;

@@ -16,7 +16,10 @@ pub enum Kind {
     /// `PRAGMA`.
     Pragma,
     /// `VACUUM`.
-    Vacuum,
+    Vacuum {
+        /// Whether it writes a copy somewhere else.
+        into: bool,
+    },
     /// Begins or ends a transaction or savepoint.
     Transaction(&'static str),
     /// Anything else, in the words of a command tag.
@@ -45,7 +48,7 @@ impl Kind {
                 .unwrap_or(Self::Select),
             "EXPLAIN" => Self::Explain,
             "PRAGMA" => Self::Pragma,
-            "VACUUM" => Self::Vacuum,
+            "VACUUM" => Self::Vacuum { into: words.any(|word| word == "INTO") },
             "BEGIN" => Self::Transaction("BEGIN"),
             "COMMIT" | "END" => Self::Transaction("COMMIT"),
             "ROLLBACK" => Self::Transaction("ROLLBACK"),
@@ -69,7 +72,7 @@ impl Kind {
             Self::Delete => format!("DELETE {rows}"),
             Self::Explain => "EXPLAIN".to_owned(),
             Self::Pragma => "PRAGMA".to_owned(),
-            Self::Vacuum => "VACUUM".to_owned(),
+            Self::Vacuum { .. } => "VACUUM".to_owned(),
             Self::Transaction(tag) => (*tag).to_owned(),
             Self::Other(tag) => tag.clone(),
         }
@@ -85,12 +88,10 @@ impl Kind {
 /// Whether there is nothing but space, comments and semicolons.
 #[must_use]
 pub fn blank(sql: &str) -> bool {
-    let mut words = Words::of(sql);
-    words.skip_space();
-    words.rest.is_empty()
+    Words::of(sql).rest.is_empty()
 }
 
-/// Words outside of brackets and quotes, in upper case. Anything else is passed over.
+/// Words of the first statement outside of brackets and quotes, in upper case. Anything else is passed over.
 struct Words<'a> {
     rest: &'a str,
     depth: usize,
@@ -98,13 +99,19 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(sql: &'a str) -> Self {
-        Self { rest: sql, depth: 0 }
+        let mut words = Self { rest: sql, depth: 0 };
+        words.skip_space();
+        while let Some(rest) = words.rest.strip_prefix(';') {
+            words.rest = rest;
+            words.skip_space();
+        }
+        words
     }
 
-    /// Passes over space, comments and semicolons.
+    /// Passes over space and comments.
     fn skip_space(&mut self) {
         loop {
-            let space = |c: char| c.is_ascii_whitespace() || c == '\u{feff}' || c == ';';
+            let space = |c: char| c.is_ascii_whitespace() || c == '\u{feff}';
             self.rest = self.rest.trim_start_matches(space);
             self.rest = if self.rest.starts_with("--") {
                 after(self.rest, "\n")
@@ -128,7 +135,7 @@ impl Iterator for Words<'_> {
     fn next(&mut self) -> Option<String> {
         loop {
             self.skip_space();
-            let first = self.rest.chars().next()?;
+            let first = self.rest.chars().next().filter(|first| *first != ';')?;
             let rest = &self.rest[first.len_utf8()..];
             if first.is_alphanumeric() || first == '_' {
                 let end = self.rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
@@ -177,6 +184,23 @@ mod tests {
             ("REINDEX", "REINDEX"),
         ] {
             assert_eq!(Kind::of(sql).tag(2), tag, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_copy_by_vacuum_is_told_from_a_vacuum_however_it_is_written() {
+        for sql in [
+            "VACUUM INTO 'a'",
+            "vacuum main into ('a' || 'b')",
+            ";; -- a comment\n/* another */vacuum/**/main/* INTO */\n--;\nInTo ?1",
+            "VACUUM \"main\"INTO'a'",
+            "VACUUM[main]INTO(SELECT 'a')",
+            "VACUUM 'ma;in' INTO 'a'",
+        ] {
+            assert_eq!(Kind::of(sql), Kind::Vacuum { into: true }, "{sql}");
+        }
+        for sql in ["VACUUM", "VACUUM main", "VACUUM; INSERT INTO t VALUES (1)", "VACUUM -- INTO", "VACUUM \"INTO\""] {
+            assert_eq!(Kind::of(sql), Kind::Vacuum { into: false }, "{sql}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use palestra_sqlite_worker::machine;
 use palestra_sqlite_worker::wire::{Access, Answer, Ask};
 
 use crate::worker::Worker;
@@ -32,6 +33,30 @@ fn the_process_is_confined_before_it_answers() {
     let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).expect("a limit").to_owned();
     assert!(limit("Max core file size").contains(" 0 "));
     assert!(!limit("Max address space").contains("unlimited"));
+}
+
+/// Bytes of addresses that a worker may have, once it answers.
+fn address_space(arguments: &[&str]) -> u64 {
+    let mut worker = Worker::start_with(arguments);
+    assert!(matches!(worker.ask(Ask::Usage), Answer::Usage(_)));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", worker.process.id())).expect("its limits");
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space")).expect("a limit");
+    line.split_whitespace().next().and_then(|soft| soft.parse().ok()).expect("a number")
+}
+
+/// Beside the same for everything else, each of four has a quarter of what a single one has.
+#[test]
+fn workers_share_the_memory_that_there_is() {
+    let (alone, one_of_four) = (address_space(&[]), address_space(&["--workers=4"]));
+    let all = machine::memory_bytes() / 4 * 3;
+    assert_eq!(alone - one_of_four, all - all / 4);
+    assert_eq!(address_space(&["--workers=1"]), alone);
+}
+
+#[test]
+fn a_worker_that_is_told_nonsense_does_not_start() {
+    let mut worker = Worker::start_with(&["--workers=many"]);
+    assert_eq!(worker.process.wait().expect("it ends").code(), Some(2));
 }
 
 #[test]

@@ -4,5 +4,6 @@ mod worker;
 
 mod confinement;
 mod hostile;
+mod refusals;
 mod rewind;
 mod session;

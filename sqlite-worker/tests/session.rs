@@ -196,6 +196,15 @@ fn a_plan_is_told_without_running_anything() {
     };
     assert_eq!(rows[0].detail, "SEARCH items USING INTEGER PRIMARY KEY (rowid=?)");
     assert_eq!(worker.value(1, 1, "SELECT count(*) FROM items"), integer(3));
+    worker.run(1, 2, "UPDATE sales SET day = NULL");
+    let plan = || Ask::Explain { session: 1, sql: "DELETE FROM items".to_owned(), parameters: Vec::new() };
+    assert!(matches!(worker.ask(plan()), Answer::Explained(Ok(_))));
+    assert_eq!(worker.value(1, 3, "SELECT changes()"), integer(2), "it is no step, and leaves no trace");
+    worker.ask(plan());
+    worker.run(1, 4, "BEGIN; COMMIT");
+    assert!(worker.rewind(1, 4));
+    assert_eq!(worker.value(1, 5, "SELECT changes()"), integer(2));
+    assert_eq!(worker.value(1, 6, "DELETE FROM sales WHERE item = 1; SELECT changes()"), integer(1));
     let wrong = worker.ask(Ask::Explain { session: 1, sql: "SELECT x".into(), parameters: Vec::new() });
     assert!(matches!(wrong, Answer::Explained(Err(error)) if error.offset == Some(7)));
 }
@@ -306,7 +315,7 @@ fn what_is_asked_of_a_copy_waits_until_it_is_there() {
 #[test]
 fn a_look_changes_nothing_and_sees_what_a_reader_may_not_ask() {
     let mut worker = shop(Access::Read);
-    let look = |sql: &str| Ask::Look { session: 1, sql: sql.into() };
+    let look = |sql: &str| Ask::Look { session: 1, sql: sql.into(), bytes_max: 1 << 20 };
     let Answer::Ran(ran) =
         worker.ask(look("PRAGMA main.table_xinfo(\"items\"); SELECT count(*) FROM temp.sqlite_schema"))
     else {
@@ -318,4 +327,20 @@ fn a_look_changes_nothing_and_sees_what_a_reader_may_not_ask() {
         assert!(ran.error.is_some(), "{sql}");
     }
     assert_eq!(worker.value(1, 1, "SELECT count(*) FROM items"), integer(3));
+}
+
+#[test]
+fn instructions_tell_nothing_of_their_connection() {
+    let mut worker = shop(Access::Define);
+    worker.open(2, "shop", Access::Define);
+    for session in [1, 2] {
+        worker.run(session, 1, "VACUUM");
+    }
+    assert!(worker.rewind(1, 1), "its connection is another one");
+    for (seq, sql) in (2..).zip(["EXPLAIN DELETE FROM items", "EXPLAIN SELECT * FROM pragma_table_info('items')"]) {
+        let (one, two) = (worker.run(1, seq, sql), worker.run(2, seq, sql));
+        assert_eq!(one, two, "{sql}");
+        let words = format!("{one:?}");
+        assert!(words.contains("Transaction") || words.contains("\"vtab\""), "{words}");
+    }
 }

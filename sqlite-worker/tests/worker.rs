@@ -29,7 +29,12 @@ impl Drop for Worker {
 
 impl Worker {
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_sqlite-worker"))
+            .args(arguments)
             .env("SECRET_OF_THE_SERVER", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -30,9 +30,9 @@ use crate::value::Dialect;
 /// How SQLite is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Program, by its full path, and arguments that start a worker.
+    /// Program, by its full path, and arguments that start a worker. An argument follows that says how many workers there are.
     pub command: Vec<OsString>,
-    /// Worker processes at most. Each is started when it is needed.
+    /// Worker processes at most. Each is started when it is needed, and may take this share of the memory that there is.
     pub workers: usize,
     /// Databases that may be open at a time, in all workers together.
     pub sessions_max: usize,
