@@ -219,6 +219,8 @@ pub enum Cut {
     Memory,
     /// The database would be too large.
     Growth,
+    /// The database did not survive it, and stands as it was before the step.
+    Lost,
 }
 
 /// A plan.

@@ -42,8 +42,8 @@ pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limit
 fn limit(cut: Cut, limits: &Limits) -> Option<String> {
     let bytes = |bytes: usize| format!("{} bytes", thousands(bytes));
     match cut {
-        // The message says what is not allowed.
-        Cut::Refused => None,
+        // The message says it all.
+        Cut::Refused | Cut::Lost => None,
         Cut::Time => Some(format!("(a statement here may take {} ms)", thousands(limits.statement_ms as usize))),
         Cut::Size => Some(format!("(the values of a step here may take {})", bytes(limits.bytes_max))),
         Cut::Memory => Some(format!("(the statements here may use {} of memory)", bytes(limits.memory_max))),

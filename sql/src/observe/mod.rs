@@ -10,7 +10,7 @@
 //! are there. Values: NULL is `null`; whole numbers beyond ±2^53, exact decimals (`numeric`), NaN and infinities are strings; bytes are
 //! `{"hex": "00ff", "bytes": 2}`; dates and everything else are strings in the engine's form. `error` is `null` or has `code`, `message`,
 //! `detail`, `hint`, `statement` (which one, from 0; those before it have acted), `position` (characters of the SQL before the place) and `cut` (`refused`, `time`,
-//! `size`, `memory`, `growth`: set where a limit or a rule of the session ended the statement).
+//! `size`, `memory`, `growth`, `lost`: set where a limit or a rule of the session ended the statement).
 
 mod agree;
 mod cells;

@@ -349,7 +349,7 @@ fn ended(dialect: Dialect) -> SqlError {
     SqlError {
         code: code.to_owned(),
         message: "ended: the database was lost in the middle of this, and stands as it was before".to_owned(),
-        cut: Some(Cut::Time),
+        cut: Some(Cut::Lost),
         ..SqlError::default()
     }
 }

@@ -153,7 +153,7 @@ async fn a_statement_that_its_database_does_not_survive_is_cut_off_and_never_run
     query(&mut room, "BEGIN").await;
     switches.midway.store(1, Ordering::Relaxed);
     let seen = query(&mut room, "DELETE FROM people WHERE id = 1").await;
-    assert_eq!((&seen.data["error"]["cut"], &seen.data["seq"]), (&json!("time"), &json!(3)), "{}", seen.text);
+    assert_eq!((&seen.data["error"]["cut"], &seen.data["seq"]), (&json!("lost"), &json!(3)), "{}", seen.text);
     assert!(seen.text.contains("stands as it was before"), "{}", seen.text);
     assert_eq!(switches.opened.load(Ordering::Relaxed), 1, "it was not run in another database");
     assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
@@ -179,7 +179,7 @@ async fn whatever_a_database_does_not_survive_leaves_the_session_as_it_was() {
     for (tool, arguments) in [("schema", json!({})), ("explain", json!({"sql": "SELECT * FROM people"}))] {
         switches.midway.store(1, Ordering::Relaxed);
         let seen = call(&mut room, tool, arguments).await;
-        assert_eq!(seen.data["error"]["cut"], "time", "{}", seen.text);
+        assert_eq!(seen.data["error"]["cut"], "lost", "{}", seen.text);
         assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
     }
     query(&mut room, "DELETE FROM people").await;
