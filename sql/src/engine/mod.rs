@@ -137,7 +137,7 @@ pub trait Database: Send + Sync {
     /// Tables, views, indexes and triggers as they are now, those of the engine left out.
     ///
     /// # Errors
-    /// As [`Database::run`].
+    /// As [`Database::run`], and [`EngineError::Cut`] where there is more than can be looked at.
     async fn schema(&mut self) -> Result<Schema, EngineError>;
 
     /// Ends it. What is left outside the process is removed in the background. Dropping does the same.
@@ -344,6 +344,9 @@ pub enum EngineError {
     /// The engine cannot be had here.
     #[error("{0}")]
     Missing(String),
+    /// What was to be looked at takes more than a session may take. It is the acting side that made it so, and the database stands.
+    #[error("{}", .0.message)]
+    Cut(Box<SqlError>),
     /// The database is gone: its process died, or its connection.
     #[error("the database was lost: {0}")]
     Lost(String),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, Step};
+use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, SqlError, Step};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
@@ -246,7 +246,10 @@ impl Room {
     }
 
     async fn schema(&mut self, table: Option<&str>) -> Result<Seen, EngineError> {
-        let schema = self.with_database(Look).await?;
+        let schema = match self.with_database(Look).await {
+            Err(EngineError::Cut(error)) => return Ok(self.failed("", *error)),
+            schema => schema?,
+        };
         let Some(name) = table else {
             let text = observe::schema_text(&schema, observe::TEXT_BYTES_MAX);
             return Ok(Seen { text, data: json!({"schema": schema, "error": null}), terminated: false });
@@ -266,12 +269,16 @@ impl Room {
                 observe::lines_text(&plan.lines),
                 json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
             ),
-            Err(error) => {
-                let ran = Ran { error: Some(error), ..Ran::default() };
-                observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits)
-            }
+            Err(error) => return Ok(self.failed(sql, error)),
         };
         Ok(Seen { text, data, terminated: false })
+    }
+
+    /// What is seen of something that failed as a statement does.
+    fn failed(&self, sql: &str, error: SqlError) -> Seen {
+        let ran = Ran { error: Some(error), ..Ran::default() };
+        let (text, data) = observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits);
+        Seen { text, data, terminated: false }
     }
 
     async fn rewind(&mut self, to_seq: u64) -> Result<Seen, EngineError> {

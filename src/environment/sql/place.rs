@@ -129,7 +129,7 @@ impl From<EngineError> for InfraError {
         let cause = match error {
             EngineError::Busy { retry_after_ms } => Cause::Busy(retry_after_ms),
             EngineError::Missing(_) => Cause::Missing,
-            EngineError::Source(_) | EngineError::Lost(_) => Cause::Broken,
+            EngineError::Source(_) | EngineError::Cut(_) | EngineError::Lost(_) => Cause::Broken,
         };
         Self { detail, cause }
     }

@@ -7,6 +7,7 @@
 mod beyond;
 mod catalog;
 mod clock;
+mod dates;
 mod explain;
 mod hardening;
 mod place;
@@ -15,6 +16,7 @@ mod private;
 mod rules;
 mod server;
 mod session;
+mod stand_ins;
 mod statement;
 mod template;
 mod transaction;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::beyond::Beyond;
-use super::catalog;
+use super::beyond::{Beyond, SEQUENCES, SORTS};
 use super::server::{Lane, Server, literal, lost, quoted};
 use super::template::{GROUPS, Template};
 use super::wire::Wire;
@@ -96,7 +95,7 @@ impl Place {
         server.run(Lane::Make, &statements).await?;
         let mut wire = server.enter_as(&name, &name, &password).await.map_err(lost)?;
         // A server process looks up most of the catalogs once: better now than when somebody waits.
-        wire.run(&[catalog::DEFERRED, catalog::SEQUENCES]).await.map_err(lost)?;
+        wire.run(&[SORTS, SEQUENCES]).await.map_err(lost)?;
         let (size, beyond) = (template.size, template.beyond.clone());
         Ok(Self { wire, name, size, beyond, _claim: claim, server: Arc::clone(server), permit: None })
     }

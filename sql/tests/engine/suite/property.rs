@@ -76,8 +76,8 @@ fn statement(dialect: Dialect) -> impl Strategy<Value = String> {
         1 => (0..2).prop_map(|n| format!("RELEASE SAVEPOINT p{n}")),
         1 => (0..2).prop_map(|n| format!("ROLLBACK TO SAVEPOINT p{n}")),
     ];
-    let own = match dialect {
-        Dialect::Sqlite => [
+    let own: &[&str] = match dialect {
+        Dialect::Sqlite => &[
             "SELECT changes(), total_changes(), last_insert_rowid()",
             "VACUUM",
             "INSERT OR REPLACE INTO items (id, name) VALUES (2, 'pear')",
@@ -85,17 +85,41 @@ fn statement(dialect: Dialect) -> impl Strategy<Value = String> {
             "SELECT name FROM sqlite_schema ORDER BY name",
             "BEGIN IMMEDIATE",
         ],
-        Dialect::Postgres => [
+        Dialect::Postgres => &[
             "SELECT now(), clock_timestamp()",
             "VACUUM",
             "INSERT INTO items (id, name) VALUES (2, 'pear') ON CONFLICT (id) DO UPDATE SET price = 1",
             "TRUNCATE lines",
             "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY relname",
             "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            "SELECT nextval('items_id_seq')",
+            "SELECT currval('items_id_seq')",
+            "SELECT lastval()",
+            "SELECT setval('items_id_seq', 20)",
+            "SELECT setval('items_id_seq', 20, false)",
+            "CREATE TEMP SEQUENCE t1",
+            "CREATE SEQUENCE t1 CACHE 5",
+            "SELECT nextval('t1')",
+            "DROP SEQUENCE t1",
+            "CREATE TEMP TABLE s2 (a serial, b integer)",
+            "WITH new AS (INSERT INTO s2 (b) VALUES (1) RETURNING a) SELECT a FROM new",
+            "CREATE TEMP VIEW s3 AS SELECT nextval('t1') AS a",
+            "SELECT a FROM s3",
+            "SELECT 1 AS a INTO TEMP s4",
+            "SET timezone = 'Asia/Tokyo'",
+            "SET LOCAL datestyle = 'SQL, DMY'",
+            "RESET timezone",
+            "SHOW timezone",
+            "SELECT 'now'::timestamptz, current_user, 'today'::date",
+            "EXPLAIN (ANALYZE) DELETE FROM lines",
+            "EXPLAIN (COSTS OFF) DELETE FROM lines",
+            "ALTER TABLE lines DROP CONSTRAINT lines_item_id_fkey",
         ],
     };
+    // PostgreSQL has more that is its own.
+    let share = if dialect == Dialect::Postgres { 6 } else { 2 };
     let own = (0..own.len()).prop_map(move |at| own[at].to_owned());
-    prop_oneof![3 => read, 6 => write, 3 => define, 4 => control, 2 => own]
+    prop_oneof![3 => read, 6 => write, 3 => define, 4 => control, share => own]
 }
 
 fn deed(dialect: Dialect) -> impl Strategy<Value = Deed> {
