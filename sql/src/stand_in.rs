@@ -161,7 +161,7 @@ impl Database for InProcess {
         self.survive()?;
         if self.switches.large.load(Ordering::Relaxed) {
             let message = "the schema is too large".to_owned();
-            return Err(EngineError::Cut(SqlError { message, cut: Some(Cut::Size), ..SqlError::default() }));
+            return Err(EngineError::Cut(Box::new(SqlError { message, cut: Some(Cut::Size), ..SqlError::default() })));
         }
         schema(&self.connection.lock()).map_err(|error| EngineError::Lost(error.to_string()))
     }

@@ -355,5 +355,5 @@ pub enum EngineError {
     Midway(String),
     /// What was asked for takes more than it may. The database stands.
     #[error("{}", .0.message)]
-    Cut(SqlError),
+    Cut(Box<SqlError>),
 }

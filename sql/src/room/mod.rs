@@ -243,7 +243,7 @@ impl Room {
             done => {
                 self.database = Some(database);
                 match done {
-                    Err(EngineError::Cut(error)) => Ok(errand.cut_off(error)),
+                    Err(EngineError::Cut(error)) => Ok(errand.cut_off(*error)),
                     done => done,
                 }
             }
@@ -288,6 +288,7 @@ impl Room {
         })
     }
 
+    /// What is seen of something that failed as a statement does.
     fn failed(&self, sql: &str, error: SqlError) -> Seen {
         let ran = Ran { error: Some(error), ..Ran::default() };
         let (text, data) = observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits);

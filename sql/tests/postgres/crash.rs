@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings};
-use palestra_sql::engine::{Access, Engine, Limits, Opening};
+use palestra_sql::engine::{Access, Engine, EngineError, Limits, Opening, Step};
 use palestra_sql::source::Source;
 
 use crate::cluster::{Bench, SHOP, settings};
@@ -86,6 +86,50 @@ async fn a_private_cluster_ends_with_its_process() {
     // What it left in its folder is in nobody's way.
     PostgresEngine::connect(of(&held)).await.expect("an engine").close().await;
     assert!(!folder.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_cluster_that_was_killed_is_started_again() {
+    let Some(bench) = Bench::new(1).await else { return };
+    let mut before = bench.open(Access::Write).await;
+    before.commands("DELETE FROM orders").await;
+    let folder = bench.folder().join("pg");
+    let status = fs::read_to_string(folder.join("data/postmaster.pid")).expect("a running server");
+    let process = status.lines().next().expect("its number").to_owned();
+    let number = nix::unistd::Pid::from_raw(process.parse().expect("a number"));
+    nix::sys::signal::kill(number, nix::sys::signal::Signal::SIGKILL).expect("our server");
+    // Until then the engine has not seen its end.
+    while std::path::Path::new("/proc").join(&process).exists() {
+        tokio::task::yield_now().await;
+    }
+    let mut after = bench.open(Access::Write).await;
+    assert_eq!(after.value("SELECT count(*) FROM orders").await, "3");
+    let step = Step { seq: 9, sql: "SELECT 1", parameters: &[], now_ms: 0 };
+    assert!(matches!(before.database.run(&step).await, Err(EngineError::Lost(_))), "its place went with the server");
+    drop(before);
+    assert_eq!(after.value("SELECT 1").await, "1", "what is left of the first server does not touch the second");
+    drop(after);
+    bench.engine.close().await;
+    assert!(!folder.exists());
+    let source = Arc::new(Source::script(SHOP));
+    let opening = Opening { access: Access::Write, limits: Limits::default(), seed: 1 };
+    assert!(bench.engine.open(&source, &opening).await.is_err(), "it was closed");
+    assert!(!folder.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn warm_databases_whose_connections_broke_are_made_anew() {
+    let Some(bench) = Bench::new(2).await else { return };
+    let source = Arc::new(Source::script(SHOP));
+    drop(bench.open(Access::Write).await);
+    let began = Instant::now();
+    while bench.engine.ready(&source, Access::Write) < 2 {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing becomes warm");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let others = "FROM pg_stat_activity WHERE datname LIKE 'palestra\\_test\\_s\\_%'";
+    bench.ask(&format!("SELECT pg_terminate_backend(pid) {others}")).await;
+    assert_eq!(bench.open(Access::Write).await.value("SELECT count(*) FROM orders").await, "3");
 }
 
 /// Whether a process is there and serves this folder.

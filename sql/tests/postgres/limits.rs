@@ -1,6 +1,6 @@
 //! What sessions may take of the server, and that they leave nothing.
 
-use palestra_sql::engine::{Access, Cut, Limits};
+use palestra_sql::engine::{Access, Cut, EngineError, Limits};
 
 use crate::cluster::Bench;
 
@@ -30,5 +30,36 @@ async fn statements_end_after_their_time() {
     let mut player = bench.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
     let error = player.step("SELECT count(*) FROM generate_series(1, 1000000000)").await.error.expect("too long");
     assert_eq!(error.cut, Some(Cut::Time), "{error:?}");
+    assert_eq!(player.value("SELECT 1").await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_is_too_large_is_an_error_and_the_session_goes_on() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
+    // Each column has its default in the schema.
+    let default = "x".repeat(100_000);
+    for number in 0..50 {
+        player.commands(&format!("CREATE TABLE t{number} (a text DEFAULT '{default}')")).await;
+    }
+    let error = player.database.schema().await.expect_err("five million characters");
+    assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(Cut::Refused)), "{error:?}");
+    assert_eq!(player.value("SELECT count(*) FROM people").await, "4");
+    assert!(player.database.rewind(1).await.expect("alive"));
+    assert_eq!(player.database.schema().await.expect("it fits again").tables.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_the_schema_that_takes_too_long_is_an_error_and_the_session_goes_on() {
+    let Some(bench) = Bench::new(0).await else { return };
+    // The server writes a view down in time that grows with the square of its columns.
+    let script = "DO $$ DECLARE list text := (SELECT string_agg('a.x AS c' || i, ', ') FROM generate_series(1, 1600) i); \
+                  BEGIN FOR i IN 1..60 LOOP EXECUTE format('CREATE VIEW v%s AS SELECT %s FROM (SELECT 1 AS x) a', i, list); \
+                  END LOOP; END $$";
+    let limits = Limits { statement_ms: 1_000, ..Limits::default() };
+    let mut player = bench.open_on(script, Access::Define, limits).await;
+    let error = player.database.schema().await.expect_err("too long");
+    assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(Cut::Time)), "{error:?}");
     assert_eq!(player.value("SELECT 1").await, "1");
 }

@@ -88,6 +88,57 @@ async fn time_and_randomness_are_the_servers_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_every_place_has_for_itself_are_not_seen() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    let ask = "SELECT current_user, current_database(), ARRAY[session_user], table_catalog, tableowner, length(current_user) > 20 \
+               FROM information_schema.tables JOIN pg_tables ON tablename = table_name WHERE table_name = 'people'";
+    let own = "palestra_session";
+    assert_eq!(player.rows(ask).await, [[own, own, "{palestra_session}", own, "palestra_define", "true"]]);
+    assert_eq!(player.fails("CREATE SCHEMA x").await.1, "permission denied for database palestra_session");
+    player.commands("CREATE TEMP TABLE t (a int)").await;
+    assert_eq!(
+        player.value("SELECT table_schema FROM information_schema.tables WHERE table_name = 't'").await,
+        "pg_temp"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dates_in_words_are_read_by_the_servers_own_clock() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    let cases = [
+        ("'now'::timestamptz = now(), timestamp 'today', CAST(E'tomorrow' AS date), date('Yesterday')", "2025-06-15"),
+        (
+            "'now'::timestamptz = now(), timestamp(0) 'today 00:00', '{tomorrow}'::date[], $$yesterday$$::date",
+            "{2025-06-16}",
+        ),
+        ("'now'::time = localtime, 'now' > timestamp '2025-06-15', 'now', 'now'::text, 'TODAY'", "TODAY"),
+    ];
+    for (ask, expected) in cases {
+        let row = player.rows(&format!("SELECT {ask}")).await.remove(0);
+        assert_eq!(row[0], "true", "{ask}");
+        assert!(row.iter().any(|value| value.starts_with(expected)), "{ask}: {row:?}");
+        assert!(!row.iter().any(|value| value.starts_with("20") && !value.starts_with("2025-06-1")), "{ask}: {row:?}");
+    }
+    let words = [Value::Text("today".to_owned()), Value::Text("today".to_owned())];
+    let ran = player.with("SELECT $1::date, $2::text", &words).await;
+    assert_eq!(ran.results[0].rows, [["2025-06-15", "today"].map(|text| Value::Text(text.to_owned())).to_vec()]);
+    player.commands("INSERT INTO orders (person, cents, placed) VALUES (1, 1, 'now'), (2, 2, 'yesterday')").await;
+    assert_eq!(player.value("SELECT count(*) FROM orders WHERE placed BETWEEN 'yesterday' AND 'now'").await, "2");
+    assert_eq!(player.value("CREATE TABLE day AS SELECT date 'today' AS d; SELECT d FROM day").await, "2025-06-15");
+    let (code, message) = player.fails("ALTER TABLE day ALTER d SET DEFAULT 'today'").await;
+    assert!(code == "42501" && message.contains("current_date"), "{message}");
+    player.commands("COMMENT ON TABLE day IS 'today'; CREATE TABLE w (t text DEFAULT 'see you today')").await;
+    let sql = "SELECT 'now'::date, wrong";
+    let error = player.step(sql).await.error.expect("no such column");
+    assert_eq!((&*error.code, error.position), ("42703", Some(sql.len() - 5)));
+    let plan = player.database.explain("SELECT * FROM orders WHERE placed > 'today'", &[]).await.expect("alive");
+    let lines = plan.expect("a plan").lines.join("\n");
+    assert!(lines.contains("2025-01-01"), "{lines}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn plans_are_shown_and_not_run() {
     let Some(bench) = Bench::new(0).await else { return };
     let script =

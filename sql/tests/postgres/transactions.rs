@@ -79,6 +79,30 @@ async fn deferred_constraints_are_checked_where_a_transaction_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn deferred_constraints_are_dropped_renamed_and_added() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Define).await;
+    let orphan = |person: i64| format!("INSERT INTO orders (person, cents) VALUES ({person}, 1)");
+    player.commands("UPDATE orders SET person = 2").await;
+    player.commands("ALTER TABLE orders RENAME CONSTRAINT orders_person_fkey TO known").await;
+    assert_eq!(player.fails(&orphan(77)).await.0, "23503");
+    player.commands(&format!("BEGIN; {}; INSERT INTO people VALUES (77, 'late', 1); COMMIT", orphan(77))).await;
+    player.commands("BEGIN; ALTER TABLE orders DROP CONSTRAINT known; ROLLBACK").await;
+    assert_eq!(player.fails(&orphan(78)).await.0, "23503");
+    player
+        .commands(&format!("UPDATE orders SET person = 1; ALTER TABLE orders DROP CONSTRAINT known; {}", orphan(78)))
+        .await;
+    player
+        .commands(
+            "BEGIN; CREATE TABLE notes (person bigint REFERENCES people (id) DEFERRABLE INITIALLY DEFERRED); \
+             INSERT INTO notes VALUES (79); INSERT INTO people VALUES (79, 'late', 1); COMMIT",
+        )
+        .await;
+    player.commands("DROP TABLE notes").await;
+    assert_eq!(player.value("SELECT count(*) FROM orders").await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn read_only_blocks_end_with_their_block() {
     let Some(bench) = Bench::new(0).await else { return };
     let mut player = bench.open(Access::Write).await;

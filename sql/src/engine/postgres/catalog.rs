@@ -5,18 +5,6 @@ use serde::Deserialize;
 use super::session::Session;
 use crate::engine::{ColumnInfo, EngineError, ForeignKeyInfo, IndexInfo, Schema, TableInfo};
 
-/// Whether any constraint can be deferred, and then the names of those that are from the start.
-pub(super) const DEFERRED: &str = "\
-    SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE condeferrable)::text::char(1) AS name \
-    UNION ALL (SELECT DISTINCT pg_catalog.format('%I.%I', nspname, conname) \
-    FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace WHERE condeferred ORDER BY 1)";
-
-/// Sequences by their names.
-pub(super) const SEQUENCES: &str = "\
-    SELECT pg_catalog.format('%I.%I', nspname, relname) FROM pg_catalog.pg_class c \
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE CASE WHEN relkind = 'S' THEN \
-    pg_catalog.has_sequence_privilege(c.oid, 'SELECT') AND pg_catalog.has_sequence_privilege(c.oid, 'UPDATE') END ORDER BY 1";
-
 /// A name as it is used in a statement, with its schema where that is not the usual one. The schema of what is temporary has another
 /// number in every session.
 const NAME: &str = "CASE WHEN n.nspname = 'public' THEN c.relname WHEN n.nspname LIKE 'pg\\_temp\\_%' THEN 'pg_temp.' || c.relname \
@@ -121,11 +109,9 @@ struct Index {
 /// The schema as the session's transaction sees it.
 pub(super) async fn schema(session: &mut Session) -> Result<Schema, EngineError> {
     let (tables, indexes, triggers) = (tables(), indexes(), triggers());
-    let answer = session.tell(&[&tables, &indexes, &triggers]).await?;
-    let mut replies = answer
-        .replies
-        .into_iter()
-        .map(|reply| reply.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()));
+    let replies = session.look(&[&tables, &indexes, &triggers]).await?;
+    let mut replies =
+        replies.into_iter().map(|reply| reply.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()));
     let mut next = || replies.next().into_iter().flatten();
     let tables = next().map(|text| read::<Table>(&text).map(TableInfo::from)).collect::<Result<_, _>>()?;
     let indexes = next().map(|text| read::<Index>(&text).map(IndexInfo::from)).collect::<Result<_, _>>()?;

@@ -3,6 +3,8 @@
 //! PostgreSQL's own clock cannot be set. Where a statement asks for it, by a keyword or a function, it is made to ask functions in
 //! the schema `palestra` instead, which read a setting of the connection.
 
+use std::collections::BTreeMap;
+
 use crate::script::{Sort, Token, lex};
 use crate::value::Dialect;
 
@@ -83,10 +85,23 @@ impl Rewritten {
 
 /// A statement that asks for the virtual now where it asked for the time. `bodies` tells whether strings in dollar quotes are code.
 pub(super) fn rewrite(sql: &str, tokens: &[Token], bodies: bool) -> Rewritten {
+    replace(sql, tokens, |index| replacement(sql, tokens, index, bodies))
+}
+
+/// As [`rewrite`], with other strings in place of some, by their tokens.
+pub(super) fn rewrite_with(sql: &str, tokens: &[Token], literals: &BTreeMap<usize, String>) -> Rewritten {
+    replace(sql, tokens, |index| match literals.get(&index) {
+        Some(literal) => Some((tokens[index].start, literal.clone())),
+        None => replacement(sql, tokens, index, false),
+    })
+}
+
+/// A statement in which something stands in for some tokens, from which byte on.
+fn replace(sql: &str, tokens: &[Token], replacement: impl Fn(usize) -> Option<(usize, String)>) -> Rewritten {
     let mut out = Rewritten { sql: String::with_capacity(sql.len()), edits: Vec::new() };
     let (mut copied, mut sent_chars, mut original_chars) = (0, 0, 0);
     for (index, token) in tokens.iter().enumerate() {
-        let Some((start, replacement)) = replacement(sql, tokens, index, bodies) else { continue };
+        let Some((start, replacement)) = replacement(index) else { continue };
         let kept = &sql[copied..start];
         let removed = sql[start..token.end].chars().count();
         sent_chars += kept.chars().count();

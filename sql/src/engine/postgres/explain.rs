@@ -1,10 +1,14 @@
 //! Plans, in the server's words and as nodes.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
-use super::clock::moment;
+use super::clock::{NOW_SETTING, moment};
 use super::rules::{Act, judge};
 use super::session::{Order, Session, refusal};
+use super::statement::SAVE;
+use super::template::NOW_MS;
 use super::values::text;
 use super::watch::Watch;
 use super::wire::{Ask, Reply};
@@ -29,25 +33,37 @@ pub(super) async fn explain(
         Err(words) => return Ok(Err(refusal(words, 0, Some(statement.start_chars)))),
     }
     let parameters: Vec<Option<String>> = parameters.iter().map(text).collect();
-    let now = format!("SET {} = '{}'", super::clock::NOW_SETTING, moment(0));
-    let order = Order { statement, act: Act::Read, now: &now, now_ms: 0, parameters: &parameters, bytes_left: 0 };
+    // Always the same moment, so that the plan is the same wherever it is asked for.
+    let now = format!("SET {NOW_SETTING} = '{}'", moment(NOW_MS));
+    let dates = match session.dates(statement, &parameters, &now).await? {
+        Ok(dates) => dates,
+        Err(error) => return Ok(Err(error)),
+    };
+    let literals = &BTreeMap::new();
+    let order = Order {
+        statement,
+        act: Act::Read,
+        now: &now,
+        now_ms: NOW_MS,
+        literals,
+        parameters: &parameters,
+        bytes_left: 0,
+    };
+    let order = order.with(&dates);
     let sent = order.sent();
     let ways = ["EXPLAIN (FORMAT JSON) ", "EXPLAIN "].map(|way| (way.chars().count(), format!("{way}{}", sent.sql)));
-    let mut asks = vec![Ask::plain("SAVEPOINT palestra_statement")];
-    asks.extend(ways.iter().map(|(_, sql)| Ask { parameters: &parameters, ..Ask::plain(sql) }));
+    let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
+    asks.extend(ways.iter().map(|(_, sql)| Ask { parameters: order.parameters, ..Ask::plain(sql) }));
     let (answer, cut) = session.say(&asks, Watch::Time).await?;
-    session.pending.extend([
-        "ROLLBACK TO SAVEPOINT palestra_statement".to_owned(),
-        "RELEASE SAVEPOINT palestra_statement".to_owned(),
-    ]);
+    session.undo();
     if let Some(mut error) = answer.error {
-        let way = answer.replies.len().checked_sub(1).and_then(|way| ways.get(way)).map_or(0, |(chars, _)| *chars);
+        let way = answer.replies.len().checked_sub(2).and_then(|way| ways.get(way)).map_or(0, |(chars, _)| *chars);
         error.position = error.position.map(|place| place.saturating_sub(way).max(1));
         return Ok(Err(session.error(&order, &sent, &error, true, cut)));
     }
-    let mut texts = answer.replies.into_iter().skip(1).map(lines);
+    let mut texts = answer.replies.into_iter().skip(2).map(lines);
     let tree = texts.next().unwrap_or_default().join("\n");
-    let lines = texts.next().unwrap_or_default();
+    let lines = texts.next().unwrap_or_default().into_iter().map(|line| session.stand_ins.put(line)).collect();
     let tree: Json =
         serde_json::from_str(&tree).map_err(|error| EngineError::Lost(format!("a plan is no JSON: {error}")))?;
     let root = &tree[0]["Plan"];

@@ -7,6 +7,7 @@
 mod beyond;
 mod catalog;
 mod clock;
+mod dates;
 mod explain;
 mod hardening;
 mod place;
@@ -15,6 +16,7 @@ mod private;
 mod rules;
 mod server;
 mod session;
+mod stand_ins;
 mod statement;
 mod template;
 mod transaction;
@@ -26,6 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 pub use server::Cluster;
 
@@ -51,9 +54,16 @@ pub struct Settings {
     pub templates_max: usize,
 }
 
-/// Databases on PostgreSQL.
+/// Databases on PostgreSQL. A server of our own that ended is started again when the next database is opened.
 #[derive(Clone)]
-pub struct PostgresEngine(Arc<Pool>);
+pub struct PostgresEngine(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    pool: Mutex<Arc<Pool>>,
+    /// Held while a server is started or ended; whether the engine was closed.
+    closed: tokio::sync::Mutex<bool>,
+}
 
 impl PostgresEngine {
     /// Connects to the cluster, or starts it; removes what an earlier process of this node left.
@@ -61,12 +71,35 @@ impl PostgresEngine {
     /// # Errors
     /// [`EngineError::Missing`] when PostgreSQL is not there, too old, or does not let us do what is needed, with the next step.
     pub async fn connect(settings: Settings) -> Result<Self, EngineError> {
-        Ok(Self(Pool::start(settings).await?))
+        let pool = Mutex::new(Pool::start(settings.clone()).await?);
+        Ok(Self(Arc::new(Inner { settings, pool, closed: tokio::sync::Mutex::new(false) })))
     }
 
     /// Removes every database and role that was made, and ends the server if it is our own. Sessions that are still open are lost.
     pub async fn close(&self) {
-        self.0.close().await;
+        let mut closed = self.0.closed.lock().await;
+        *closed = true;
+        self.known().close().await;
+    }
+
+    fn known(&self) -> Arc<Pool> {
+        Arc::clone(&self.0.pool.lock())
+    }
+
+    /// The pool, on a server that is started again where it ended by itself.
+    async fn pool(&self) -> Result<Arc<Pool>, EngineError> {
+        if !self.known().ended() {
+            return Ok(self.known());
+        }
+        let closed = self.0.closed.lock().await;
+        if !*closed && self.known().ended() {
+            tracing::warn!("the private PostgreSQL server ended and is started again");
+            // What is left of it lets go of the folder first.
+            self.known().close().await;
+            let pool = Pool::start(self.0.settings.clone()).await?;
+            *self.0.pool.lock() = pool;
+        }
+        Ok(self.known())
     }
 
     /// Ends a private server that an earlier process left in a folder, and removes its files. Nothing happens where there is none.
@@ -88,7 +121,7 @@ impl PostgresEngine {
     /// Sessions that are open.
     #[must_use]
     pub fn open_sessions(&self) -> usize {
-        self.0.open_sessions()
+        self.known().open_sessions()
     }
 }
 
@@ -99,15 +132,24 @@ impl Engine for PostgresEngine {
     }
 
     fn ready(&self, source: &Source, access: Access) -> usize {
-        self.0.warm(source, access)
+        self.known().warm(source, access)
     }
 
     async fn prepare(&self, source: &Arc<Source>) -> Result<(), EngineError> {
-        self.0.prepare(source).await
+        self.pool().await?.prepare(source).await
     }
 
     async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
-        let place = self.0.take(source, opening.access).await?;
-        Ok(Box::new(Box::pin(Session::begin(place, *opening)).await?))
+        let pool = self.pool().await?;
+        let (place, warm) = pool.take(source, opening.access).await?;
+        let session = match Box::pin(Session::begin(place, *opening)).await {
+            Err(EngineError::Lost(why)) if warm => {
+                tracing::debug!(why, "a warm database was lost while it waited");
+                let place = self.pool().await?.take_fresh(source, opening.access).await?;
+                Box::pin(Session::begin(place, *opening)).await?
+            }
+            begun => begun?,
+        };
+        Ok(Box::new(session))
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::beyond::Beyond;
-use super::catalog;
+use super::beyond::{Beyond, SEQUENCES, SORTS};
 use super::server::{Lane, Server, literal, lost, quoted};
 use super::template::{GROUPS, Template};
 use super::wire::Wire;
@@ -23,25 +22,57 @@ pub(super) struct Place {
     pub(super) size: u64,
     /// What savepoints do not cover in it.
     pub(super) beyond: Beyond,
-    rubbish: Rubbish,
+    /// Removes it.
+    _claim: Claim,
+    server: Arc<Server>,
     /// Counts the session; warm places have none.
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Where the names of places go that nobody uses any more, with the server that holds them.
+/// Where places are made and where they go when nobody uses them any more.
 #[derive(Clone)]
-pub(super) struct Rubbish {
+pub(super) struct Ground {
     pub(super) server: Arc<Server>,
-    pub(super) names: mpsc::UnboundedSender<String>,
+    /// A permit for each place that there is, from before it is made until it is removed.
+    pub(super) room: Arc<Semaphore>,
+    /// Has room for all of them.
+    rubbish: mpsc::Sender<Waste>,
+}
+
+/// What is to be removed.
+pub(super) struct Waste {
+    pub(super) name: String,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A place that there is, at least in part. When it is dropped the place goes where it is removed.
+struct Claim {
+    rubbish: mpsc::Sender<Waste>,
+    waste: Option<Waste>,
+}
+
+impl Ground {
+    /// With room for so many places, those included that are to be removed yet; they come out of the receiver.
+    pub(super) fn new(server: Arc<Server>, places_max: usize) -> (Self, mpsc::Receiver<Waste>) {
+        let places_max = places_max.clamp(1, Semaphore::MAX_PERMITS);
+        let (rubbish, receiver) = mpsc::channel(places_max);
+        (Self { server, room: Arc::new(Semaphore::new(places_max)), rubbish }, receiver)
+    }
 }
 
 impl Place {
-    /// Makes a place from a template.
-    pub(super) async fn make(rubbish: &Rubbish, template: &Template, access: Access) -> Result<Self, EngineError> {
-        let server = &rubbish.server;
+    /// Makes a place from a template, which takes up a permit of the ground.
+    pub(super) async fn make(
+        ground: &Ground,
+        permit: OwnedSemaphorePermit,
+        template: &Template,
+        access: Access,
+    ) -> Result<Self, EngineError> {
+        let server = &ground.server;
         let name = server.fresh_name("s");
         // From here on it is removed, whatever fails.
-        let mut cleaner = Cleaner { rubbish: Some(rubbish.clone()), name: name.clone() };
+        let waste = Waste { name: name.clone(), _permit: permit };
+        let claim = Claim { rubbish: ground.rubbish.clone(), waste: Some(waste) };
         let password = server.password();
         let group = quoted(&server.name(GROUPS[access as usize]));
         let quoted_name = quoted(&name);
@@ -64,16 +95,14 @@ impl Place {
         server.run(Lane::Make, &statements).await?;
         let mut wire = server.enter_as(&name, &name, &password).await.map_err(lost)?;
         // A server process looks up most of the catalogs once: better now than when somebody waits.
-        wire.run(&[catalog::DEFERRED, catalog::SEQUENCES]).await.map_err(lost)?;
-        let Some(rubbish) = cleaner.rubbish.take() else {
-            return Err(EngineError::Lost("a place was given up while it was made".to_owned()));
-        };
-        Ok(Self { wire, name, size: template.size, beyond: template.beyond.clone(), rubbish, permit: None })
+        wire.run(&[SORTS, SEQUENCES]).await.map_err(lost)?;
+        let (size, beyond) = (template.size, template.beyond.clone());
+        Ok(Self { wire, name, size, beyond, _claim: claim, server: Arc::clone(server), permit: None })
     }
 
     /// The server that holds it.
     pub(super) fn server(&self) -> Arc<Server> {
-        Arc::clone(&self.rubbish.server)
+        Arc::clone(&self.server)
     }
 }
 
@@ -82,23 +111,13 @@ fn strategy(server: &Server) -> &'static str {
     if server.version >= 150_000 { " STRATEGY wal_log" } else { "" }
 }
 
-impl Drop for Place {
+impl Drop for Claim {
     fn drop(&mut self) {
-        // Nobody receives any more when the engine is closed: then everything is swept.
-        let _ = self.rubbish.names.send(std::mem::take(&mut self.name));
-    }
-}
-
-/// Removes what was made of a place, unless it was finished.
-struct Cleaner {
-    rubbish: Option<Rubbish>,
-    name: String,
-}
-
-impl Drop for Cleaner {
-    fn drop(&mut self) {
-        if let Some(rubbish) = self.rubbish.take() {
-            let _ = rubbish.names.send(std::mem::take(&mut self.name));
+        let Some(waste) = self.waste.take() else { return };
+        // There is always room: nothing is in it without a permit. Nobody receives any more when the engine is closed, and everything
+        // is swept then.
+        if let Err(mpsc::error::TrySendError::Full(waste)) = self.rubbish.try_send(waste) {
+            tracing::error!(name = waste.name, "a session's database has no room among those that are removed");
         }
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Settings;
-use super::place::{Place, Rubbish};
+use super::place::{Ground, Place, Waste};
 use super::server::Server;
 use super::template::{self, Template};
 use crate::engine::{Access, EngineError};
@@ -19,10 +19,12 @@ use crate::source::Source;
 
 /// When to come back if all places are taken.
 const RETRY_AFTER_MS: u64 = 1_000;
+/// Sorts of places on a template: one for each access.
+const SHELVES: usize = 3;
 
 /// Hands out places.
 pub(super) struct Pool {
-    rubbish: Rubbish,
+    ground: Ground,
     room: Arc<Semaphore>,
     sessions_max: usize,
     warm: usize,
@@ -37,13 +39,20 @@ pub(super) struct Pool {
 struct Entry {
     template: OnceCell<Template>,
     used: Mutex<Instant>,
-    shelves: [Shelf; 3],
+    shelves: [Shelf; SHELVES],
 }
 
 struct Shelf {
     idle: deadpool::unmanaged::Pool<Place>,
     /// Whether a task is filling it.
     filling: AtomicBool,
+}
+
+impl Shelf {
+    /// Gives up what is on it.
+    fn clear(&self) {
+        while self.idle.try_remove().is_ok() {}
+    }
 }
 
 impl Entry {
@@ -57,16 +66,20 @@ impl Pool {
     pub(super) async fn start(settings: Settings) -> Result<Arc<Self>, EngineError> {
         let server = Server::connect(settings.cluster, &settings.node).await?;
         template::make_base(&server).await?;
-        let (names, receiver) = mpsc::unbounded_channel();
+        let templates_max = settings.templates_max.max(1);
+        // Those of sessions, as many that are removed yet, and warm ones.
+        let warm_max = settings.warm.saturating_mul(templates_max).saturating_mul(SHELVES);
+        let places_max = settings.sessions_max.saturating_mul(2).saturating_add(warm_max);
+        let (ground, receiver) = Ground::new(Arc::clone(&server), places_max);
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
-        tasks.spawn(clean(Arc::clone(&server), receiver, stop.clone()));
+        tasks.spawn(clean(server, receiver, stop.clone()));
         Ok(Arc::new(Self {
-            rubbish: Rubbish { server, names },
+            ground,
             room: Arc::new(Semaphore::new(settings.sessions_max.min(Semaphore::MAX_PERMITS))),
             sessions_max: settings.sessions_max,
             warm: settings.warm,
-            templates_max: settings.templates_max.max(1),
+            templates_max,
             templates: Mutex::new(HashMap::new()),
             stop,
             tasks,
@@ -74,7 +87,7 @@ impl Pool {
     }
 
     fn server(&self) -> &Server {
-        &self.rubbish.server
+        &self.ground.server
     }
 
     pub(super) fn open_sessions(&self) -> usize {
@@ -91,18 +104,40 @@ impl Pool {
         self.entry(source).await.map(drop)
     }
 
-    /// A place on a source, a warm one if there is.
-    pub(super) async fn take(self: &Arc<Self>, source: &Source, access: Access) -> Result<Place, EngineError> {
-        let busy = |_| EngineError::Busy { retry_after_ms: RETRY_AFTER_MS };
-        let permit = Arc::clone(&self.room).try_acquire_owned().map_err(busy)?;
+    /// A place on a source, and whether it was a warm one, which may have lost its connection while it waited.
+    pub(super) async fn take(self: &Arc<Self>, source: &Source, access: Access) -> Result<(Place, bool), EngineError> {
+        let permit = self.permit()?;
         let entry = self.entry(source).await?;
-        let mut place = match entry.shelves[access as usize].idle.try_remove() {
-            Ok(place) => place,
-            Err(_) => Place::make(&self.rubbish, template_of(&entry)?, access).await?,
+        let (mut place, warm) = match entry.shelves[access as usize].idle.try_remove() {
+            Ok(place) => (place, true),
+            Err(_) => (self.make(&entry, access).await?, false),
         };
         place.permit = Some(permit);
         self.fill(entry, access);
+        Ok((place, warm))
+    }
+
+    /// A place that did not wait, where one that waited turned out to be lost: so are those beside it.
+    pub(super) async fn take_fresh(self: &Arc<Self>, source: &Source, access: Access) -> Result<Place, EngineError> {
+        let permit = self.permit()?;
+        let entry = self.entry(source).await?;
+        entry.shelves[access as usize].clear();
+        let mut place = self.make(&entry, access).await?;
+        place.permit = Some(permit);
+        self.fill(entry, access);
         Ok(place)
+    }
+
+    fn permit(&self) -> Result<OwnedSemaphorePermit, EngineError> {
+        let busy = |_| EngineError::Busy { retry_after_ms: RETRY_AFTER_MS };
+        Arc::clone(&self.room).try_acquire_owned().map_err(busy)
+    }
+
+    /// Makes a place for a session. Open sessions and warm places leave room for it, so that it waits at most for what is removed.
+    async fn make(&self, entry: &Entry, access: Access) -> Result<Place, EngineError> {
+        let room = Arc::clone(&self.ground.room).acquire_owned().await;
+        let room = room.map_err(|_| EngineError::Missing("PostgreSQL is being closed".to_owned()))?;
+        Place::make(&self.ground, room, template_of(entry)?, access).await
     }
 
     /// The entry of a source, with its template. Whoever else wants it waits for the same one.
@@ -136,9 +171,7 @@ impl Pool {
 
     /// Removes a template that nobody uses.
     async fn forget(&self, entry: &Entry) {
-        for shelf in &entry.shelves {
-            while shelf.idle.try_remove().is_ok() {}
-        }
+        entry.shelves.iter().for_each(Shelf::clear);
         let Some(template) = entry.template.get() else { return };
         if let Err(error) = template::remove(self.server(), &template.name).await {
             tracing::warn!(%error, template = template.name, "a template cannot be removed");
@@ -156,8 +189,9 @@ impl Pool {
         self.tasks.spawn(async move {
             let shelf = &entry.shelves[access as usize];
             while !full(shelf, pool.warm) && !pool.stop.is_cancelled() {
+                let Some(room) = pool.room_to_spare() else { break };
                 let made = match template_of(&entry) {
-                    Ok(template) => Place::make(&pool.rubbish, template, access).await,
+                    Ok(template) => Place::make(&pool.ground, room, template, access).await,
                     Err(error) => Err(error),
                 };
                 match made.map(|place| shelf.idle.try_add(place).is_ok()) {
@@ -173,10 +207,22 @@ impl Pool {
         });
     }
 
+    /// Room for a warm place, where there stays enough for all sessions.
+    fn room_to_spare(&self) -> Option<OwnedSemaphorePermit> {
+        let room = Arc::clone(&self.ground.room).try_acquire_owned().ok()?;
+        (self.ground.room.available_permits() >= self.sessions_max).then_some(room)
+    }
+
+    /// Whether the server was our own and its process is gone.
+    pub(super) fn ended(&self) -> bool {
+        self.server().ended()
+    }
+
     /// Ends the filling, removes everything, and ends the server if it is ours.
     pub(super) async fn close(&self) {
         self.stop.cancel();
         self.room.close();
+        self.ground.room.close();
         self.tasks.close();
         self.tasks.wait().await;
         let entries: Vec<Arc<Entry>> = self.templates.lock().drain().map(|(_, entry)| entry).collect();
@@ -203,15 +249,16 @@ fn oldest(templates: &mut HashMap<String, Arc<Entry>>) -> Option<Arc<Entry>> {
 }
 
 /// Removes databases and roles of places that were given up, until everything is removed at once.
-async fn clean(server: Arc<Server>, mut names: mpsc::UnboundedReceiver<String>, stop: CancellationToken) {
+async fn clean(server: Arc<Server>, mut rubbish: mpsc::Receiver<Waste>, stop: CancellationToken) {
     loop {
-        let name = tokio::select! {
+        let waste = tokio::select! {
             () = stop.cancelled() => return,
-            name = names.recv() => name,
+            waste = rubbish.recv() => waste,
         };
-        let Some(name) = name else { return };
-        let removed = match template::remove(&server, &name).await {
-            Ok(()) => template::remove_role(&server, &name).await,
+        let Some(waste) = waste else { return };
+        let name = &*waste.name;
+        let removed = match template::remove(&server, name).await {
+            Ok(()) => template::remove_role(&server, name).await,
             Err(error) => Err(error),
         };
         if let Err(error) = removed {

@@ -4,12 +4,14 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Gid, Pid, Uid, User, chown};
 use parking_lot::Mutex;
 
@@ -68,12 +70,35 @@ pub(super) struct Private {
     keeper: Mutex<Option<Keeper>>,
 }
 
-/// The thread that started the server and ends it.
+/// The thread that started the server and sees it end.
 #[derive(Debug)]
 struct Keeper {
-    /// Dropping it tells the thread to end the server.
-    stop: mpsc::Sender<()>,
+    /// The server's process, until it has ended: its number may be somebody else's then.
+    process: Arc<Mutex<Option<Pid>>>,
+    /// Nothing comes from it; it breaks off when the thread ends.
+    ended: mpsc::Receiver<()>,
     thread: JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Ends the server at once (SIGQUIT); its processes end with it.
+    fn stop(self) {
+        self.signal(Signal::SIGQUIT);
+        if self.ended.recv_timeout(END_MAX) == Err(mpsc::RecvTimeoutError::Timeout) {
+            self.signal(Signal::SIGKILL);
+        }
+        if self.thread.join().is_err() {
+            tracing::warn!("the thread that kept the private PostgreSQL server panicked");
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(process) = *self.process.lock()
+            && let Err(error) = kill(process, signal)
+        {
+            tracing::warn!(%error, "the private PostgreSQL server cannot be told to end");
+        }
+    }
 }
 
 impl Private {
@@ -110,6 +135,11 @@ impl Private {
         Address::Unix(self.folder.join(SOCKET))
     }
 
+    /// Whether its process is gone.
+    pub(super) fn ended(&self) -> bool {
+        self.keeper.lock().as_ref().is_none_or(|keeper| keeper.process.lock().is_none())
+    }
+
     fn wait_until_ready(&self) -> Result<(), EngineError> {
         let began = Instant::now();
         loop {
@@ -117,8 +147,7 @@ impl Private {
             if status.lines().nth(7).is_some_and(|line| line.trim() == "ready") {
                 return Ok(());
             }
-            let ended = self.keeper.lock().as_ref().is_none_or(|keeper| keeper.thread.is_finished());
-            if ended || began.elapsed() > Duration::from_secs(60) {
+            if self.ended() || began.elapsed() > Duration::from_secs(60) {
                 let mut log = String::new();
                 let _ = fs::File::open(self.folder.join("log")).and_then(|mut file| file.read_to_string(&mut log));
                 return Err(missing(format!("the private PostgreSQL server does not start: {}", log.trim())));
@@ -132,8 +161,7 @@ impl Private {
     /// Ends it and removes its files; waits in the calling thread. Nothing happens the second time.
     pub(super) fn stop(&self) {
         let Some(keeper) = self.keeper.lock().take() else { return };
-        drop(keeper.stop);
-        let _ = keeper.thread.join();
+        keeper.stop();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -144,51 +172,37 @@ impl Drop for Private {
     }
 }
 
-/// Runs the server from a thread of its own, which ends it. The kernel ends the server when the thread that started it ends, so this
-/// thread must be none that a runtime may give up.
+/// Runs the server from a thread of its own, which waits for its end. The kernel ends the server when the thread that started it ends,
+/// so this thread must be none that a runtime may give up.
 fn keep(mut run: Command) -> Result<Keeper, EngineError> {
-    let (stop, stopped) = mpsc::channel::<()>();
+    let (alive, ended) = mpsc::channel::<()>();
     let (started, start) = mpsc::channel();
+    let process = Arc::new(Mutex::new(None));
+    let known = Arc::clone(&process);
     let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(move || {
-        let child = run.spawn();
-        let mut child = match child {
+        let _alive = alive;
+        let mut child = match run.spawn() {
             Ok(child) => child,
             Err(error) => {
                 let _ = started.send(Err(error));
                 return;
             }
         };
+        let number = Pid::from_raw(child.id().cast_signed());
+        *known.lock() = Some(number);
         let _ = started.send(Ok(()));
-        // Either the owner lets go, or now and then we look whether the server is still there.
-        while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(Duration::from_millis(200)) {
-            if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
+        // Its number stays its own until it is reaped, which nobody does while somebody may send it a signal.
+        while waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+        *known.lock() = None;
+        if let Err(error) = child.wait() {
+            tracing::warn!(%error, "the private PostgreSQL server cannot be waited for");
         }
-        end(&mut child);
     });
     let thread = thread.map_err(|error| missing(error.to_string()))?;
     match start.recv() {
-        Ok(Ok(())) => Ok(Keeper { stop, thread }),
+        Ok(Ok(())) => Ok(Keeper { process, ended, thread }),
         Ok(Err(error)) => Err(missing(format!("postgres cannot be run: {error}"))),
         Err(error) => Err(missing(error.to_string())),
-    }
-}
-
-/// Ends the server at once (SIGQUIT); its processes end with it.
-fn end(child: &mut Child) {
-    let process = i32::try_from(child.id()).map(Pid::from_raw);
-    if let Ok(process) = process {
-        let _ = kill(process, Signal::SIGQUIT);
-    }
-    let began = Instant::now();
-    while matches!(child.try_wait(), Ok(None)) {
-        if began.elapsed() > END_MAX {
-            let _ = child.kill();
-            let _ = child.wait();
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -204,33 +218,37 @@ pub(super) fn sweep(folder: &Path) -> Result<(), EngineError> {
     fs::remove_dir_all(&place).map_err(|error| missing(format!("{} cannot be removed: {error}", place.display())))
 }
 
-/// Ends a server that an earlier process left in this folder.
+/// Ends a server that an earlier process left in this folder, and processes that outlive their server.
 fn end_stale(folder: &Path) -> Result<(), EngineError> {
-    let data = folder.join("data");
-    let Ok(status) = fs::read_to_string(data.join("postmaster.pid")) else { return Ok(()) };
-    let Some(process) = status.lines().next().and_then(|line| line.trim().parse::<i32>().ok()) else { return Ok(()) };
+    // The kernel knows it by this name.
+    let Ok(data) = fs::canonicalize(folder.join("data")) else { return Ok(()) };
     let began = Instant::now();
-    let mut signal = Signal::SIGQUIT;
-    while serves(process, &data) {
-        // A process of this number that does not serve this folder is somebody else's.
-        let _ = kill(Pid::from_raw(process), signal);
-        if began.elapsed() > END_MAX {
-            signal = Signal::SIGKILL;
+    loop {
+        let processes = serving(&data);
+        let signal = if began.elapsed() > END_MAX { Signal::SIGKILL } else { Signal::SIGQUIT };
+        for process in &processes {
+            // One that ended since then needs no signal.
+            let _ = kill(*process, signal);
         }
-        if began.elapsed() > 2 * END_MAX {
-            return Err(missing(format!("an earlier PostgreSQL server (process {process}) does not end")));
+        match processes.first() {
+            None => return Ok(()),
+            Some(process) if began.elapsed() > 2 * END_MAX => {
+                return Err(missing(format!("an earlier PostgreSQL server (process {process}) does not end")));
+            }
+            Some(_) => std::thread::sleep(Duration::from_millis(20)),
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(())
 }
 
-/// Whether a process is a PostgreSQL server on this data.
-fn serves(process: i32, data: &Path) -> bool {
-    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let mut words = words.split(|byte| *byte == 0);
-    let ours = data.as_os_str().as_encoded_bytes();
-    words.next().is_some_and(|program| program.ends_with(b"postgres")) && words.any(|word| word == ours)
+/// Processes of PostgreSQL that serve this data: the folder is the one in which each of them works.
+fn serving(data: &Path) -> Vec<Pid> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let number = |entry: &fs::DirEntry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw);
+    let works = |entry: &fs::DirEntry| fs::read_link(entry.path().join("cwd")).is_ok_and(|folder| folder == data);
+    let serves = |entry: &fs::DirEntry| {
+        fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim_end() == "postgres")
+    };
+    processes.filter(|entry| works(entry) && serves(entry)).filter_map(|entry| number(&entry)).collect()
 }
 
 fn wipe(folder: &Path) -> std::io::Result<()> {

@@ -25,6 +25,13 @@ pub(super) enum Act {
     Transaction(Verb),
 }
 
+impl Act {
+    /// Whether values are read in such a statement.
+    pub(super) const fn has_dates(&self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Define)
+    }
+}
+
 /// What a statement does to transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {
@@ -117,6 +124,7 @@ pub(super) fn judge(statement: &Statement<'_>, access: Access) -> Result<Act, St
         return Err(format!("{name} cannot be used here: this database can only be used to {may}"));
     }
     match &*name {
+        "SELECT" | "VALUES" | "TABLE" if access > Access::Read => Ok(query(statement)),
         "SELECT" | "VALUES" | "TABLE" | "SHOW" => Ok(Act::Read),
         "EXPLAIN" => explain(statement, access),
         "VACUUM" if access == Access::Define => Ok(Act::Outside),
@@ -133,6 +141,20 @@ pub(super) fn judge(statement: &Statement<'_>, access: Access) -> Result<Act, St
         }
         _ => refused(),
     }
+}
+
+/// A query may do more than read. A transaction that may only read does not stop all of it: what is temporary is written all the same.
+fn query(statement: &Statement<'_>) -> Act {
+    let words: Vec<String> = statement.words().collect();
+    let before = |at: usize| at.checked_sub(1).map_or("", |at| &*words[at]);
+    let makes = |at: usize| words[at] == "INTO" && !matches!(before(at), "INSERT" | "MERGE");
+    if (0..words.len()).any(makes) {
+        return Act::Define;
+    }
+    let mut calls = statement.tokens.windows(2).filter(|pair| pair[1].text(statement.text) == "(");
+    let draws = |name: String| matches!(&*name, "nextval" | "setval");
+    let draws = calls.any(|pair| pair[0].name(statement.text).is_some_and(draws));
+    if draws || words.iter().any(|word| WRITES.contains(&&**word)) { Act::Write } else { Act::Read }
 }
 
 fn is_transaction(name: &str) -> bool {
@@ -301,6 +323,21 @@ mod tests {
         ];
         for sql in refused {
             assert!(of(sql, Access::Define).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn queries_that_write_do_not_read() {
+        let cases = [
+            ("select 'insert' as a, (select 1)", Act::Read),
+            ("with a as (insert into b values (1) returning c) select * from a", Act::Write),
+            ("select pg_catalog.nextval('a')", Act::Write),
+            ("values (setval('a', 1))", Act::Write),
+            ("select * into temp a from b", Act::Define),
+        ];
+        for (sql, act) in cases {
+            assert_eq!(of(sql, Access::Write), Ok(act), "{sql}");
+            assert_eq!(of(sql, Access::Read), Ok(Act::Read), "{sql}");
         }
     }
 

@@ -148,6 +148,11 @@ impl Server {
         self.private.is_some()
     }
 
+    /// Whether the server was our own and its process is gone.
+    pub(super) fn ended(&self) -> bool {
+        self.private.as_ref().is_some_and(|private| private.ended())
+    }
+
     /// Ends the administrator's connections, and the server where it is ours.
     pub(super) async fn close(&self) {
         for lane in &self.lanes {
@@ -163,10 +168,10 @@ impl Server {
         format!("{}{rest}", self.prefix)
     }
 
-    /// A name that was never used before.
+    /// A name that was never used before, as long as all others of its kind.
     pub(super) fn fresh_name(&self, kind: &str) -> String {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        format!("{}{kind}_{number}", self.prefix)
+        format!("{}{kind}_{number:010}", self.prefix)
     }
 
     /// A password that nobody can guess.

@@ -1,5 +1,6 @@
 //! A database of one session: one outer transaction that does not end, with a savepoint after every step that changed something.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,15 +8,18 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use super::beyond::Beyond;
+use super::beyond::{Beyond, SEQUENCES, SORTS};
 use super::clock::{self, NOW_SETTING};
+use super::dates::Dates;
 use super::place::Place;
 use super::rules::{Act, judge};
 use super::server::{lost, quoted};
+use super::stand_ins::StandIns;
+use super::statement::SAVE;
 use super::transaction::{Point, Standing, Transaction};
 use super::values::Types;
 use super::watch::{Watch, watched};
-use super::wire::{Answer, Ask, WireError};
+use super::wire::{Answer, Ask, Bounds, Reply, WireError};
 use super::{catalog, explain};
 use crate::engine::{Access, Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, StatementResult, Step};
 use crate::script::{Statement, split};
@@ -26,6 +30,9 @@ const POINTS_MAX: usize = 1_000;
 /// How often a session may fill its room and be rolled back: the server gives the space back only when the database is removed.
 const OVERFLOWS_MAX: u64 = 4;
 
+/// Bytes of a look at the schema, by each of its parts.
+const LOOK_BYTES_MAX: usize = 4 << 20;
+
 /// A database of a session.
 pub(super) struct Session {
     pub(super) place: Place,
@@ -34,6 +41,7 @@ pub(super) struct Session {
     pub(super) standing: Standing,
     marks: Vec<Mark>,
     pub(super) types: Types,
+    pub(super) stand_ins: StandIns,
     /// What was said to the server to be done before the next statement.
     pub(super) pending: Vec<String>,
     /// What savepoints do not cover.
@@ -55,7 +63,7 @@ struct Mark {
     seq: u64,
     point: Point,
     transaction: Transaction,
-    /// With the sequences where they were.
+    /// With where the sequences were.
     beyond: Arc<Beyond>,
 }
 
@@ -67,6 +75,7 @@ impl Session {
             // Whoever only reads changes none of it, and has no right to put it back.
             beyond: if opening.access > Access::Read { place.beyond.clone() } else { Beyond::default() },
             stale: false,
+            stand_ins: StandIns::new(&place.server(), &place.name),
             place,
             opening,
             transaction: Transaction::default(),
@@ -118,6 +127,29 @@ impl Session {
         }
     }
 
+    /// As [`Session::tell`], for what may take more than the session may: the acting side decides how much there is to see.
+    pub(super) async fn look(&mut self, statements: &[&str]) -> Result<Vec<Reply>, EngineError> {
+        let bounds = Bounds { bytes_max: LOOK_BYTES_MAX, ..Bounds::default() };
+        let asks = statements.iter().map(|sql| Ask { bounds, ..Ask::plain(sql) });
+        let asks: Vec<Ask<'_>> = std::iter::once(Ask::plain(SAVE)).chain(asks).collect();
+        let (answer, cut) = self.say(&asks, Watch::Time).await?;
+        self.undo();
+        if let Some(error) = answer.error {
+            let words = self.words(&error, cut);
+            return Err(if words.cut.is_some() {
+                EngineError::Cut(Box::new(words))
+            } else {
+                lost(WireError::Server(error))
+            });
+        }
+        if answer.replies.iter().any(|reply| reply.truncated) {
+            let message = format!("the schema is larger than the {LOOK_BYTES_MAX} bytes that are looked at");
+            let error = SqlError { code: "54000".to_owned(), ..refusal(message, 0, None) };
+            return Err(EngineError::Cut(Box::new(error)));
+        }
+        Ok(answer.replies.into_iter().skip(1).collect())
+    }
+
     /// Sets a savepoint that stands until somebody goes back behind it.
     pub(super) fn point(&mut self) -> Point {
         let point = self.standing.next();
@@ -138,13 +170,12 @@ impl Session {
             return Ok(());
         }
         self.types.forget();
-        let answer = self.tell(&[catalog::DEFERRED, catalog::SEQUENCES]).await?;
-        let mut replies = answer.replies.into_iter().map(|reply| reply.rows);
-        self.beyond = Beyond::read(replies.next().unwrap_or_default(), replies.next().unwrap_or_default());
-        if self.transaction.block.is_none() {
-            // Checks have set all of them to immediate, those to come as well.
-            self.pending.extend(self.beyond.defer());
-        }
+        let before = self.beyond.clone();
+        let answer = self.tell(&[SORTS]).await?;
+        self.beyond.read(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
+        // Checks have set all of them to immediate, those to come as well. A block may have set those that it knew itself.
+        let in_block = self.transaction.block.is_some();
+        self.pending.extend(if in_block { self.beyond.defer_new(&before) } else { self.beyond.defer() });
         Ok(())
     }
 
@@ -155,11 +186,9 @@ impl Session {
             self.commit();
         }
         let point = self.point();
-        let read = self.beyond.read_sequences();
-        let answer = self.tell(&read.iter().map(String::as_str).collect::<Vec<_>>()).await?;
-        if let Some(reply) = answer.replies.into_iter().next() {
-            self.beyond.learn(reply.rows);
-        }
+        let sequences: &[&str] = if self.beyond.counts { &[SEQUENCES] } else { &[] };
+        let answer = self.tell(sequences).await?;
+        self.beyond.learn(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
         let (transaction, beyond) = (self.transaction.clone(), Arc::new(self.beyond.clone()));
         self.marks.push(Mark { seq, point, transaction, beyond });
         Ok(())
@@ -188,11 +217,19 @@ impl Session {
             let told = match judge(statement, self.opening.access) {
                 Err(words) => Err(refusal(words, index, Some(statement.start_chars))),
                 Ok(act) => {
-                    ran.pure &= act == Act::Read;
+                    ran.pure &= act == Act::Read && !self.beyond.temporary;
                     let now_ms = self.transaction.block.as_ref().map_or(step.now_ms, |block| block.now_ms);
                     let now = format!("SET {NOW_SETTING} = '{}'", clock::moment(now_ms));
-                    let order = Order { statement, act, now: &now, now_ms, parameters: &parameters, bytes_left };
-                    self.order(&order, &mut ran.pure).await?
+                    let order = Order {
+                        statement,
+                        act,
+                        now: &now,
+                        now_ms,
+                        literals: &BTreeMap::new(),
+                        parameters: &parameters,
+                        bytes_left,
+                    };
+                    self.dated(order, &mut ran.pure).await?
                 }
             };
             match told {
@@ -215,6 +252,17 @@ impl Session {
             _ => self.mark(step.seq).await?,
         }
         Ok(ran)
+    }
+
+    /// Carries out an order after dates in words are settled.
+    async fn dated(&mut self, order: Order<'_>, pure: &mut bool) -> Result<Told, EngineError> {
+        if !order.act.has_dates() || self.transaction.failed() {
+            return self.order(&order, pure).await;
+        }
+        match self.dates(order.statement, order.parameters, order.now).await? {
+            Err(error) => Ok(Err(error)),
+            Ok(dates) => self.order(&order.with(&dates), pure).await,
+        }
     }
 
     /// In [-1, 1), from the session's seed and the step.
@@ -250,8 +298,18 @@ pub(super) struct Order<'a> {
     /// Sets the virtual now.
     pub(super) now: &'a str,
     pub(super) now_ms: i64,
+    /// Strings that others stand in for, by their tokens.
+    pub(super) literals: &'a BTreeMap<usize, String>,
     pub(super) parameters: &'a [Option<String>],
     pub(super) bytes_left: usize,
+}
+
+impl<'a> Order<'a> {
+    /// With dates in words settled.
+    pub(super) fn with(self, dates: &'a Dates) -> Self {
+        let parameters = dates.parameters.as_deref().unwrap_or(self.parameters);
+        Self { literals: &dates.literals, parameters, ..self }
+    }
 }
 
 /// What a statement gave and the bytes of its values, or why it failed.
@@ -274,14 +332,14 @@ impl Database for Session {
     async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
         self.enter()?;
         let at = self.marks.iter().rposition(|mark| mark.seq == seq);
-        let rewound = match at.filter(|at| self.standing.stands(self.marks[*at].point)) {
+        let in_place = |mark: &Mark| self.standing.stands(mark.point) && self.beyond.draws_as(&mark.beyond);
+        let rewound = match at.filter(|at| in_place(&self.marks[*at])) {
             None => false,
             Some(at) => {
                 self.marks.truncate(at + 1);
                 let mark = self.marks[at].clone();
                 self.go_back(mark.point);
                 self.transaction = mark.transaction;
-                self.pending.extend(mark.beyond.put_back());
                 self.beyond = Beyond::clone(&mark.beyond);
                 self.types.forget();
                 self.stale = false;
@@ -307,9 +365,9 @@ impl Database for Session {
 
     async fn schema(&mut self) -> Result<Schema, EngineError> {
         self.enter()?;
-        let schema = catalog::schema(self).await?;
-        self.busy = false;
-        Ok(schema)
+        let schema = catalog::schema(self).await;
+        self.busy = matches!(schema, Err(EngineError::Lost(_)));
+        schema
     }
 
     async fn close(self: Box<Self>) {}

@@ -1,6 +1,6 @@
 //! Runs one statement in a session, so that it ends as it would in a session of the server's own client.
 
-use super::clock::{Rewritten, rewrite};
+use super::clock::{Rewritten, rewrite_with};
 use super::rules::{Act, Verb};
 use super::session::{Order, Session, Told, refusal, savepoint_missing};
 use super::transaction::Block;
@@ -10,8 +10,8 @@ use super::wire::{Ask, Bounds, Reply, ServerError};
 use crate::engine::{Access, Cut, EngineError, SqlError, StatementResult};
 use crate::value::{Column, Value};
 
-const SAVE: &str = "SAVEPOINT palestra_statement";
-const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
+pub(super) const SAVE: &str = "SAVEPOINT palestra_statement";
+pub(super) const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
 const UNDO: &str = "ROLLBACK TO SAVEPOINT palestra_statement";
 const READ_ONLY: &str = "SET LOCAL transaction_read_only = on";
 const SIZE: &str = "SELECT pg_catalog.pg_database_size(pg_catalog.current_database())";
@@ -93,8 +93,11 @@ impl Session {
         }
         let main = asks.len();
         asks.push(self.ask(order, &sent, true));
-        let checks = if self.transaction.block.is_none() { self.beyond.checks() } else { Vec::new() };
-        asks.extend(checks.iter().map(|sql| Ask::plain(sql)));
+        let alone = self.transaction.block.is_none();
+        let check = self.beyond.check().filter(|_| alone);
+        // A definition may have dropped or renamed constraints: those that are there are looked up before the next statement.
+        let defer = self.beyond.defer().filter(|_| alone && order.act != Act::Define);
+        asks.extend(check.iter().chain(&defer).map(|sql| Ask::plain(sql)));
         asks.push(Ask::plain(SIZE));
         let (mut answer, cut) = self.say(&asks, Watch::Size).await?;
         if let Some(error) = answer.error {
@@ -275,11 +278,11 @@ impl Session {
         let kept = commit && !block.failed;
         if kept {
             self.refresh().await?;
-            let checks = self.beyond.checks();
-            if !checks.is_empty() {
+            let (check, defer) = (self.beyond.check(), self.beyond.defer());
+            if check.is_some() {
                 self.point();
             }
-            let asks: Vec<Ask<'_>> = checks.iter().map(|sql| Ask::plain(sql)).collect();
+            let asks: Vec<Ask<'_>> = check.iter().chain(&defer).map(|sql| Ask::plain(sql)).collect();
             let (answer, cut) = self.say(&asks, Watch::Time).await?;
             if let Some(error) = answer.error {
                 self.go_back(block.beginning);
@@ -307,7 +310,8 @@ impl Session {
         Ask { sql: &sent.sql, parameters: order.parameters, bounds, parse_only: false }
     }
 
-    fn undo(&mut self) {
+    /// Goes back to before the last [`SAVE`].
+    pub(super) fn undo(&mut self) {
         self.pending.extend([UNDO.to_owned(), RELEASE.to_owned()]);
     }
 
@@ -341,22 +345,21 @@ impl Session {
             return self.too_large(order);
         }
         let place = error.position.filter(|_| placed).map(|place| sent.original(place.saturating_sub(1)));
+        SqlError { position: place.map(|place| place + order.statement.start_chars), ..self.words(error, cut) }
+    }
+
+    /// An error in the server's words, or in ours where a limit ended it.
+    pub(super) fn words(&self, error: &ServerError, cut: Option<Cut>) -> SqlError {
         let cut = cut.or_else(|| cut_of(&error.code, self.opening.access));
+        let put = |text: &String| self.stand_ins.put(text.clone());
         let message = match (cut, &*error.code) {
             (Some(Cut::Time), "57014") => {
                 format!("the statement was ended after its {} ms", self.opening.limits.statement_ms)
             }
-            _ => error.message.clone(),
+            _ => put(&error.message),
         };
-        SqlError {
-            code: error.code.clone(),
-            message,
-            detail: error.detail.clone(),
-            hint: error.hint.clone(),
-            statement: 0,
-            position: place.map(|place| place + order.statement.start_chars),
-            cut,
-        }
+        let (detail, hint) = (error.detail.as_ref().map(put), error.hint.as_ref().map(put));
+        SqlError { code: error.code.clone(), message, detail, hint, cut, ..SqlError::default() }
     }
 
     async fn result(&mut self, order: &Order<'_>, reply: Reply) -> Result<Told, EngineError> {
@@ -381,7 +384,8 @@ impl Session {
         }
         let oids: Vec<u32> = reply.fields.iter().map(|field| field.type_oid).collect();
         let row = |row: Vec<Option<String>>| -> Vec<Value> {
-            row.into_iter().zip(&oids).map(|(text, oid)| value(*oid, text)).collect()
+            let shown = row.into_iter().map(|text| text.map(|text| self.stand_ins.put(text)));
+            shown.zip(&oids).map(|(text, oid)| value(*oid, text)).collect()
         };
         let rows: Vec<Vec<Value>> = reply.rows.into_iter().map(row).collect();
         // A statement that was not run to its end has no tag.
@@ -401,7 +405,7 @@ impl Session {
 impl Order<'_> {
     /// The statement as it is sent.
     pub(super) fn sent(&self) -> Rewritten {
-        rewrite(self.statement.text, &self.statement.tokens, false)
+        rewrite_with(self.statement.text, &self.statement.tokens, self.literals)
     }
 }
 

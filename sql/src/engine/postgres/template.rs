@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::beyond::Beyond;
-use super::catalog;
+use super::beyond::{self, Beyond};
 use super::clock::{self, NOW_SETTING, SCHEMA};
 use super::hardening::harden;
 use super::server::{Lane, Server, literal, lost, quoted};
@@ -15,8 +14,8 @@ use crate::value::Dialect;
 
 /// How long one statement of a script may take.
 const STATEMENT_MAX: Duration = Duration::from_secs(120);
-/// What scripts take for now: 2025-01-01. Whatever day a template is made on, it is the same.
-const NOW_MS: i64 = 1_735_689_600_000;
+/// What scripts and plans take for now: 2025-01-01. Whatever day they are made on, it is the same.
+pub(super) const NOW_MS: i64 = 1_735_689_600_000;
 /// Statements that are sent in one round trip.
 const BATCH: usize = 64;
 
@@ -50,6 +49,7 @@ pub(super) async fn make_base(server: &Server) -> Result<(), EngineError> {
     server.run(Lane::Make, &[&create, &format!("REVOKE ALL ON DATABASE {} FROM PUBLIC", quoted(&base))]).await?;
     let mut wire = server.enter(&base).await.map_err(lost)?;
     wire.run(SCHEMA).await.map_err(lost)?;
+    wire.run(beyond::FUNCTIONS).await.map_err(lost)?;
     wire.run(&["REVOKE CREATE ON SCHEMA public FROM PUBLIC"]).await.map_err(lost)?;
     if server.superuser {
         harden(&mut wire).await.map_err(lost)?;
@@ -170,9 +170,8 @@ async fn hand_over(server: &Server, admin: &mut Wire, maker: &str) -> Result<(),
 async fn measure(admin: &mut Wire, name: &str) -> Result<Template, WireError> {
     let size = admin.rows("SELECT pg_catalog.pg_database_size(pg_catalog.current_database())").await?;
     let size = size.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(0);
-    let mut beyond = Beyond::read(admin.rows(catalog::DEFERRED).await?, admin.rows(catalog::SEQUENCES).await?);
-    if let Some(read) = beyond.read_sequences() {
-        beyond.learn(admin.rows(&read).await?);
-    }
+    let mut beyond = Beyond::default();
+    beyond.read(admin.rows(beyond::SORTS).await?);
+    beyond.learn(admin.rows(beyond::SEQUENCES).await?);
     Ok(Template { name: name.to_owned(), size, beyond })
 }

@@ -121,7 +121,7 @@ impl SqliteDatabase {
     async fn look_at_all(&mut self, sql: String, left: &mut u64) -> Result<std::vec::IntoIter<Rows>, EngineError> {
         let rows = self.look(sql, left).await?.map_err(|error| {
             let why = if error.cut.is_some() { "is too large" } else { "cannot be read" };
-            EngineError::Cut(SqlError { message: format!("the schema {why}: {}", error.message), ..error })
+            EngineError::Cut(Box::new(SqlError { message: format!("the schema {why}: {}", error.message), ..error }))
         })?;
         Ok(rows.into_iter())
     }

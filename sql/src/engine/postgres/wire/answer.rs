@@ -40,6 +40,8 @@ pub(in super::super) struct Reply {
     /// The command tag; empty where more rows than wanted were there, so that the statement was not run to its end.
     pub(in super::super) tag: String,
     pub(in super::super) fields: Vec<Field>,
+    /// The types of its parameters by their numbers in `pg_type`, where it was not run.
+    pub(in super::super) parameter_types: Vec<u32>,
     /// Values in text form.
     pub(in super::super) rows: Vec<Vec<Option<String>>>,
     /// There are rows that are not in `rows`.
@@ -126,6 +128,7 @@ pub(super) async fn read<R: AsyncRead + Unpin>(
                 reply.truncated = true;
             }
             Received::Message(message) => match message {
+                Message::ParameterDescription(body) => reply.parameter_types = body.parameters().collect()?,
                 Message::RowDescription(body) => reply.fields = fields(&body)?,
                 Message::DataRow(body) => add_row(&mut reply, &body, bounds)?,
                 Message::CommandComplete(body) => reply.tag = body.tag()?.to_owned(),

@@ -63,7 +63,7 @@ pub(super) struct Ask<'a> {
     /// In text form; `None` is NULL. The server finds out their types.
     pub(super) parameters: &'a [Option<String>],
     pub(super) bounds: Bounds,
-    /// Whether the server only says whether it understands it.
+    /// Whether the server only says whether it understands it, and the types of its parameters.
     pub(super) parse_only: bool,
 }
 
@@ -190,6 +190,7 @@ fn encode(asks: &[Ask<'_>]) -> std::io::Result<BytesMut> {
     for ask in asks {
         frontend::parse("", ask.sql, [], &mut bytes)?;
         if ask.parse_only {
+            frontend::describe(b'S', "", &mut bytes)?;
             frontend::close(b'P', "", &mut bytes)?;
             continue;
         }
