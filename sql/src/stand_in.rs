@@ -11,7 +11,7 @@ use rusqlite::types::Value as Held;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::engine::{
-    Access, ColumnInfo, Database, Engine, EngineError, IndexInfo, Opening, Plan, PlanKind, PlanNode, Ran, Schema,
+    Access, ColumnInfo, Cut, Database, Engine, EngineError, IndexInfo, Opening, Plan, PlanKind, PlanNode, Ran, Schema,
     SqlError, StatementResult, Step, TableInfo,
 };
 use crate::library::Library;
@@ -25,8 +25,12 @@ use crate::value::{Column, Dialect, Value};
 pub(crate) struct Switches {
     /// Databases cannot return to older states nor be copied in place.
     pub(crate) stubborn: AtomicBool,
-    /// So many of the next runs lose their databases.
+    /// So many of the next runs lose their databases before they begin.
     pub(crate) losses: AtomicI64,
+    /// So many of the next requests of any kind lose their databases when they have acted.
+    pub(crate) midway: AtomicI64,
+    /// A schema is too much to tell.
+    pub(crate) large: AtomicBool,
     pub(crate) opened: AtomicUsize,
 }
 
@@ -77,6 +81,17 @@ impl InProcess {
         if self.lost { Err(EngineError::Lost("as the test wants it".to_owned())) } else { Ok(()) }
     }
 
+    /// Loses the database, where the test wants that.
+    fn survive(&mut self) -> Result<(), EngineError> {
+        let left = self.switches.midway.load(Ordering::Relaxed);
+        if left == 0 {
+            return Ok(());
+        }
+        self.switches.midway.store(left - 1, Ordering::Relaxed);
+        self.lost = true;
+        Err(EngineError::Midway("as the test wants it".to_owned()))
+    }
+
     fn replayed(&self, seq: u64) -> Result<Connection, EngineError> {
         let connection = connect(&self.source, &self.opening)?;
         for (_, sql, parameters) in self.steps.iter().filter(|step| step.0 <= seq) {
@@ -97,11 +112,13 @@ impl Database for InProcess {
         tokio::task::yield_now().await;
         let ran = run(&self.connection.lock(), step.sql, step.parameters, &self.opening);
         self.steps.push((step.seq, step.sql.to_owned(), step.parameters.to_vec()));
+        self.survive()?;
         Ok(ran)
     }
 
     async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
         self.alive()?;
+        self.survive()?;
         assert!(seq == 0 || self.steps.iter().any(|step| step.0 == seq), "there is no mark {seq}");
         if self.switches.stubborn.load(Ordering::Relaxed) {
             return Ok(false);
@@ -113,6 +130,7 @@ impl Database for InProcess {
 
     async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError> {
         self.alive()?;
+        self.survive()?;
         if self.switches.stubborn.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -130,6 +148,7 @@ impl Database for InProcess {
 
     async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError> {
         self.alive()?;
+        self.survive()?;
         let ran = run(&self.connection.lock(), &format!("EXPLAIN QUERY PLAN {sql}"), parameters, &self.opening);
         Ok(match (ran.error, ran.results.first()) {
             (None, Some(result)) => Ok(plan(result)),
@@ -139,6 +158,11 @@ impl Database for InProcess {
 
     async fn schema(&mut self) -> Result<Schema, EngineError> {
         self.alive()?;
+        self.survive()?;
+        if self.switches.large.load(Ordering::Relaxed) {
+            let message = "the schema is too large".to_owned();
+            return Err(EngineError::Cut(Box::new(SqlError { message, cut: Some(Cut::Size), ..SqlError::default() })));
+        }
         schema(&self.connection.lock()).map_err(|error| EngineError::Lost(error.to_string()))
     }
 

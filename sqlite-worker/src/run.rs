@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::wire::{Cut, PlanRow, Ran, SqlError, StatementResult, Value};
 use crate::words::{self, Kind};
 
-/// Statements of one step. A script that makes a template may have any number.
+/// Statements of one step. A script that makes a template and what the server asks for itself may have any number.
 const STATEMENTS_MAX: usize = 10_000;
 /// What a value, a row and a result cost beside their bytes.
 const OVERHEAD: u64 = 16;
@@ -61,17 +61,22 @@ impl Session {
         .inspect(|()| self.note_committed())
     }
 
-    /// Runs queries of the server's own: no step, no mark, no bounds on rows and bytes. One that would change something is refused.
-    pub fn look(&mut self, sql: &str) -> Ran {
+    /// Runs queries of the server's own, any number: no step, no mark, no rows beyond `bytes_max`. One that would change something is
+    /// refused.
+    pub fn look(&mut self, sql: &str, bytes_max: u64) -> Ran {
         let own = self.settings.limits;
         self.settings.limits.rows_max = u64::MAX;
-        self.settings.limits.bytes_max = u64::MAX;
+        self.settings.limits.bytes_max = bytes_max;
         self.guard.look(true);
-        let ran = self.within(0, 0, |session| {
+        let mut ran = self.within(0, 0, |session| {
             session.statements(Step { seq: 0, sql, parameters: &[], now_ms: 0, may_change: false })
         });
         self.guard.look(false);
         self.settings.limits = own;
+        if let Some(statement) = ran.results.iter().position(|result| result.truncated) {
+            let place = Place { statement, at: 0 };
+            ran.error = Some(cut(Cut::Size, &format!("there are more than {bytes_max} bytes"), place));
+        }
         ran
     }
 
@@ -163,7 +168,7 @@ impl Session {
         let Some(Compiled { mut statement, kind }) = self.compile(text, place).map_err(|error| *error)? else {
             return Ok(None);
         };
-        if place.statement >= STATEMENTS_MAX {
+        if step.may_change && place.statement >= STATEMENTS_MAX {
             return Err(cut(Cut::Size, &format!("a step may have {STATEMENTS_MAX} statements"), *place));
         }
         if !step.may_change && (!statement.only_reads() || self.guard.sets()) {

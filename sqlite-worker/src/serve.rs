@@ -140,8 +140,8 @@ impl Server {
             Ask::Run { session, seq, sql, parameters, now_ms } => self.on(session, id, bytes, move |session| {
                 Answer::Ran(session.run(Step { seq, sql: &sql, parameters: &parameters, now_ms, may_change: true }))
             }),
-            Ask::Look { session, sql } => {
-                self.on(session, id, bytes, move |session| Answer::Ran(session.look(&sql)));
+            Ask::Look { session, sql, bytes_max } => {
+                self.on(session, id, bytes, move |session| Answer::Ran(session.look(&sql, bytes_max)));
             }
             Ask::Rewind { session, seq } => {
                 self.on(session, id, bytes, move |session| Answer::Rewound(session.rewind(seq)));

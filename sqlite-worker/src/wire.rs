@@ -87,12 +87,14 @@ pub enum Ask {
         parameters: Vec<Value>,
     },
     /// Runs queries of the server's own, PRAGMA among them, which change nothing: they leave no mark, count as no step and are not
-    /// held to the session's access, rows and bytes. Answered by [`Answer::Ran`].
+    /// held to the session's access, nor to its rows, bytes and number of statements. Answered by [`Answer::Ran`].
     Look {
         /// In which session.
         session: u64,
-        /// One or several queries.
+        /// Queries, any number.
         sql: String,
+        /// Bytes of values that are given back. More is an error.
+        bytes_max: u64,
     },
     /// Cuts off what the session runs now, and leaves the session usable. Answered at once, before that.
     Interrupt {

@@ -315,7 +315,7 @@ fn what_is_asked_of_a_copy_waits_until_it_is_there() {
 #[test]
 fn a_look_changes_nothing_and_sees_what_a_reader_may_not_ask() {
     let mut worker = shop(Access::Read);
-    let look = |sql: &str| Ask::Look { session: 1, sql: sql.into() };
+    let look = |sql: &str| Ask::Look { session: 1, sql: sql.into(), bytes_max: 1 << 20 };
     let Answer::Ran(ran) =
         worker.ask(look("PRAGMA main.table_xinfo(\"items\"); SELECT count(*) FROM temp.sqlite_schema"))
     else {

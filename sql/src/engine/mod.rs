@@ -112,20 +112,21 @@ pub trait Database: Send + Sync {
     /// stands as the engine leaves it after such an error.
     ///
     /// # Errors
-    /// [`EngineError::Lost`] when the database is gone; whether the step acted does not matter then, since its database is gone too.
+    /// [`EngineError::Lost`] and [`EngineError::Midway`] when the database is gone; whether the step acted does not matter then, since
+    /// its database is gone too.
     async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError>;
 
     /// Returns to the mark after step `seq` (0: the beginning) and forgets later marks. `false` where this cannot be done in place:
     /// nothing has changed then, and the caller opens another database and runs the surviving steps.
     ///
     /// # Errors
-    /// [`EngineError::Lost`] when the database is gone.
+    /// As [`Database::run`].
     async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError>;
 
     /// An independent copy at this point, with its marks or without them; `None` where this cannot be done in place.
     ///
     /// # Errors
-    /// [`EngineError::Lost`] when the database is gone, [`EngineError::Busy`] when all places are taken.
+    /// As [`Database::run`], and [`EngineError::Busy`] when all places are taken.
     async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError>;
 
     /// The plan of one statement, which is not run: the engine's own words, and its estimate of the cost where it has one.
@@ -137,7 +138,7 @@ pub trait Database: Send + Sync {
     /// Tables, views, indexes and triggers as they are now, those of the engine left out.
     ///
     /// # Errors
-    /// As [`Database::run`].
+    /// As [`Database::run`], and [`EngineError::Cut`] when there is too much to tell.
     async fn schema(&mut self) -> Result<Schema, EngineError>;
 
     /// Ends it. What is left outside the process is removed in the background. Dropping does the same.
@@ -347,4 +348,10 @@ pub enum EngineError {
     /// The database is gone: its process died, or its connection.
     #[error("the database was lost: {0}")]
     Lost(String),
+    /// The database is gone, and went while it was asked: what was asked for may be why, and is not to be asked for again.
+    #[error("the database was lost while it was asked: {0}")]
+    Midway(String),
+    /// What was asked for takes more than it may. The database stands.
+    #[error("{}", .0.message)]
+    Cut(Box<SqlError>),
 }

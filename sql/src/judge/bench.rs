@@ -45,7 +45,8 @@ impl From<EngineError> for Trouble {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Source(_) => Self::Verifier(error.to_string()),
-            EngineError::Lost(_) => Self::Lost(error.to_string()),
+            EngineError::Lost(_) | EngineError::Midway(_) => Self::Lost(error.to_string()),
+            EngineError::Cut(_) => Self::Acting(error.to_string()),
             EngineError::Busy { .. } | EngineError::Missing(_) => Self::Infra(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! What a room wants of its database, so that it can be asked of another one when the first is lost.
+//! What a room wants of its database, so that it can be asked of another one when the first is lost, and answered when it is cut off.
 
 use async_trait::async_trait;
 
@@ -11,6 +11,9 @@ pub(super) trait Errand: Sync {
     type Done: Send;
 
     async fn run(&self, database: &mut dyn Database) -> Result<Self::Done, EngineError>;
+
+    /// What comes of it where it was cut off and nothing of it is left.
+    fn cut_off(&self, error: SqlError) -> Self::Done;
 }
 
 pub(super) struct Query<'a>(pub(super) Step<'a>);
@@ -25,14 +28,22 @@ impl Errand for Query<'_> {
     async fn run(&self, database: &mut dyn Database) -> Result<Ran, EngineError> {
         database.run(&self.0).await
     }
+
+    fn cut_off(&self, error: SqlError) -> Ran {
+        Ran { results: Vec::new(), error: Some(error), pure: true }
+    }
 }
 
 #[async_trait]
 impl Errand for Look {
-    type Done = Schema;
+    type Done = Result<Schema, SqlError>;
 
-    async fn run(&self, database: &mut dyn Database) -> Result<Schema, EngineError> {
-        database.schema().await
+    async fn run(&self, database: &mut dyn Database) -> Result<Self::Done, EngineError> {
+        database.schema().await.map(Ok)
+    }
+
+    fn cut_off(&self, error: SqlError) -> Self::Done {
+        Err(error)
     }
 }
 
@@ -43,6 +54,10 @@ impl Errand for Explain<'_> {
     async fn run(&self, database: &mut dyn Database) -> Result<Self::Done, EngineError> {
         database.explain(self.0, self.1).await
     }
+
+    fn cut_off(&self, error: SqlError) -> Self::Done {
+        Err(error)
+    }
 }
 
 #[async_trait]
@@ -51,5 +66,9 @@ impl Errand for Return {
 
     async fn run(&self, database: &mut dyn Database) -> Result<bool, EngineError> {
         database.rewind(self.0).await
+    }
+
+    fn cut_off(&self, _: SqlError) -> bool {
+        false
     }
 }

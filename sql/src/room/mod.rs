@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, Step};
+use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, Ran, SqlError, Step};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
@@ -172,7 +172,7 @@ impl Room {
         let copy = match self.database.as_mut() {
             Some(database) => match database.fork().await {
                 Ok(copy) => copy,
-                Err(EngineError::Lost(_)) => {
+                Err(EngineError::Lost(_) | EngineError::Midway(_)) => {
                     self.database = None;
                     None
                 }
@@ -214,26 +214,40 @@ impl Room {
         }
     }
 
-    /// Does something with the database, once more with another one where it was lost. While it is under way, or where it is
+    /// Does something with the database, once more with another one where it was lost before. While it is under way, or where it is
     /// broken off, the room has none.
     async fn with_database<E: Errand>(&mut self, errand: E) -> Result<E::Done, EngineError> {
-        if let Some(mut database) = self.database.take() {
-            match errand.run(database.as_mut()).await {
+        if let Some(database) = self.database.take() {
+            match self.attempt(&errand, database).await {
                 Err(EngineError::Lost(why)) => tracing::info!(%why, "a database was lost and is built again"),
-                Err(error) => {
-                    self.database = Some(database);
-                    return Err(error);
-                }
-                Ok(done) => {
-                    self.database = Some(database);
-                    return Ok(done);
+                done => return done,
+            }
+        }
+        let database = self.home.build(&self.kept.steps).await?;
+        self.attempt(&errand, database).await
+    }
+
+    /// Does something with a database, which is the room's afterwards unless it is lost. What its loss came in the middle of may have
+    /// brought it about, and must not do so again: that counts as cut off, and the next action finds the database as it was before.
+    async fn attempt<E: Errand>(
+        &mut self,
+        errand: &E,
+        mut database: Box<dyn Database>,
+    ) -> Result<E::Done, EngineError> {
+        match errand.run(database.as_mut()).await {
+            Err(EngineError::Lost(why)) => Err(EngineError::Lost(why)),
+            Err(EngineError::Midway(why)) => {
+                tracing::info!(%why, "a database was lost in the middle of an action, which is cut off");
+                Ok(errand.cut_off(ended(self.dialect())))
+            }
+            done => {
+                self.database = Some(database);
+                match done {
+                    Err(EngineError::Cut(error)) => Ok(errand.cut_off(*error)),
+                    done => done,
                 }
             }
         }
-        let mut database = self.home.build(&self.kept.steps).await?;
-        let done = errand.run(database.as_mut()).await?;
-        self.database = Some(database);
-        Ok(done)
     }
 
     async fn query(&mut self, seq: u64, sql: String, parameters: Vec<Value>) -> Result<Seen, EngineError> {
@@ -246,7 +260,10 @@ impl Room {
     }
 
     async fn schema(&mut self, table: Option<&str>) -> Result<Seen, EngineError> {
-        let schema = self.with_database(Look).await?;
+        let schema = match self.with_database(Look).await? {
+            Ok(schema) => schema,
+            Err(error) => return Ok(self.failed("", error)),
+        };
         let Some(name) = table else {
             let text = observe::schema_text(&schema, observe::TEXT_BYTES_MAX);
             return Ok(Seen { text, data: json!({"schema": schema, "error": null}), terminated: false });
@@ -261,17 +278,20 @@ impl Room {
 
     async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Seen, EngineError> {
         let plan = self.with_database(Explain(sql, parameters)).await?;
-        let (text, data) = match plan {
-            Ok(plan) => (
-                observe::lines_text(&plan.lines),
-                json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
-            ),
-            Err(error) => {
-                let ran = Ran { error: Some(error), ..Ran::default() };
-                observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits)
-            }
-        };
-        Ok(Seen { text, data, terminated: false })
+        Ok(match plan {
+            Ok(plan) => Seen {
+                text: observe::lines_text(&plan.lines),
+                data: json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
+                terminated: false,
+            },
+            Err(error) => self.failed(sql, error),
+        })
+    }
+
+    fn failed(&self, sql: &str, error: SqlError) -> Seen {
+        let ran = Ran { error: Some(error), ..Ran::default() };
+        let (text, data) = observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits);
+        Seen { text, data, terminated: false }
     }
 
     async fn rewind(&mut self, to_seq: u64) -> Result<Seen, EngineError> {
@@ -317,6 +337,20 @@ impl Room {
         };
         self.kept.submission = Some(submitted);
         Seen { text: "Submitted.".to_owned(), data: json!({"submitted": true, "error": null}), terminated: true }
+    }
+}
+
+/// The error of what lost its database: that of a statement that was ended, as the engine has it.
+fn ended(dialect: Dialect) -> SqlError {
+    let code = match dialect {
+        Dialect::Sqlite => "SQLITE_INTERRUPT",
+        Dialect::Postgres => "57014",
+    };
+    SqlError {
+        code: code.to_owned(),
+        message: "ended: the database was lost in the middle of this, and stands as it was before".to_owned(),
+        cut: Some(Cut::Time),
+        ..SqlError::default()
     }
 }
 

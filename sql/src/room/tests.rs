@@ -146,6 +146,65 @@ async fn an_action_that_loses_its_database_again_did_not_happen() {
 }
 
 #[tokio::test]
+async fn a_statement_that_its_database_does_not_survive_is_cut_off_and_never_run_again() {
+    let switches = Arc::<Switches>::default();
+    let mut room = opened(&switches, Submission::State, None).await;
+    query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
+    query(&mut room, "BEGIN").await;
+    switches.midway.store(1, Ordering::Relaxed);
+    let seen = query(&mut room, "DELETE FROM people WHERE id = 1").await;
+    assert_eq!((&seen.data["error"]["cut"], &seen.data["seq"]), (&json!("time"), &json!(3)), "{}", seen.text);
+    assert!(seen.text.contains("stands as it was before"), "{}", seen.text);
+    assert_eq!(switches.opened.load(Ordering::Relaxed), 1, "it was not run in another database");
+    assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+    assert_eq!(switches.opened.load(Ordering::Relaxed), 2);
+    query(&mut room, "ROLLBACK").await;
+    assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]), "its transaction was open again");
+    call(&mut room, "rewind", json!({"to_seq": 3})).await;
+    query(&mut room, "COMMIT").await;
+    let mut again = opened(&switches, Submission::State, Some(room.snapshot())).await;
+    let mut fork = room.fork().await.expect("a fork");
+    for room in [&mut room, &mut again, &mut fork] {
+        assert_eq!(names(room).await, json!(["Ann", "Bo", "Cy"]));
+        let steps = &room.evidence()["steps"];
+        assert_eq!((&steps[2]["seq"], &steps[2]["pure"]), (&json!(3), &json!(true)), "{steps}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_database_does_not_survive_leaves_the_session_as_it_was() {
+    let switches = Arc::<Switches>::default();
+    let mut room = opened(&switches, Submission::State, None).await;
+    query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
+    for (tool, arguments) in [("schema", json!({})), ("explain", json!({"sql": "SELECT * FROM people"}))] {
+        switches.midway.store(1, Ordering::Relaxed);
+        let seen = call(&mut room, tool, arguments).await;
+        assert_eq!(seen.data["error"]["cut"], "time", "{}", seen.text);
+        assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+    }
+    query(&mut room, "DELETE FROM people").await;
+    switches.midway.store(1, Ordering::Relaxed);
+    let back = call(&mut room, "rewind", json!({"to_seq": 1})).await;
+    assert_eq!(back.data["rewound_to"], 1, "{}", back.text);
+    assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+    switches.midway.store(1, Ordering::Relaxed);
+    let mut fork = room.fork().await.expect("a fork");
+    assert_eq!(names(&mut fork).await, names(&mut room).await);
+}
+
+#[tokio::test]
+async fn a_schema_that_is_too_large_is_an_error_and_the_session_goes_on() {
+    let switches = Arc::<Switches>::default();
+    let mut room = opened(&switches, Submission::State, None).await;
+    switches.large.store(true, Ordering::Relaxed);
+    let seen = call(&mut room, "schema", json!({})).await;
+    assert!(seen.text.starts_with("Error: the schema is too large"), "{}", seen.text);
+    assert_eq!(seen.data["error"]["cut"], "size");
+    assert_eq!(names(&mut room).await, json!(["Ann", "Bo"]));
+    assert_eq!(switches.opened.load(Ordering::Relaxed), 1, "its database stands");
+}
+
+#[tokio::test]
 async fn an_action_that_is_broken_off_did_not_happen() {
     let switches = Arc::<Switches>::default();
     let mut room = opened(&switches, Submission::State, None).await;
@@ -295,6 +354,7 @@ enum Move {
     Fork,
     Restore,
     Lose,
+    Strike,
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -317,6 +377,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => Just(Move::Fork),
         1 => Just(Move::Restore),
         1 => Just(Move::Lose),
+        1 => Just(Move::Strike),
     ];
     proptest::collection::vec(one, 1..16)
 }
@@ -349,12 +410,18 @@ async fn plays_as_its_surviving_steps(moves: Vec<Move>, stubborn: bool) {
             Move::Restore if switches.losses.load(Ordering::Relaxed) > 0 => {}
             Move::Restore => room = opened(&switches, Submission::State, Some(room.snapshot())).await,
             Move::Lose => switches.losses.store(1, Ordering::Relaxed),
+            Move::Strike => {
+                switches.midway.store(1, Ordering::Relaxed);
+                drop(query(&mut room, "DELETE FROM people").await);
+                switches.midway.store(0, Ordering::Relaxed);
+            }
         }
     }
     switches.losses.store(0, Ordering::Relaxed);
     let evidence = room.evidence();
     let mut fresh = opened(&Arc::default(), Submission::State, None).await;
-    for step in evidence["steps"].as_array().expect("steps") {
+    // What its database did not survive stands as a step that changed nothing, as a query does.
+    for step in evidence["steps"].as_array().expect("steps").iter().filter(|step| step["pure"] != true) {
         query(&mut fresh, step["sql"].as_str().expect("SQL")).await;
     }
     assert_eq!(content(&mut room).await, content(&mut fresh).await, "{evidence}");

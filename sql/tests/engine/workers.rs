@@ -68,6 +68,15 @@ fn wait_until_ended(pid: u32) {
     }
 }
 
+/// Waits until nothing is left of it: while its threads end one after the other, its pipes are still open.
+fn wait_until_gone(pid: u32) {
+    let begun = Instant::now();
+    while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(begun.elapsed() < LONG, "something is left of process {pid}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn kill_process(pid: u32) {
     kill(Pid::from_raw(i32::try_from(pid).expect("a process")), Signal::SIGKILL).expect("it runs");
 }
@@ -80,6 +89,7 @@ async fn sessions_of_a_worker_that_is_killed_are_lost_and_new_ones_come_on_anoth
     run(&mut one, 1, "DELETE FROM lines").await;
     let first = usage_when(&engine, |usage| usage.sessions == 2).await;
     kill_process(first.pid);
+    tokio::task::spawn_blocking(move || wait_until_gone(first.pid)).await.expect("it ended");
     for database in [&mut one, &mut two] {
         let error = database.rewind(0).await.expect_err("its worker is gone");
         assert!(matches!(&error, EngineError::Lost(why) if why.contains(&first.pid.to_string())), "{error:?}");
@@ -92,7 +102,7 @@ async fn sessions_of_a_worker_that_is_killed_are_lost_and_new_ones_come_on_anoth
 }
 
 #[tokio::test]
-async fn a_step_under_way_is_lost_with_its_worker() {
+async fn a_step_under_way_is_lost_with_its_worker_and_told_from_one_that_was_not() {
     let engine = engine_with(|_| ());
     let opening = Opening { limits: Limits { statement_ms: 60_000, ..Limits::default() }, ..opening() };
     let mut database = engine.open(&shop(Dialect::Sqlite), &opening).await.expect("a database");
@@ -108,7 +118,8 @@ async fn a_step_under_way_is_lost_with_its_worker() {
         engine.usage().await;
         kill_process(pid);
     });
-    assert!(matches!(ran, Err(EngineError::Lost(_))), "{ran:?}");
+    assert!(matches!(&ran, Err(EngineError::Midway(why)) if why.contains(&pid.to_string())), "{ran:?}");
+    assert!(matches!(database.run(&step).await, Err(EngineError::Lost(_))), "nobody could have begun with this");
 }
 
 #[tokio::test]
@@ -133,7 +144,7 @@ async fn a_worker_that_says_nonsense_or_nothing_is_killed() {
     let nonsense = engine_of(&["/bin/sh", "-c", "echo nonsense nonsense nonsense; exec /bin/cat >/dev/null"], |_| ());
     assert!(matches!(open(&nonsense).await.err(), Some(EngineError::Lost(_))));
 
-    let silent = engine_of(&["/bin/sleep", "1000"], |settings| {
+    let silent = engine_of(&["/bin/sh", "-c", "exec /bin/sleep 1000"], |settings| {
         settings.patience = Duration::from_millis(50);
         settings.template_ms = 1;
     });
@@ -148,7 +159,7 @@ async fn a_worker_that_stands_still_is_killed_and_replaced() {
     let pid = usage_when(&engine, |usage| usage.sessions == 1).await.pid;
     kill(Pid::from_raw(i32::try_from(pid).expect("a process")), Signal::SIGSTOP).expect("it runs");
     let error = database.rewind(0).await.expect_err("it does not answer");
-    assert!(matches!(&error, EngineError::Lost(why) if why.contains("did not answer")), "{error:?}");
+    assert!(matches!(&error, EngineError::Midway(why) if why.contains("did not answer")), "{error:?}");
     tokio::task::spawn_blocking(move || wait_until_ended(pid)).await.expect("it was killed");
     let mut other = open(&engine).await.expect("another worker");
     assert_eq!(number(&mut other, 1, COUNT).await, 3);
@@ -255,7 +266,7 @@ async fn workers_end_with_their_engine() {
             }
         })
         .await,
-        Ok(EngineError::Lost(_))
+        Ok(EngineError::Lost(_) | EngineError::Midway(_))
     ));
     tokio::task::spawn_blocking(move || wait_until_ended(pid)).await.expect("it ended");
 }

@@ -129,7 +129,9 @@ impl From<EngineError> for InfraError {
         let cause = match error {
             EngineError::Busy { retry_after_ms } => Cause::Busy(retry_after_ms),
             EngineError::Missing(_) => Cause::Missing,
-            EngineError::Source(_) | EngineError::Lost(_) => Cause::Broken,
+            EngineError::Source(_) | EngineError::Lost(_) | EngineError::Midway(_) | EngineError::Cut(_) => {
+                Cause::Broken
+            }
         };
         Self { detail, cause }
     }

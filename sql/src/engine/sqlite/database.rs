@@ -9,6 +9,7 @@ use palestra_sqlite_worker::wire::{Answer, Ask};
 use tokio::runtime::Handle;
 
 use super::places::Place;
+use super::process::Gone;
 use super::schema::{Answers, Objects, Rows};
 use super::worker::Worker;
 use super::{Host, convert, plan, schema};
@@ -19,6 +20,8 @@ use crate::value::Value;
 const BUSY: u64 = 4;
 /// How many times a statement's time a step may take, however many statements it has, as the worker measures it.
 const STEP: u64 = 10;
+/// Bytes of a schema, in all that is asked about it.
+const SCHEMA_BYTES_MAX: u64 = 16 << 20;
 
 /// A session on a worker. Dropping it ends the session in the background.
 pub(super) struct SqliteDatabase {
@@ -50,12 +53,13 @@ impl SqliteDatabase {
         };
         match self.exchange(ask, self.patience()).await? {
             Ok(Answer::Done) => Ok(()),
-            other => Err(self.confused(other)),
+            Ok(other) => Err(self.worker.confused(&other).into()),
+            Err(error) => Err(EngineError::Lost(error.message)),
         }
     }
 
     /// One request. Inside, the error of a request that no frame can hold.
-    async fn exchange(&self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, EngineError> {
+    async fn exchange(&self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, Gone> {
         match self.worker.process.frame(ask) {
             Ok(frame) => self.worker.process.exchange(frame, time).await.map(Ok),
             Err(_) => Ok(Err(SqlError {
@@ -74,13 +78,15 @@ impl SqliteDatabase {
             ));
         }
         self.midway = true;
-        let answer = self.exchange(ask, time).await?;
+        let answer = self.exchange(ask, time).await.map_err(lost)?;
         self.midway = false;
         Ok(answer)
     }
 
-    fn confused(&self, answer: Result<Answer, SqlError>) -> EngineError {
-        answer.map_or_else(|error| EngineError::Lost(error.message), |answer| self.worker.confused(&answer))
+    /// The error where an answer is none to what was asked: nobody knows what was done.
+    fn confused(&mut self, answer: Result<Answer, SqlError>) -> EngineError {
+        self.midway = true;
+        answer.map_or_else(|error| EngineError::Lost(error.message), |answer| lost(self.worker.confused(&answer)))
     }
 
     fn patience(&self) -> Duration {
@@ -93,33 +99,38 @@ impl SqliteDatabase {
         Duration::from_millis(self.opening.limits.statement_ms.saturating_mul(times)).saturating_add(self.patience())
     }
 
-    /// Asks questions of ours, which change nothing: the rows of each up to the first that fails, and why it did.
-    async fn look(&mut self, sql: String) -> Result<(Vec<Rows>, Option<SqlError>), EngineError> {
+    /// Asks questions of ours, which change nothing: the rows of each, or why one of them failed.
+    async fn look(&mut self, sql: String, left: &mut u64) -> Result<Result<Vec<Rows>, SqlError>, EngineError> {
         if sql.is_empty() {
-            return Ok((Vec::new(), None));
+            return Ok(Ok(Vec::new()));
         }
-        match self.ask(Ask::Look { session: self.session, sql }, self.time(1)).await? {
-            Ok(Answer::Ran(ran)) => {
-                let ran = convert::ran(ran, "");
-                Ok((ran.results.into_iter().map(|result| result.rows).collect(), ran.error))
-            }
-            other => Err(self.confused(other)),
+        let ask = Ask::Look { session: self.session, sql, bytes_max: *left };
+        let ran = match self.ask(ask, self.time(1)).await? {
+            Ok(Answer::Ran(ran)) => convert::ran(ran, ""),
+            other => return Err(self.confused(other)),
+        };
+        if let Some(error) = ran.error {
+            return Ok(Err(error));
         }
+        let rows: Vec<Rows> = ran.results.into_iter().map(|result| result.rows).collect();
+        *left = left.saturating_sub(rows.iter().map(schema::bytes).sum());
+        Ok(Ok(rows))
     }
 
     /// Asks questions of which none may fail: a part of a schema is never taken for the whole.
-    async fn look_at_all(&mut self, sql: String) -> Result<std::vec::IntoIter<Rows>, EngineError> {
-        match self.look(sql).await? {
-            (rows, None) => Ok(rows.into_iter()),
-            (_, Some(error)) => Err(EngineError::Lost(format!("its schema cannot be read: {}", error.message))),
-        }
+    async fn look_at_all(&mut self, sql: String, left: &mut u64) -> Result<std::vec::IntoIter<Rows>, EngineError> {
+        let rows = self.look(sql, left).await?.map_err(|error| {
+            let why = if error.cut.is_some() { "is too large" } else { "cannot be read" };
+            EngineError::Cut(Box::new(SqlError { message: format!("the schema {why}: {}", error.message), ..error }))
+        })?;
+        Ok(rows.into_iter())
     }
 
     /// Answers about every table and view. What is broken has none.
-    async fn ask_about(&mut self, objects: &Objects) -> Result<BTreeMap<usize, Answers>, EngineError> {
+    async fn ask_about(&mut self, objects: &Objects, left: &mut u64) -> Result<BTreeMap<usize, Answers>, EngineError> {
         let tables = objects.tables();
         let questions = tables.iter().map(|at| objects.ask_columns(*at) + &objects.ask_table(*at)).collect();
-        let mut rows = self.look_at_all(questions).await?;
+        let mut rows = self.look_at_all(questions, left).await?;
         let mut answers = BTreeMap::new();
         for at in &tables {
             let (Some(columns), Some(indexes), Some(foreign_keys)) = (rows.next(), rows.next(), rows.next()) else {
@@ -128,20 +139,26 @@ impl SqliteDatabase {
             answers.insert(*at, Answers::new(columns, indexes, foreign_keys));
         }
         let questions = answers.iter().map(|(at, answers)| objects.ask_indexes(*at, answers)).collect();
-        let mut rows = self.look_at_all(questions).await?;
+        let mut rows = self.look_at_all(questions, left).await?;
         for answers in answers.values_mut() {
             answers.add_indexes(&mut rows);
         }
         for at in objects.views() {
-            let (mut rows, error) = self.look(objects.ask_columns(at)).await?;
-            answers.insert(at, Answers::new(rows.pop().unwrap_or_default(), Rows::new(), Rows::new()));
-            // Views on views can be made to take any time: where one takes too much, no other is asked.
-            if error.is_some_and(|error| error.cut.is_some()) {
-                break;
-            }
+            let columns = match self.look(objects.ask_columns(at), left).await? {
+                Ok(mut rows) => rows.pop().unwrap_or_default(),
+                // Views on views can be made to take any time and room: where one takes too much, no other is asked.
+                Err(error) if error.cut.is_some() => break,
+                Err(_) => Rows::new(),
+            };
+            answers.insert(at, Answers::new(columns, Rows::new(), Rows::new()));
         }
         Ok(answers)
     }
+}
+
+/// What it means for a session that its request has no answer.
+fn lost(gone: Gone) -> EngineError {
+    if gone.midway { EngineError::Midway(gone.why) } else { gone.into() }
 }
 
 #[async_trait]
@@ -196,8 +213,10 @@ impl Database for SqliteDatabase {
     }
 
     async fn schema(&mut self) -> Result<Schema, EngineError> {
-        let objects = Objects::read(&self.look_at_all(schema::OBJECTS.to_owned()).await?.next().unwrap_or_default());
-        let answers = self.ask_about(&objects).await?;
+        let mut left = SCHEMA_BYTES_MAX;
+        let listed = self.look_at_all(schema::OBJECTS.to_owned(), &mut left).await?.next();
+        let objects = Objects::read(&listed.unwrap_or_default());
+        let answers = self.ask_about(&objects, &mut left).await?;
         Ok(objects.describe(answers))
     }
 

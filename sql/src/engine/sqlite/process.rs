@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use palestra_sqlite_worker::serve::WORKERS;
@@ -28,13 +28,15 @@ const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 const SILENT_SESSIONS_MAX: usize = 32;
 /// Bytes of a line of its words that are kept.
 const WORDS_MAX: usize = 1_000;
+/// Why a worker, or one of its sessions, is given up.
+const SILENT: &str = "it did not answer in time, nor when it was interrupted";
 /// Lines of its words that are reported; later ones are read and dropped.
 const LINES_MAX: usize = 100;
 
 /// A worker process that was started.
 pub(super) struct Process {
     pid: u32,
-    outbox: mpsc::Sender<Vec<u8>>,
+    outbox: mpsc::Sender<Letter>,
     ids: AtomicU64,
     waiting: Mutex<Waiting>,
     end: CancellationToken,
@@ -59,6 +61,26 @@ pub(super) struct Frame {
     bytes: Vec<u8>,
     id: u64,
     session: Option<u64>,
+}
+
+/// A frame on its way, and whether the worker could have read all of it.
+struct Letter {
+    bytes: Vec<u8>,
+    written: Arc<AtomicBool>,
+}
+
+/// No answer came, and none will.
+#[derive(Debug)]
+pub(super) struct Gone {
+    pub(super) why: String,
+    /// Whether the worker may have begun with the request.
+    pub(super) midway: bool,
+}
+
+impl From<Gone> for EngineError {
+    fn from(gone: Gone) -> Self {
+        Self::Lost(gone.why)
+    }
 }
 
 impl Process {
@@ -123,9 +145,10 @@ impl Process {
 
     /// Sends a request and waits for its answer. After `time` its session is interrupted. When nothing comes even then, the session
     /// is lost; and with it all others, where the worker answers nobody, or has too many such sessions.
-    pub(super) async fn exchange(&self, frame: Frame, time: Duration) -> Result<Answer, EngineError> {
+    pub(super) async fn exchange(&self, frame: Frame, time: Duration) -> Result<Answer, Gone> {
         let session = frame.session;
-        let mut exchange = pin!(self.send(frame));
+        let written = Arc::default();
+        let mut exchange = pin!(self.send(frame, &written));
         if let Ok(answer) = timeout(time, &mut exchange).await {
             return answer;
         }
@@ -137,27 +160,28 @@ impl Process {
         }
         if self.silent_sessions.fetch_add(1, Ordering::Relaxed) < SILENT_SESSIONS_MAX && self.answers_others().await {
             tracing::warn!(pid = self.pid, session, "a SQLite worker does not answer one of its sessions");
-            return Err(EngineError::Lost("it did not answer in time, nor when it was interrupted".to_owned()));
+            return Err(Gone { why: SILENT.to_owned(), midway: written.load(Ordering::Relaxed) });
         }
-        self.kill("it did not answer in time, nor when it was interrupted");
-        Err(self.lost())
+        self.kill(SILENT);
+        Err(self.gone(&written))
     }
 
-    async fn send(&self, frame: Frame) -> Result<Answer, EngineError> {
-        let ticket = self.expect_answer(frame.id)?;
-        // Where it is not sent, the worker ended, and the ticket tells why.
-        let _ = self.outbox.send(frame.bytes).await;
-        ticket.answer().await
+    async fn send(&self, frame: Frame, written: &Arc<AtomicBool>) -> Result<Answer, Gone> {
+        let ticket = self.expect_answer(frame.id).ok_or_else(|| self.gone(written))?;
+        // Where it is not sent, the worker ended, and the ticket tells so.
+        let _ = self.outbox.send(Letter { bytes: frame.bytes, written: Arc::clone(written) }).await;
+        ticket.answer().await.ok_or_else(|| self.gone(written))
     }
 
     async fn answers_others(&self) -> bool {
         let Ok(frame) = self.frame(Ask::Usage) else { return false };
-        matches!(timeout(self.patience, self.send(frame)).await, Ok(Ok(_)))
+        matches!(timeout(self.patience, self.send(frame, &Arc::default())).await, Ok(Ok(_)))
     }
 
     /// Sends a request whose answer is of no interest, unless too many wait to be sent: `false` then.
     pub(super) fn tell(&self, ask: Ask) -> bool {
-        self.frame(ask).is_ok_and(|frame| self.outbox.try_send(frame.bytes).is_ok())
+        let letter = |frame: Frame| Letter { bytes: frame.bytes, written: Arc::default() };
+        self.frame(ask).is_ok_and(|frame| self.outbox.try_send(letter(frame)).is_ok())
     }
 
     /// Ends it. Its sessions are lost.
@@ -166,20 +190,20 @@ impl Process {
         self.end.cancel();
     }
 
-    fn expect_answer(&self, id: u64) -> Result<Ticket<'_>, EngineError> {
+    /// `None` where it has ended.
+    fn expect_answer(&self, id: u64) -> Option<Ticket<'_>> {
         let (sender, answer) = oneshot::channel();
-        {
-            let mut waiting = self.waiting.lock();
-            if waiting.ended.is_none() {
-                waiting.answers.insert(id, sender);
-                return Ok(Ticket { process: self, id, answer });
-            }
+        let mut waiting = self.waiting.lock();
+        if waiting.ended.is_some() {
+            return None;
         }
-        Err(self.lost())
+        waiting.answers.insert(id, sender);
+        Some(Ticket { process: self, id, answer })
     }
 
-    fn lost(&self) -> EngineError {
-        EngineError::Lost(self.ended().unwrap_or_else(|| "its worker ended".to_owned()))
+    fn gone(&self, written: &AtomicBool) -> Gone {
+        let why = self.ended().unwrap_or_else(|| "its worker ended".to_owned());
+        Gone { why, midway: written.load(Ordering::Relaxed) }
     }
 
     /// Lets nobody wait any more.
@@ -194,7 +218,7 @@ impl Process {
     async fn supervise(
         self: Arc<Self>,
         mut child: Child,
-        requests: mpsc::Receiver<Vec<u8>>,
+        requests: mpsc::Receiver<Letter>,
         words: Option<tokio::task::JoinHandle<()>>,
     ) {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
@@ -245,8 +269,9 @@ struct Ticket<'a> {
 }
 
 impl Ticket<'_> {
-    async fn answer(mut self) -> Result<Answer, EngineError> {
-        (&mut self.answer).await.map_err(|_| self.process.lost())
+    /// `None` when the worker ended.
+    async fn answer(mut self) -> Option<Answer> {
+        (&mut self.answer).await.ok()
     }
 }
 
@@ -271,14 +296,12 @@ const fn session_of(ask: &Ask) -> Option<u64> {
     }
 }
 
-async fn write_requests(
-    mut stdin: tokio::process::ChildStdin,
-    mut requests: mpsc::Receiver<Vec<u8>>,
-) -> std::io::Error {
-    while let Some(bytes) = requests.recv().await {
+async fn write_requests(mut stdin: tokio::process::ChildStdin, mut requests: mpsc::Receiver<Letter>) -> std::io::Error {
+    while let Some(Letter { bytes, written }) = requests.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {
             return error;
         }
+        written.store(true, Ordering::Relaxed);
     }
     std::io::Error::other("nobody asks any more")
 }

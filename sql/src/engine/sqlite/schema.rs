@@ -18,6 +18,15 @@ pub(super) const OBJECTS: &str = "\
 /// The rows of one question.
 pub(super) type Rows = Vec<Vec<Value>>;
 
+/// What rows take.
+pub(super) fn bytes(rows: &Rows) -> u64 {
+    let value = |value: &Value| match value {
+        Value::Text(text) => size_of::<Value>() + text.len(),
+        _ => size_of::<Value>(),
+    };
+    rows.iter().flatten().map(value).sum::<usize>() as u64
+}
+
 /// A table, view, index or trigger.
 struct Object {
     /// `temp.`, or nothing.
@@ -107,9 +116,11 @@ impl Objects {
                 _ => {}
             }
         }
+        let indexes = self.of_kind("index").into_iter().map(|at| &self.0[at]);
+        let made: HashMap<String, Option<&str>> =
+            indexes.map(|object| (object.owned(&object.name), object.sql.as_deref())).collect();
         for index in &mut schema.indexes {
-            let made = self.0.iter().find(|object| object.kind == "index" && object.owned(&object.name) == index.name);
-            if let Some(sql) = made.and_then(|object| object.sql.as_deref()) {
+            if let Some(sql) = made.get(&index.name).copied().flatten() {
                 let parts = definition::index_parts(sql);
                 for (column, part) in index.columns.iter_mut().zip(parts.columns) {
                     // What is no column has no name, and is told as it was written.

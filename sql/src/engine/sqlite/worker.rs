@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Settings;
-use super::process::Process;
+use super::process::{Gone, Process};
 use crate::engine::EngineError;
 use crate::source::{Content, Source};
 
@@ -137,7 +137,7 @@ impl Worker {
         match self.process.exchange(frame, within + settings.patience).await? {
             Answer::Prepared(Ok(size)) => Ok(Template { name, bytes: size.bytes }),
             Answer::Prepared(Err(why)) => Err(EngineError::Source(why)),
-            other => Err(self.confused(&other)),
+            other => Err(self.confused(&other).into()),
         }
     }
 
@@ -167,10 +167,10 @@ impl Worker {
     }
 
     /// The error where an answer is none to what was asked.
-    pub(super) fn confused(&self, answer: &Answer) -> EngineError {
+    pub(super) fn confused(&self, answer: &Answer) -> Gone {
         let what = if let Answer::Wrong(why) = answer { why } else { "an answer of another kind" };
         tracing::error!(pid = self.process.pid(), what, "a SQLite worker answers what was not asked");
-        EngineError::Lost(format!("the SQLite worker {} answers: {what}", self.process.pid()))
+        Gone { why: format!("the SQLite worker {} answers: {what}", self.process.pid()), midway: true }
     }
 }
 
