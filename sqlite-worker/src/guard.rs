@@ -101,8 +101,8 @@ pub struct Guard {
     vacuum: AtomicBool,
     /// The server asks, for itself.
     looking: AtomicBool,
-    /// The statement is an ANALYZE, which writes into its tables.
-    analyze: AtomicBool,
+    /// The statement is one that keeps statistics in order: it may write into their tables.
+    keeps_statistics: AtomicBool,
     /// Whether the connection has seen a temporary object.
     temporary: AtomicBool,
     in_transaction: AtomicBool,
@@ -123,7 +123,7 @@ impl Guard {
             off: AtomicBool::new(false),
             vacuum: AtomicBool::new(false),
             looking: AtomicBool::new(false),
-            analyze: AtomicBool::new(false),
+            keeps_statistics: AtomicBool::new(false),
             temporary: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
             explains: AtomicBool::new(false),
@@ -151,7 +151,7 @@ impl Guard {
         self.vacuum.store(vacuum && self.asking.may(Access::Define), Ordering::Relaxed);
         self.explains.store(*kind == Kind::Explain, Ordering::Relaxed);
         self.in_transaction.store(in_transaction, Ordering::Relaxed);
-        self.analyze.store(false, Ordering::Relaxed);
+        self.keeps_statistics.store(false, Ordering::Relaxed);
         self.sets.store(false, Ordering::Relaxed);
         self.heavy.store(0, Ordering::Relaxed);
         self.refusal.lock().take();
@@ -214,6 +214,9 @@ impl Guard {
             };
         }
         let temporary = context.database_name == Some("temp");
+        if keeps_statistics(&context.action) {
+            self.keeps_statistics.store(true, Ordering::Relaxed);
+        }
         match context.action {
             AuthAction::Select | AuthAction::Recursive => Ok(()),
             AuthAction::Read { table_name, .. } => readable(table_name),
@@ -254,10 +257,7 @@ impl Guard {
                 self.need(Access::Define, "the schema may not be changed")
             }
             AuthAction::Reindex { .. } => self.need(Access::Write, "temporary objects are not allowed"),
-            AuthAction::Analyze { .. } => {
-                self.analyze.store(true, Ordering::Relaxed);
-                self.need(Access::Define, "ANALYZE is not allowed")
-            }
+            AuthAction::Analyze { .. } => self.need(Access::Define, "ANALYZE is not allowed"),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
                 refuse("ATTACH and DETACH are not allowed: a session has one database, and there are no files")
             }
@@ -282,7 +282,7 @@ impl Guard {
     fn change(&self, table: &str) -> Result<(), Refusal> {
         // SQLite reads its statistics when it opens a database: written by hand, they would count only after a rewind.
         let statistics = table.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"));
-        if statistics && self.asking != Asking::Template && !self.analyze.load(Ordering::Relaxed) {
+        if statistics && self.asking != Asking::Template && !self.keeps_statistics.load(Ordering::Relaxed) {
             return refuse("statistics may not be written by hand; ANALYZE writes them");
         }
         self.need(Access::Write, "rows may not be changed")
@@ -344,6 +344,18 @@ enum Refusal {
 
 fn refuse(reason: impl Into<String>) -> Result<(), Refusal> {
     Err(Refusal::Because(reason.into()))
+}
+
+/// Whether SQLite itself goes on to write statistics: ANALYZE does, and what is dropped takes its own along.
+fn keeps_statistics(action: &AuthAction<'_>) -> bool {
+    matches!(
+        action,
+        AuthAction::Analyze { .. }
+            | AuthAction::DropTable { .. }
+            | AuthAction::DropIndex { .. }
+            | AuthAction::DropTempTable { .. }
+            | AuthAction::DropTempIndex { .. }
+    )
 }
 
 /// Tables that SQLite makes up and that reach below its own.

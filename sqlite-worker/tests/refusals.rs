@@ -1,7 +1,7 @@
 //! Statements that want out of their database, or to change how it is kept: by whom each is refused, in which words, and that nothing of
 //! it is left.
 
-use palestra_sqlite_worker::wire::{Access, Answer, Ask, Cut, Ran, SqlError};
+use palestra_sqlite_worker::wire::{Access, Answer, Ask, Cut, Ran, SqlError, Value};
 
 use crate::worker::Worker;
 
@@ -227,4 +227,19 @@ fn what_sets_or_counts_is_not_pure_and_what_reads_is() {
         let ran = worker.run(1, seq, sql);
         assert_eq!((ran.pure, ran.error), (pure, None), "{sql}");
     }
+}
+
+#[test]
+fn what_is_dropped_takes_its_statistics_along() {
+    let mut worker = worker();
+    let made =
+        "CREATE TABLE d(a, b); CREATE INDEX i ON d(a); CREATE INDEX j ON d(b); INSERT INTO d VALUES (1, 2); ANALYZE";
+    assert_eq!(worker.run(1, 1, made).error, None);
+    for (seq, (sql, left)) in (2..).step_by(2).zip([("DROP INDEX i", "d,t"), ("DROP TABLE d", "t")]) {
+        assert_eq!(worker.run(1, seq, sql).error, None, "{sql}");
+        let known = worker.value(1, seq + 1, "SELECT group_concat(DISTINCT tbl ORDER BY tbl) FROM sqlite_stat1");
+        assert_eq!(known, Value::Text(left.to_owned()), "{sql}");
+    }
+    let error = worker.fail(1, 9, "DELETE FROM sqlite_stat1");
+    assert_eq!(error.message, "statistics may not be written by hand; ANALYZE writes them");
 }
