@@ -185,6 +185,9 @@ impl Session {
             self.functions.set_changes(None);
         }
         done?;
+        if kind == Kind::Explain {
+            result.rows.iter_mut().for_each(|row| hide_connection(row));
+        }
         result.vm_steps = statement.vm_steps();
         // What SQLite does on behalf of EXPLAIN is not nothing either: that of a DELETE sets `changes()`.
         let harmless = matches!(kind, Kind::Select | Kind::Explain | Kind::Pragma);
@@ -304,6 +307,16 @@ impl<'a> Text<'a> {
 struct Compiled<'c> {
     statement: Statement<'c>,
     kind: Kind,
+}
+
+/// Takes out of an instruction what belongs to the connection: how often it has read the schema, and where something lies in memory.
+fn hide_connection(instruction: &mut [Value]) {
+    let [_, Value::Text(opcode), _, _, _, p4, ..] = instruction else { return };
+    match p4 {
+        Value::Text(_) if opcode == "Transaction" => *p4 = Value::Null,
+        Value::Text(text) if text.starts_with("vtab:") => text.truncate("vtab".len()),
+        _ => {}
+    }
 }
 
 fn misuse(message: &str, statement: usize) -> SqlError {

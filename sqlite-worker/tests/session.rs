@@ -328,3 +328,19 @@ fn a_look_changes_nothing_and_sees_what_a_reader_may_not_ask() {
     }
     assert_eq!(worker.value(1, 1, "SELECT count(*) FROM items"), integer(3));
 }
+
+#[test]
+fn instructions_tell_nothing_of_their_connection() {
+    let mut worker = shop(Access::Define);
+    worker.open(2, "shop", Access::Define);
+    for session in [1, 2] {
+        worker.run(session, 1, "VACUUM");
+    }
+    assert!(worker.rewind(1, 1), "its connection is another one");
+    for (seq, sql) in (2..).zip(["EXPLAIN DELETE FROM items", "EXPLAIN SELECT * FROM pragma_table_info('items')"]) {
+        let (one, two) = (worker.run(1, seq, sql), worker.run(2, seq, sql));
+        assert_eq!(one, two, "{sql}");
+        let words = format!("{one:?}");
+        assert!(words.contains("Transaction") || words.contains("\"vtab\""), "{words}");
+    }
+}
