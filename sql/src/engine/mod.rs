@@ -166,6 +166,8 @@ pub struct Ran {
     pub error: Option<SqlError>,
     /// Certainly nothing has changed: running it again would make no difference to later steps.
     pub pure: bool,
+    /// A transaction that statements began is open afterwards.
+    pub in_transaction: bool,
 }
 
 /// What one statement gave.
@@ -218,6 +220,14 @@ pub enum Cut {
     Memory,
     /// The database would be too large.
     Growth,
+}
+
+impl Cut {
+    /// Whether it is a limit, so that with more room or time the statement might have gone through.
+    #[must_use]
+    pub const fn is_limit(self) -> bool {
+        !matches!(self, Self::Refused)
+    }
 }
 
 /// A plan.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, Step};
+use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
@@ -25,7 +25,7 @@ use errand::{Errand, Explain, Look, Query, Return};
 use input::Action;
 pub use input::{Input, SQL_BYTES_MAX, STATEMENTS_MAX, random_call, tools};
 use log::Snapshot;
-pub use log::{Evidence, Logged, Submitted, now_ms};
+pub use log::{CutOff, Evidence, Logged, Submitted, now_ms};
 
 /// Bytes of the first observation's list of tables.
 const TABLES_BYTES_MAX: usize = 8 << 10;
@@ -74,15 +74,21 @@ impl Home {
     /// A database in which these steps were run; pure ones are left out, for they change nothing.
     async fn build(&self, steps: &[Logged]) -> Result<Box<dyn Database>, EngineError> {
         let mut database = self.engine.open(&self.source, &self.opening).await?;
-        for logged in steps.iter().filter(|logged| !logged.pure) {
-            database.run(&step(logged)).await?;
-        }
+        self.replay(database.as_mut(), steps).await?;
         Ok(database)
     }
-}
 
-fn step(logged: &Logged) -> Step<'_> {
-    Step { seq: logged.seq, sql: &logged.sql, parameters: &logged.parameters, now_ms: logged.now_ms }
+    /// Runs steps again. What went through and is cut off now makes another database than the session's, which is of no use.
+    async fn replay(&self, database: &mut dyn Database, steps: &[Logged]) -> Result<(), EngineError> {
+        for logged in steps.iter().filter(|logged| !logged.pure) {
+            let ran = logged.replay(database, self.engine.dialect()).await?;
+            if logged.differs(&ran) {
+                let seq = logged.seq;
+                return Err(EngineError::Lost(format!("action {seq} was cut off when it was run again")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The mark at which a database with these steps stands.
@@ -112,9 +118,7 @@ impl Room {
         let home = Home { engine, source, opening };
         let mut database = home.build(&[]).await?;
         let first = first_look(&task, home.engine.dialect(), database.as_mut()).await?;
-        for logged in kept.steps.iter().filter(|logged| !logged.pure) {
-            database.run(&step(logged)).await?;
-        }
+        home.replay(database.as_mut(), &kept.steps).await?;
         Ok(Self { home, task, first, database: Some(database), kept })
     }
 
@@ -237,9 +241,9 @@ impl Room {
     }
 
     async fn query(&mut self, seq: u64, sql: String, parameters: Vec<Value>) -> Result<Seen, EngineError> {
-        let mut logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false };
-        let ran = self.with_database(Query(step(&logged))).await?;
-        logged.pure = ran.pure;
+        let mut logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: None };
+        let ran = self.with_database(Query(logged.step())).await?;
+        (logged.pure, logged.cut) = (ran.pure, CutOff::of(&ran));
         let (text, data) = observe::observe(self.dialect(), &logged.sql, &ran, &self.home.opening.limits);
         self.kept.steps.push(logged);
         Ok(Seen { text, data, terminated: false })
