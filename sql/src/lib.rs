@@ -15,6 +15,7 @@ pub mod library;
 pub mod mutate;
 mod names;
 pub mod observe;
+mod parse;
 pub mod prove;
 pub mod rewrite;
 pub mod room;

@@ -4,27 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, Statement, TableFactor,
-    TableWithJoins, UnaryOperator, Value as Literal, Visitor, VisitorMut,
+    Expr, Ident, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableFactor, TableWithJoins,
+    UnaryOperator, Value as Literal, Visitor, VisitorMut,
 };
-use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
-use sqlparser::parser::Parser;
 
 use crate::dataset::{Dataset, Sort, Table};
-use crate::value::{Dialect, Value};
+use crate::value::Value;
 use crate::visit;
-
-/// The query that a text is; `None` where it is anything else than one query.
-pub(crate) fn parse(sql: &str, dialect: Dialect) -> Option<Query> {
-    let statements = match dialect {
-        Dialect::Sqlite => Parser::parse_sql(&SQLiteDialect {}, sql),
-        Dialect::Postgres => Parser::parse_sql(&PostgreSqlDialect {}, sql),
-    };
-    match <[Statement; 1]>::try_from(statements.ok()?) {
-        Ok([Statement::Query(query)]) => Some(*query),
-        _ => None,
-    }
-}
 
 /// What stands in a `FROM`, by the name that columns are qualified with.
 #[derive(Debug, Clone)]

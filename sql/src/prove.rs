@@ -7,8 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use crate::engine::{Engine, EngineError, Limits};
 use crate::judge::{self, Judgement};
 use crate::library::Library;
+use crate::parse;
 use crate::room::{Input, Room, RoomOpening};
-use crate::task::{Submission, Task};
+use crate::task::{Check, Spoken, Submission, Task};
 use crate::value::Dialect;
 
 /// A call that solves a task, or part of it: the tool's name and its arguments.
@@ -32,7 +33,8 @@ pub fn solution(task: &Task, dialect: Dialect) -> Option<Vec<Call>> {
     Some(calls)
 }
 
-/// Proves that a task can be played on an engine, that its solution scores 1, and that doing nothing does not.
+/// Proves that a task can be played on an engine, that its queries are no larger than what is read, that its solution scores 1, and
+/// that doing nothing does not.
 ///
 /// # Errors
 /// In words, what is wrong with it.
@@ -40,6 +42,10 @@ pub async fn task(engine: &Arc<dyn Engine>, library: &Arc<dyn Library>, task: &T
     let Some(calls) = solution(task, engine.dialect()) else {
         return Err(format!("there is no solution on {}", engine.dialect().name()));
     };
+    for query in queries(task).filter_map(|query| query.in_dialect(engine.dialect())) {
+        parse::check_reference(query, engine.dialect())
+            .map_err(|why| format!("a query of the task cannot be read: {why}"))?;
+    }
     let solved = play(engine, library, task, seed, calls).await?;
     if let Some(check) = solved.checks.iter().find(|check| !check.passed) {
         return Err(format!("the solution does not pass the check {:?}: {}", check.name, check.evidence));
@@ -49,6 +55,17 @@ pub async fn task(engine: &Arc<dyn Engine>, library: &Arc<dyn Library>, task: &T
         return Err("doing nothing passes every check".to_owned());
     }
     Ok(())
+}
+
+/// Queries of a task that are looked into and not only run.
+fn queries(task: &Task) -> impl Iterator<Item = &Spoken> {
+    let of_checks = task.checks.iter().flat_map(|check| match &check.check {
+        Check::Result { gold, .. } => vec![gold],
+        Check::Plan { query, baseline, .. } => query.iter().chain(baseline).collect(),
+        _ => Vec::new(),
+    });
+    let submitted = task.solution_submission.iter().filter(|_| task.submission == Submission::Sql);
+    of_checks.chain(submitted)
 }
 
 async fn play(

@@ -11,8 +11,8 @@ use rusqlite::types::Value as Held;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::engine::{
-    Access, ColumnInfo, Cut, Database, Engine, EngineError, IndexInfo, Opening, Plan, PlanKind, PlanNode, Ran, Schema,
-    SqlError, StatementResult, Step, TableInfo,
+    Access, ColumnInfo, Cut, Database, Engine, EngineError, IndexInfo, Limits, Opening, Plan, PlanKind, PlanNode, Ran,
+    Schema, SqlError, StatementResult, Step, TableInfo,
 };
 use crate::library::Library;
 use crate::script;
@@ -33,6 +33,14 @@ pub(crate) struct Switches {
     pub(crate) large: AtomicBool,
     pub(crate) opened: AtomicUsize,
 }
+
+/// In a statement that takes longer than a session allows, and not longer than a judge does.
+pub(crate) const SLOW: &str = "/* slow */";
+/// In a statement that loses its database.
+pub(crate) const LETHAL: &str = "/* lethal */";
+
+/// A function that may not be called.
+pub(crate) const FORBIDDEN: &str = "forbidden";
 
 pub(crate) struct StandIn(pub(crate) Arc<Switches>);
 
@@ -106,7 +114,7 @@ impl Database for InProcess {
     async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
         self.alive()?;
         assert!(self.steps.last().is_none_or(|last| last.0 < step.seq), "marks only go up");
-        self.lost = self.switches.losses.fetch_sub(1, Ordering::Relaxed) > 0;
+        self.lost = self.switches.losses.fetch_sub(1, Ordering::Relaxed) > 0 || step.sql.contains(LETHAL);
         self.alive()?;
         // Here an action can be broken off.
         tokio::task::yield_now().await;
@@ -174,6 +182,11 @@ fn run(connection: &Connection, sql: &str, parameters: &[Value], opening: &Openi
     for (number, statement) in script::split(sql, Dialect::Sqlite).iter().enumerate() {
         let name = statement.name(Dialect::Sqlite);
         ran.pure &= matches!(name.as_str(), "SELECT" | "EXPLAIN" | "VALUES");
+        if statement.text.contains(SLOW) && opening.limits.statement_ms <= Limits::default().statement_ms {
+            let message = "it took too long".to_owned();
+            ran.error = Some(SqlError { message, statement: number, cut: Some(Cut::Time), ..SqlError::default() });
+            break;
+        }
         match one(connection, statement.text, &name, parameters, opening) {
             Ok(result) => ran.results.push(result),
             Err(error) => {
@@ -188,11 +201,13 @@ fn run(connection: &Connection, sql: &str, parameters: &[Value], opening: &Openi
                     rusqlite::Error::SqlInputError { msg, .. } => msg,
                     other => other.to_string(),
                 };
-                ran.error = Some(SqlError { message, statement: number, position, ..SqlError::default() });
+                let cut = message.contains(FORBIDDEN).then_some(Cut::Refused);
+                ran.error = Some(SqlError { message, statement: number, position, cut, ..SqlError::default() });
                 break;
             }
         }
     }
+    ran.in_transaction = !connection.is_autocommit();
     ran
 }
 

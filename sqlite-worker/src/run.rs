@@ -32,7 +32,8 @@ pub struct Step<'a> {
 impl Session {
     /// Runs a step and leaves its mark.
     pub fn run(&mut self, step: Step<'_>) -> Ran {
-        let ran = self.within(step.seq, step.now_ms, |session| session.statements(step));
+        let mut ran = self.within(step.seq, step.now_ms, |session| session.statements(step));
+        ran.in_transaction = !self.connection.is_autocommit();
         if !ran.pure {
             self.tidy();
         }

@@ -207,6 +207,8 @@ pub struct Ran {
     pub error: Option<SqlError>,
     /// Certainly nothing has changed.
     pub pure: bool,
+    /// A transaction is open afterwards.
+    pub in_transaction: bool,
 }
 
 /// What one statement gave.

@@ -167,6 +167,8 @@ pub struct Ran {
     pub error: Option<SqlError>,
     /// Certainly nothing has changed: running it again would make no difference to later steps.
     pub pure: bool,
+    /// A transaction that statements began is open afterwards.
+    pub in_transaction: bool,
 }
 
 /// What one statement gave.
@@ -221,6 +223,14 @@ pub enum Cut {
     Growth,
     /// The database did not survive it, and stands as it was before the step.
     Lost,
+}
+
+impl Cut {
+    /// Whether it is a limit, so that with more room or time the statement might have gone through.
+    #[must_use]
+    pub const fn is_limit(self) -> bool {
+        !matches!(self, Self::Refused | Self::Lost)
+    }
 }
 
 /// A plan.

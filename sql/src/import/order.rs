@@ -1,19 +1,23 @@
 //! Whether the order of rows counts, and whether a reference says it fully.
 
-use sqlparser::ast::{Expr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectItem, SetExpr, Statement, Value};
-use sqlparser::dialect::SQLiteDialect;
-use sqlparser::parser::Parser;
+use sqlparser::ast::{Expr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectItem, SetExpr, Value};
+
+use crate::parse;
+use crate::value::Dialect;
 
 /// Whether the outermost query of a reference of SQLite orders its rows.
 #[must_use]
 pub fn is_ordered(sql: &str) -> bool {
-    parsed(sql).is_some_and(|query| query.order_by.is_some())
+    parse::reference(sql, Dialect::Sqlite, |query| query.order_by.is_some()).unwrap_or_default()
 }
 
 /// The query twice, with every column of the result as a last key, upwards and downwards: where the two results differ in order,
 /// the query's own keys leave rows that may stand in either order. `None` where the columns cannot be counted.
 pub(super) fn probes(sql: &str) -> Option<[String; 2]> {
-    let query = parsed(sql)?;
+    parse::reference(sql, Dialect::Sqlite, |query| without_ties(&query)).flatten()
+}
+
+fn without_ties(query: &Query) -> Option<[String; 2]> {
     let width = width(&query.body)?;
     let with = |sort: OrderBySort| {
         let mut query = query.clone();
@@ -31,14 +35,7 @@ pub(super) fn probes(sql: &str) -> Option<[String; 2]> {
 
 /// Whether the outermost query takes only some of its rows.
 pub(super) fn cuts(sql: &str) -> bool {
-    parsed(sql).is_some_and(|query| query.limit_clause.is_some())
-}
-
-fn parsed(sql: &str) -> Option<Query> {
-    match <[Statement; 1]>::try_from(Parser::parse_sql(&SQLiteDialect {}, sql).ok()?) {
-        Ok([Statement::Query(query)]) => Some(*query),
-        _ => None,
-    }
+    parse::reference(sql, Dialect::Sqlite, |query| query.limit_clause.is_some()).unwrap_or_default()
 }
 
 fn width(body: &SetExpr) -> Option<usize> {

@@ -9,8 +9,10 @@ use super::order::is_ordered;
 use crate::dataset::Dataset;
 use crate::engine::Access;
 use crate::fault::Fault;
+use crate::parse;
 use crate::task::{Check, Compare, Data, Kind, Spoken, Submission, Task, WeightedCheck};
 use crate::translate::to_postgres;
+use crate::value::Dialect;
 
 /// The split of questions that name none.
 const SPLIT: &str = "test";
@@ -116,6 +118,10 @@ fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
             return Err(format!("{name} is empty"));
         }
     }
+    let written = [(Some(&gold), Dialect::Sqlite), (entry.gold_postgres.as_ref(), Dialect::Postgres)];
+    for (sql, dialect) in written.into_iter().filter_map(|(sql, dialect)| Some((sql?, dialect))) {
+        parse::check_reference(sql, dialect).map_err(|why| format!("the reference cannot be read: {why}"))?;
+    }
     Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
 }
 
@@ -134,7 +140,7 @@ impl Question {
         }
         let gold = match entry.gold_postgres.or_else(|| to_postgres(&gold, dataset).ok()) {
             Some(postgres) => Spoken::each(gold, postgres),
-            None => Spoken::Each(BTreeMap::from([(crate::value::Dialect::Sqlite, gold)])),
+            None => Spoken::Each(BTreeMap::from([(Dialect::Sqlite, gold)])),
         };
         let instruction = match entry.evidence.as_deref().map(str::trim).filter(|evidence| !evidence.is_empty()) {
             Some(evidence) => format!("{text}\n\nTo know: {evidence}"),
@@ -204,6 +210,22 @@ mod tests {
     fn yaml_is_read() {
         let (read, faults) = read("questions.yaml", "- db: a\n  question: One?\n  gold: SELECT 1\n");
         assert_eq!((read.len(), faults.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_reference_that_nobody_can_read_is_a_fault() {
+        let deep = format!("SELECT 1 WHERE {}1", "1 AND ".repeat(120_000));
+        for (gold, postgres) in [(deep.as_str(), "SELECT 1"), ("SELECT 1", deep.as_str())] {
+            let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
+            let (read, faults) = read("questions.jsonl", &line.to_string());
+            assert!(
+                read.is_empty() && faults[0].contains("the reference cannot be read: the SQL is too long"),
+                "{faults:?}"
+            );
+        }
+        let line = serde_json::json!({"db": "a", "question": "?", "gold": format!("SELECT 1{}", "+1".repeat(2_000))});
+        let (_, faults) = read("questions.jsonl", &line.to_string());
+        assert!(faults[0].contains("nested too deeply"), "{faults:?}");
     }
 
     #[test]

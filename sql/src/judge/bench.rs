@@ -30,13 +30,25 @@ pub(super) enum Trouble {
     Infra(String),
     /// A database was lost: worth another attempt.
     Lost(String),
+    /// One was lost in which, or by what, the acting side did: worth another attempt, and its fault if that ends alike.
+    Broken(String),
+}
+
+impl Trouble {
+    /// What an engine's error means where the acting side's statements were run.
+    fn of_acting(error: EngineError) -> Self {
+        match Self::from(error) {
+            Self::Lost(why) => Self::Broken(why),
+            other => other,
+        }
+    }
 }
 
 impl From<Trouble> for JudgeError {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Verifier(why) => Self::Verifier(why),
-            Trouble::Acting(why) | Trouble::Infra(why) | Trouble::Lost(why) => Self::Infra(why),
+            Trouble::Acting(why) | Trouble::Infra(why) | Trouble::Lost(why) | Trouble::Broken(why) => Self::Infra(why),
         }
     }
 }
@@ -69,6 +81,8 @@ pub(super) struct Bench<'a> {
     /// The moment of everything that is run here and was not run in the session.
     now_ms: i64,
     acting_left: Mutex<Duration>,
+    /// Why what the acting side left cannot be had any more.
+    given_up: Mutex<Option<String>>,
 }
 
 impl<'a> Bench<'a> {
@@ -90,7 +104,16 @@ impl<'a> Bench<'a> {
         let last = evidence.steps.last().map_or(0, |logged| logged.seq);
         let opening = Opening { access: task.access, limits, seed };
         let now_ms = now_ms(last + 1);
-        Self { engine, library, task, evidence, opening, now_ms, acting_left: Mutex::new(ACTING_TIME) }
+        Self {
+            engine,
+            library,
+            task,
+            evidence,
+            opening,
+            now_ms,
+            acting_left: Mutex::new(ACTING_TIME),
+            given_up: Mutex::default(),
+        }
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -113,7 +136,7 @@ impl<'a> Bench<'a> {
         let done = tokio::time::timeout(left, work).await;
         *self.acting_left.lock() = left.saturating_sub(begun.elapsed());
         match done {
-            Ok(done) => Ok(done?),
+            Ok(done) => done.map_err(Trouble::of_acting),
             Err(_) => {
                 let seconds = ACTING_TIME.as_secs();
                 Err(Trouble::Acting(format!("the statements took more than the judge's {seconds} s")))
@@ -137,6 +160,10 @@ impl<'a> Desk<'a> {
 
     /// What the acting side left.
     pub(super) async fn left(&mut self) -> Result<&mut Scene<'a>, Trouble> {
+        let given_up = self.bench.given_up.lock().clone();
+        if let Some(why) = given_up {
+            return Err(Trouble::Acting(why));
+        }
         let scene = match self.left.take() {
             Some(scene) => scene,
             None => {
@@ -160,7 +187,8 @@ impl<'a> Desk<'a> {
                     old.close().await;
                 }
                 let now_ms = self.bench.now_ms;
-                let step = Logged { seq: 1, sql: gold.to_owned(), parameters: Vec::new(), now_ms, pure: false };
+                let step =
+                    Logged { seq: 1, sql: gold.to_owned(), parameters: Vec::new(), now_ms, pure: false, cut: None };
                 let steps = if gold.trim().is_empty() { Vec::new() } else { vec![step] };
                 Scene::open(self.bench, self.data, steps, Author::Task).await?
             }
@@ -168,8 +196,30 @@ impl<'a> Desk<'a> {
         Ok(&mut self.reference.insert((gold.to_owned(), scene)).1)
     }
 
-    pub(super) async fn close(self) {
-        for scene in self.left.into_iter().chain(self.reference.map(|(_, scene)| scene)) {
+    /// What the acting side did lost its database twice. That is its fault where a database in which nothing was done stands, and
+    /// then no later check looks at what it left; else it is the engine's.
+    pub(super) async fn give_up(&mut self, why: &str) -> Trouble {
+        self.clear().await;
+        match self.try_untouched().await {
+            Err(trouble) => trouble,
+            Ok(()) => {
+                let why = format!("the statements broke the database twice: {why}");
+                *self.bench.given_up.lock() = Some(why.clone());
+                Trouble::Acting(why)
+            }
+        }
+    }
+
+    async fn try_untouched(&self) -> Result<(), Trouble> {
+        let mut untouched = Scene::open(self.bench, self.data, Vec::new(), Author::Task).await?;
+        untouched.asked("SELECT 1", "a query of nothing").await?;
+        untouched.close().await;
+        Ok(())
+    }
+
+    /// Ends all databases; others are made when they are asked for.
+    pub(super) async fn clear(&mut self) {
+        for scene in self.left.take().into_iter().chain(self.reference.take().map(|(_, scene)| scene)) {
             scene.close().await;
         }
     }
@@ -201,13 +251,19 @@ impl<'a> Scene<'a> {
         let bench = self.bench;
         let source = bench.library.source(self.data, &bench.task.setup, bench.dialect()).map_err(Trouble::Verifier)?;
         let mut database = bench.engine.open(&source, &bench.opening).await?;
-        for Logged { seq, sql, parameters, now_ms, .. } in &self.steps {
-            let step = Step { seq: *seq, sql, parameters, now_ms: *now_ms };
-            let ran = bench.timed(self.author, database.run(&step)).await?;
-            if let (Author::Task, Some(error)) = (self.author, ran.error) {
-                return Err(Trouble::Verifier(format!("the reference fails: {}", error.message)));
+        for logged in &self.steps {
+            let ran = bench.timed(self.author, logged.replay(database.as_mut(), bench.dialect())).await?;
+            match (self.author, &ran.error) {
+                (Author::Task, Some(error)) => {
+                    return Err(Trouble::Verifier(format!("the reference fails: {}", error.message)));
+                }
+                // On the session's data it went through with less; on other data it may take more, and fails there.
+                (Author::Acting, Some(error)) if self.is_the_sessions() && logged.differs(&ran) => {
+                    return Err(Trouble::Broken(format!("action {} was cut off: {}", logged.seq, error.message)));
+                }
+                _ => {}
             }
-            self.seq = *seq;
+            self.seq = logged.seq;
         }
         if !self.steps.is_empty() {
             self.end_session(database.as_mut()).await?;
@@ -215,6 +271,10 @@ impl<'a> Scene<'a> {
         self.stands = self.seq;
         self.database = Some(database);
         Ok(())
+    }
+
+    fn is_the_sessions(&self) -> bool {
+        std::ptr::eq(self.data, &self.bench.task.data)
     }
 
     /// Ends what ends with a session, as a new connection would find it.
@@ -225,14 +285,16 @@ impl<'a> Scene<'a> {
         };
         for reset in resets {
             // It fails where there is nothing to reset: where no transaction is open, or none may be.
-            drop(self.run(database, reset, Author::Task).await?);
+            drop(self.run(database, reset, self.author).await?);
         }
-        let listed = self.run(database, temporary, Author::Task).await?.0;
-        let listed =
-            listed.map_err(|error| Trouble::Infra(format!("no list of temporary objects: {}", error.message)))?;
+        let listed = self.run(database, temporary, self.author).await?.0;
+        let listed = listed.map_err(|error| {
+            let why = format!("no list of temporary objects: {}", error.message);
+            if self.author == Author::Acting { Trouble::Acting(why) } else { Trouble::Infra(why) }
+        })?;
         for row in listed.rows {
             let [Value::Text(sql)] = row.as_slice() else { continue };
-            self.run(database, sql, Author::Acting)
+            self.run(database, sql, self.author)
                 .await?
                 .0
                 .map_err(|error| Trouble::Acting(format!("a temporary object cannot be removed: {}", error.message)))?;
@@ -271,7 +333,7 @@ impl<'a> Scene<'a> {
         }
         let mut database = self.take().await?;
         let (done, pure) = self.run(database.as_mut(), sql, author).await?;
-        if pure || database.rewind(self.stands).await? {
+        if pure || self.bench.timed(author, database.rewind(self.stands)).await? {
             self.database = Some(database);
         }
         Ok(done)
@@ -289,14 +351,14 @@ impl<'a> Scene<'a> {
 
     pub(super) async fn schema(&mut self) -> Result<Schema, Trouble> {
         let mut database = self.take().await?;
-        let schema = database.schema().await?;
+        let schema = self.bench.timed(self.author, database.schema()).await?;
         self.database = Some(database);
         Ok(schema)
     }
 
     pub(super) async fn explain(&mut self, sql: &str) -> Result<Result<Plan, SqlError>, Trouble> {
         let mut database = self.take().await?;
-        let plan = self.bench.timed(Author::Acting, database.explain(sql, &[])).await?;
+        let plan = self.bench.timed(self.author, database.explain(sql, &[])).await?;
         self.database = Some(database);
         Ok(plan)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::bench::{Author, Desk, Trouble};
-use super::syntax::{Facts, parse};
+use super::syntax::Facts;
 use super::{Verdict, result};
 use crate::engine::{Plan, PlanKind, PlanNode, Schema};
 use crate::task::{PlanLimit, Spoken};
@@ -116,7 +116,7 @@ struct Names {
 
 impl Names {
     fn new(sql: &str, dialect: Dialect, schema: &Schema) -> Self {
-        let facts = |sql: &str| parse(sql, dialect).ok().map(|statements| Facts::new(&statements, dialect));
+        let facts = |sql: &str| Facts::of(sql, dialect).ok();
         let views = schema.tables.iter().filter(|table| table.view).filter_map(|table| facts(table.sql.as_deref()?));
         let tables = schema.tables.iter().filter(|table| !table.view).map(|table| table.name.to_lowercase());
         Self { query: facts(sql), views: views.collect(), tables: tables.collect() }

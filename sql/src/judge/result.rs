@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Verdict;
 use super::bench::{Author, Desk, Trouble};
-use super::syntax::{Facts, parse};
+use super::syntax::Facts;
 use crate::compare::{Grid, difference};
 use crate::engine::StatementResult;
 use crate::room::Submitted;
@@ -34,9 +34,8 @@ pub(super) fn submitted<'a>(desk: &Desk<'a>) -> Option<&'a str> {
 
 /// Its result in what the acting side left, if it is one statement that only reads.
 pub(super) async fn run(desk: &mut Desk<'_>, sql: &str) -> Result<Result<StatementResult, String>, Trouble> {
-    let parsed = parse(sql, desk.bench.dialect());
-    let writes = |statements: Vec<_>| !Facts::new(&statements, desk.bench.dialect()).hold(&Property::ReadOnly);
-    if parsed.is_ok_and(writes) {
+    let facts = Facts::of(sql, desk.bench.dialect());
+    if facts.is_ok_and(|facts| !facts.hold(&Property::ReadOnly)) {
         return Ok(Err("it is not a single statement that only reads".to_owned()));
     }
     let result = match desk.left().await?.read(sql, Author::Acting).await? {

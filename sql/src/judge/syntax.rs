@@ -7,24 +7,11 @@ use sqlparser::ast::{
     Distinct, DuplicateTreatment, Expr, Function, FunctionArguments, GroupByExpr, ObjectName, Query, Select,
     SelectItem, SetExpr, Statement, TableAlias, TableFactor, Visitor,
 };
-use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
-use sqlparser::parser::Parser;
 
+use crate::parse::{self, Unreadable};
 use crate::task::{Construct, Property};
 use crate::value::Dialect;
 use crate::visit;
-
-/// Reads statements.
-///
-/// # Errors
-/// In the parser's words. That it cannot read a text does not mean that the engine cannot.
-pub(super) fn parse(sql: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
-    match dialect {
-        Dialect::Sqlite => Parser::parse_sql(&SQLiteDialect {}, sql),
-        Dialect::Postgres => Parser::parse_sql(&PostgreSqlDialect {}, sql),
-    }
-    .map_err(|error| error.to_string())
-}
 
 /// What was found in some statements. Names are in lower case.
 #[derive(Debug, Default)]
@@ -39,7 +26,15 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(statements: &[Statement], dialect: Dialect) -> Self {
+    /// What is found in a text.
+    ///
+    /// # Errors
+    /// Where it cannot be read, which does not mean that the engine cannot.
+    pub(super) fn of(sql: &str, dialect: Dialect) -> Result<Self, Unreadable> {
+        parse::statements(sql, dialect, |statements| Self::new(&statements, dialect))
+    }
+
+    fn new(statements: &[Statement], dialect: Dialect) -> Self {
         let reads_only = matches!(statements, [Statement::Query(_)]);
         let mut walk = Walk::new(dialect, Self { reads_only, ..Self::default() });
         for statement in statements {
@@ -318,15 +313,31 @@ fn holds_query(select: &Select) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Facts, parse};
+    use super::Facts;
+    use crate::parse::LEVELS_MAX;
+    use crate::parse::tests::{deep, is_chain, on_a_small_stack};
     use crate::task::{Construct, Property};
     use crate::value::Dialect;
 
     fn holds(sql: &str, property: &Property) -> bool {
-        let of = |dialect| Facts::new(&parse(sql, dialect).expect(sql), dialect).hold(property);
+        let of = |dialect| Facts::of(sql, dialect).expect(sql).hold(property);
         let held = Dialect::ALL.map(of);
         assert_eq!(held[0], held[1], "{sql}");
         held[0]
+    }
+
+    #[test]
+    fn deep_texts_are_refused_or_walked_through() {
+        on_a_small_stack(|| {
+            for dialect in Dialect::ALL {
+                for (what, sql) in deep(40_000) {
+                    assert!(Facts::of(&sql, dialect).is_err(), "{what}");
+                }
+                for (what, sql) in deep(LEVELS_MAX - 10).into_iter().filter(|(what, _)| is_chain(what)) {
+                    assert!(Facts::of(&sql, dialect).expect(what).hold(&Property::ReadOnly), "{what}");
+                }
+            }
+        });
     }
 
     #[test]
@@ -386,9 +397,8 @@ mod tests {
         let elsewhere = "SELECT (WITH orders AS (SELECT 1 AS n FROM a) SELECT n FROM orders) FROM orders";
         assert!(holds(elsewhere, &reads("orders")));
         // Where it is not recursive, PostgreSQL reads the table of the same name in its body.
-        let statements = parse("WITH secret AS (SELECT * FROM secret) SELECT * FROM secret", Dialect::Postgres);
-        let facts = Facts::new(&statements.expect("it is well formed"), Dialect::Postgres);
-        assert!(facts.hold(&reads("secret")));
+        let facts = Facts::of("WITH secret AS (SELECT * FROM secret) SELECT * FROM secret", Dialect::Postgres);
+        assert!(facts.expect("it is well formed").hold(&reads("secret")));
     }
 
     #[test]
@@ -407,8 +417,7 @@ mod tests {
             "SELECT x INTO b FROM a",
             "SELECT x FROM a FOR UPDATE",
         ] {
-            let statements = parse(sql, Dialect::Postgres).expect(sql);
-            assert!(!Facts::new(&statements, Dialect::Postgres).hold(&Property::ReadOnly), "{sql}");
+            assert!(!Facts::of(sql, Dialect::Postgres).expect(sql).hold(&Property::ReadOnly), "{sql}");
         }
     }
 }

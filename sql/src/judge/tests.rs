@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{JudgeError, Judgement, judge};
 use crate::engine::Access;
-use crate::stand_in::{Scripts, StandIn, Switches};
+use crate::stand_in::{FORBIDDEN, LETHAL, SLOW, Scripts, StandIn, Switches};
 use crate::task::{Check, Data, Kind, Spoken, Submission, Task, WeightedCheck};
 
 const ORDERS: &str = "CREATE TABLE orders (id INTEGER PRIMARY KEY, city TEXT NOT NULL, cents INTEGER);\
@@ -77,13 +77,13 @@ fn question(gold: &str) -> Task {
     task(Submission::Sql, json!([{"result": {"gold": gold}}]))
 }
 
-#[test]
-fn judging_can_be_moved_between_threads() {
-    fn moves<T: Send>(_: &T) {}
-    fn checked(engine: &StandIn, library: &Scripts, task: &Task) {
-        moves(&judge(engine, library, task, 0, &Json::Null));
-    }
-    let _ = checked;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn judging_can_be_moved_between_threads() {
+    let judging = tokio::spawn(async {
+        let query = left(&[], json!({"sql": "SELECT count(*) FROM orders"}));
+        judged_on(&Arc::default(), &question("SELECT count(*) FROM orders"), &query).await
+    });
+    assert_eq!(judging.await.expect("it ends").expect("a judgement").score(), 1.0);
 }
 
 #[tokio::test]
@@ -303,6 +303,83 @@ async fn faults_of_the_task_and_of_the_engine_are_no_scores() {
     switches.losses.store(2, Ordering::Relaxed);
     let lost = judged_on(&switches, &task, &right).await.expect_err("it is lost twice");
     assert!(matches!(lost, JudgeError::Infra(_)), "{lost}");
+}
+
+#[tokio::test]
+async fn what_breaks_its_database_twice_is_the_acting_sides_fault() {
+    let count = "SELECT count(*) FROM orders";
+    let checks =
+        json!([{"answer": {"accept": ["3"]}}, {"result": {"gold": count}}, {"unchanged": {"tables": ["orders"]}}]);
+    let task = task(Submission::Sql, checks);
+    let lethal = format!("{count} {LETHAL}");
+    for evidence in [left(&[], json!({"sql": lethal})), left(&[&format!("ANALYZE {LETHAL}")], json!({"sql": count}))] {
+        let judgement = judged(&task, &evidence).await;
+        assert_eq!(judgement.checks[0].evidence, json!({"error": "no answer was handed in"}));
+        for check in &judgement.checks[1..] {
+            assert!(!check.passed && check.evidence.to_string().contains("broke the database twice"), "{check:?}");
+        }
+    }
+    let reference = question(&lethal);
+    let lost = judged_on(&Arc::default(), &reference, &left(&["ANALYZE"], json!({"sql": count}))).await;
+    assert!(
+        matches!(lost, Err(JudgeError::Infra(_))),
+        "a reference that does is no fault of the acting side: {lost:?}"
+    );
+    let switches = Arc::<Switches>::default();
+    switches.losses.store(1, Ordering::Relaxed);
+    let once = judged_on(&switches, &task, &left(&["ANALYZE"], json!({"sql": count}))).await.expect("a judgement");
+    assert!(once.checks[1].passed && once.checks[2].passed, "{once:?}");
+}
+
+#[tokio::test]
+async fn a_step_that_a_limit_ended_ends_there_for_the_judge() {
+    let gold = "INSERT INTO orders VALUES (8, 'Kiel', 1)";
+    let task = task(Submission::State, json!([{"state": {"gold": gold, "tables": ["orders"]}}]));
+    let step = |rest: &str| format!("{gold}; INSERT {SLOW} INTO orders VALUES (9, 'Kiel', 1){rest}");
+    let evidence = |sql: String, cut: Json| {
+        let step = json!({"seq": 1, "sql": sql, "now_ms": 0, "cut": cut});
+        json!({"steps": [step], "submission": "state"})
+    };
+    let cut = |in_transaction: bool| json!({"statement": 1, "by": "time", "in_transaction": in_transaction});
+    let (passed, why) = passes(&task, &evidence(step("; DELETE FROM orders"), cut(false))).await;
+    assert!(passed, "{why}");
+    let begun = evidence(format!("BEGIN; {}", step("")), json!({"statement": 2, "by": "time", "in_transaction": true}));
+    assert!(!passes(&task, &begun).await.0, "what is not committed does not stand");
+    let (passed, why) = passes(&task, &evidence(step(""), Json::Null)).await;
+    assert!(!passed, "where nothing is known of a limit it goes through: {why}");
+}
+
+#[tokio::test]
+async fn a_query_that_cannot_be_read_fails_its_check() {
+    let properties = task(Submission::Sql, json!([{"properties": {"properties": ["read_only"]}}]));
+    let deep = format!("SELECT 1{}", "+1".repeat(100_000));
+    let odd = "SELECT 1 WHERE 1 ISNULL IS NOT DISTINCT FROM 0";
+    assert!(crate::parse::statements(odd, crate::value::Dialect::Sqlite, drop).is_err(), "SQLite reads it");
+    for (sql, why) in [(deep.as_str(), "nested too deeply"), ("SELEKT", "Expected"), (odd, "cannot read the query")] {
+        let (passed, evidence) = passes(&properties, &left(&[], json!({"sql": sql}))).await;
+        assert!(
+            !passed && evidence.contains("the judge cannot read the query") && evidence.contains(why),
+            "{evidence}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_probe_that_is_refused_is_the_tasks_fault_where_the_reference_makes_it_so() {
+    let insert = json!({"sql": "INSERT INTO orders VALUES (9, 'Bonn', 1)", "fails": false, "why": "orders are taken"});
+    let gold = "CREATE TABLE more (x)";
+    let checks = json!([{"probes": {"probes": [insert]}}, {"state": {"gold": gold, "tables": ["more"]}}]);
+    let probed = task(Submission::State, checks);
+    let trigger = format!("CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT {FORBIDDEN}(); END");
+    let judgement = judged(&probed, &left(&[gold, &trigger], json!("state"))).await;
+    assert!(!judgement.checks[0].passed && judgement.checks[1].passed, "{judgement:?}");
+    assert!(judgement.checks[0].evidence["error"].as_str().is_some_and(|why| why.contains(FORBIDDEN)));
+    let refused = task(
+        Submission::State,
+        json!([{"probes": {"probes": [{"sql": format!("SELECT {FORBIDDEN}()"), "fails": true, "why": "never"}]}}]),
+    );
+    let error = judged_on(&Arc::default(), &refused, &left(&["ANALYZE"], json!("state"))).await;
+    assert!(matches!(error, Err(JudgeError::Verifier(_))), "{error:?}");
 }
 
 #[tokio::test]

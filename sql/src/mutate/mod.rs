@@ -13,7 +13,8 @@ use sqlparser::ast::{Expr, Query};
 
 use crate::dataset::Dataset;
 use crate::grouping;
-use crate::names::{Names, Part, Place, literal, parse, replaced, walk};
+use crate::names::{Names, Part, Place, literal, replaced, walk};
+use crate::parse;
 use crate::value::{Dialect, Value};
 
 /// A query with a slip.
@@ -118,14 +119,23 @@ impl<T> Change<T> {
 /// refuse for what they select beside `GROUP BY` are left out where the query itself is not of that sort.
 #[must_use]
 pub fn mutants(sql: &str, dialect: Dialect, dataset: &Dataset) -> Vec<Mutant> {
-    let Some(query) = parse(sql, dialect) else {
-        return Vec::new();
-    };
-    let names = Names::new(&query, dataset);
-    let mut changed: Vec<Change<Query>> = Vec::new();
-    walk(&query, &names, |number, place, scopes| {
+    parse::reference(sql, dialect, |query| mutants_of(&query, dataset)).unwrap_or_default()
+}
+
+fn mutants_of(query: &Query, dataset: &Dataset) -> Vec<Mutant> {
+    let names = Names::new(query, dataset);
+    let portable = grouping::is_portable(query, dataset);
+    let mut mutants: Vec<Mutant> = Vec::new();
+    let mut seen = BTreeSet::from([query.to_string()]);
+    walk(query, &names, |number, place, scopes| {
         let mut take = |change: Change<Part>| {
-            changed.push(Change { kind: change.kind, what: change.what, to: replaced(&query, number, change.to) });
+            let changed = replaced(query, number, change.to);
+            if grouping::is_bound(&changed, dataset) && (!portable || grouping::is_portable(&changed, dataset)) {
+                let sql = changed.to_string();
+                if seen.insert(sql.clone()) {
+                    mutants.push(Mutant { sql, kind: change.kind, what: change.what });
+                }
+            }
         };
         match place {
             Place::Expression(expr) => {
@@ -145,13 +155,7 @@ pub fn mutants(sql: &str, dialect: Dialect, dataset: &Dataset) -> Vec<Mutant> {
             }
         }
     });
-    let portable = grouping::is_portable(&query, dataset);
-    let mut seen = BTreeSet::from([query.to_string()]);
-    changed.retain(|change| grouping::is_bound(&change.to, dataset));
-    changed.retain(|change| !portable || grouping::is_portable(&change.to, dataset));
-    let mutants =
-        changed.into_iter().map(|change| Mutant { sql: change.to.to_string(), kind: change.kind, what: change.what });
-    mutants.filter(|mutant| seen.insert(mutant.sql.clone())).collect()
+    mutants
 }
 
 /// One mutant, drawn: first the sort of slip among those that the query allows, then one of that sort. `None` where there is none.

@@ -10,7 +10,8 @@
 //! are there. Values: NULL is `null`; whole numbers beyond ±2^53, exact decimals (`numeric`), NaN and infinities are strings; bytes are
 //! `{"hex": "00ff", "bytes": 2}`; dates and everything else are strings in the engine's form. `error` is `null` or has `code`, `message`,
 //! `detail`, `hint`, `statement` (which one, from 0; those before it have acted), `position` (characters of the SQL before the place) and `cut` (`refused`, `time`,
-//! `size`, `memory`, `growth`, `lost`: set where a limit or a rule of the session ended the statement).
+//! `size`, `memory`, `growth`, `lost`: set where a limit or a rule of the session ended the statement), and after a limit `in_transaction`: whether one is
+//! still open, for engines end some that they interrupt.
 
 mod agree;
 mod cells;
@@ -20,7 +21,8 @@ mod table;
 
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Limits, Ran, StatementResult};
+use crate::engine::{Limits, Ran, SqlError, StatementResult};
+use crate::room::CutOff;
 use crate::value::{Dialect, Value};
 
 pub use agree::same_outcome;
@@ -81,7 +83,11 @@ pub(crate) fn lines_text(lines: &[String]) -> String {
 
 fn data(ran: &Ran) -> Json {
     let results: Vec<Json> = ran.results.iter().map(result_data).collect();
-    json!({"results": results, "error": ran.error})
+    let mut data = json!({"results": results, "error": ran.error});
+    if CutOff::of(ran).is_some() {
+        data["error"]["in_transaction"] = json!(ran.in_transaction);
+    }
+    data
 }
 
 fn result_data(result: &StatementResult) -> Json {
@@ -111,6 +117,12 @@ pub fn value_data(value: &Value) -> Json {
         Value::Decimal(text) | Value::Text(text) => json!(text),
         Value::Blob(bytes) => json!({"hex": hex::encode(bytes), "bytes": bytes.len()}),
     }
+}
+
+/// What is seen of something else than a query that failed as a statement does.
+#[must_use]
+pub fn failed(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limits) -> (String, Json) {
+    (failure::text(dialect, sql, error, limits), json!({"results": [], "error": error}))
 }
 
 /// An error that is the session's own and not the engine's, in the form of a step's observation.

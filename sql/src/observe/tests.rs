@@ -11,7 +11,7 @@ fn result(names: &[&str], rows: Vec<Vec<Value>>) -> StatementResult {
 }
 
 fn ran(results: Vec<StatementResult>) -> Ran {
-    Ran { results, error: None, pure: true }
+    Ran { results, pure: true, ..Ran::default() }
 }
 
 fn text(ran: &Ran) -> String {

@@ -16,7 +16,8 @@ use std::collections::BTreeSet;
 use sqlparser::ast::{Expr, Query, Select};
 
 use crate::dataset::Dataset;
-use crate::names::{Names, Part, Place, parse, replaced, walk};
+use crate::names::{Names, Part, Place, replaced, walk};
+use crate::parse;
 use crate::value::Dialect;
 
 /// A query in other words.
@@ -72,18 +73,19 @@ pub enum Kind {
 /// All rewrites of a query, in a fixed order and without repetitions; none where the text is not one query.
 #[must_use]
 pub fn rewrites(sql: &str, dialect: Dialect, dataset: &Dataset) -> Vec<Rewrite> {
-    let Some(query) = parse(sql, dialect) else {
-        return Vec::new();
-    };
+    parse::reference(sql, dialect, |query| rewrites_of(&query, sql, dialect, dataset)).unwrap_or_default()
+}
+
+fn rewrites_of(query: &Query, sql: &str, dialect: Dialect, dataset: &Dataset) -> Vec<Rewrite> {
     let mut found: Vec<(Kind, String)> = Vec::new();
-    found.extend(spelling::aliases(&query, dataset).map(|other| (Kind::Alias, other.to_string())));
+    found.extend(spelling::aliases(query, dataset).map(|other| (Kind::Alias, other.to_string())));
     found.push((Kind::Letters, spelling::letters(sql, dialect)));
     let mut changed =
-        places(&query, dataset, |_, _| Vec::new(), |select| spelling::parentheses(select).into_iter().collect());
-    if settled::is_settled(&query, dataset) {
-        changed.extend(places(&query, dataset, expression::equivalents, |_| Vec::new()));
-        changed.extend(structures(&query, dataset));
-        changed.extend(whole::wraps(&query, dialect));
+        places(query, dataset, |_, _| Vec::new(), |select| spelling::parentheses(select).into_iter().collect());
+    if settled::is_settled(query, dataset) {
+        changed.extend(places(query, dataset, expression::equivalents, |_| Vec::new()));
+        changed.extend(structures(query, dataset));
+        changed.extend(whole::wraps(query, dialect));
     }
     found.extend(changed.into_iter().map(|(kind, query)| (kind, query.to_string())));
     let mut seen = BTreeSet::from([sql.trim().to_string(), query.to_string()]);

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Query, SetExpr, SetOperator};
 
 use super::Kind;
-use crate::names::parse;
+use crate::parse;
 use crate::value::Dialect;
 
 /// The query as a table, as a common table, and with the sides of its set operation turned. Where rows have an order, none of these
@@ -16,7 +16,7 @@ pub(super) fn wraps(query: &Query, dialect: Dialect) -> Vec<(Kind, Query)> {
     let common = format!("WITH whole AS ({query}) SELECT * FROM whole");
     let mut found: Vec<(Kind, Query)> = [(Kind::Derived, derived), (Kind::Common, common)]
         .into_iter()
-        .filter_map(|(kind, sql)| Some((kind, parse(&sql, dialect)?)))
+        .filter_map(|(kind, sql)| Some((kind, parse::reference(&sql, dialect, |query| query)?)))
         .collect();
     if let SetExpr::SetOperation { left, op: op @ (SetOperator::Union | SetOperator::Intersect), set_quantifier, right } =
         &*query.body

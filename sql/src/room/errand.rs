@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 
+use super::log::Logged;
 use crate::engine::{Database, EngineError, Plan, Ran, Schema, SqlError, Step};
-use crate::value::Value;
+use crate::value::{Dialect, Value};
 
 /// Something to do with a database, as often as need be.
 #[async_trait]
@@ -17,6 +18,8 @@ pub(super) trait Errand: Sync {
 }
 
 pub(super) struct Query<'a>(pub(super) Step<'a>);
+/// A step that was run before.
+pub(super) struct Again<'a>(pub(super) &'a Logged, pub(super) Dialect);
 pub(super) struct Look;
 pub(super) struct Explain<'a>(pub(super) &'a str, pub(super) &'a [Value]);
 pub(super) struct Return(pub(super) u64);
@@ -30,7 +33,20 @@ impl Errand for Query<'_> {
     }
 
     fn cut_off(&self, error: SqlError) -> Ran {
-        Ran { results: Vec::new(), error: Some(error), pure: true }
+        Ran { error: Some(error), pure: true, ..Ran::default() }
+    }
+}
+
+#[async_trait]
+impl Errand for Again<'_> {
+    type Done = Ran;
+
+    async fn run(&self, database: &mut dyn Database) -> Result<Ran, EngineError> {
+        self.0.replay(database, self.1).await
+    }
+
+    fn cut_off(&self, error: SqlError) -> Ran {
+        Ran { error: Some(error), pure: true, ..Ran::default() }
     }
 }
 

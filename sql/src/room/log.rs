@@ -1,9 +1,11 @@
 //! What is kept of a session: the steps that stand, from which it can be built again and judged.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-use crate::engine::Limits;
-use crate::value::Value;
+use crate::engine::{Cut, Database, EngineError, Limits, Ran, Step};
+use crate::script;
+use crate::value::{Dialect, Value};
 
 /// 2025-01-01T00:00:00Z, when every session begins; each action takes a second.
 const BEGINNING_MS: i64 = 1_735_689_600_000;
@@ -29,6 +31,80 @@ pub struct Logged {
     /// It changed nothing, and need not be run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pure: bool,
+    /// Where a limit ended it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutOff>,
+}
+
+/// Where a limit of the session ended a step: the statements before it are done, it and those after it are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutOff {
+    /// Which statement of the step, from 0.
+    pub statement: usize,
+    /// Which limit.
+    pub by: Cut,
+    /// Whether a transaction was open afterwards: SQLite rolls back some that it interrupts.
+    pub in_transaction: bool,
+}
+
+impl CutOff {
+    /// Where a limit ended what was run, if one did.
+    #[must_use]
+    pub fn of(ran: &Ran) -> Option<Self> {
+        let error = ran.error.as_ref()?;
+        let by = error.cut.filter(|cut| cut.is_limit())?;
+        Some(Self { statement: error.statement, by, in_transaction: ran.in_transaction })
+    }
+
+    /// Where a limit ended a step, from the data of what was seen of it.
+    pub(super) fn seen(data: &Json) -> Option<Self> {
+        let error = &data["error"];
+        let by = Cut::deserialize(&error["cut"]).ok().filter(|cut| cut.is_limit())?;
+        let statement = usize::try_from(error["statement"].as_u64()?).ok()?;
+        Some(Self { statement, by, in_transaction: error["in_transaction"].as_bool()? })
+    }
+}
+
+/// Fails on PostgreSQL whatever there is, and with it the block that is open.
+const FAILURE: &str = "\n;palestra";
+/// Fails on SQLite where no transaction is open, and changes nothing then.
+const ROLLBACK: &str = "\n;ROLLBACK";
+
+impl Logged {
+    /// Runs it again, in another database in which everything before it was run. Where a limit ended it, that is where it ends now,
+    /// whatever the limits are here: it leaves what it left in the session.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    pub(crate) async fn replay(&self, database: &mut dyn Database, dialect: Dialect) -> Result<Ran, EngineError> {
+        let step = self.step();
+        match self.cut {
+            None => database.run(&step).await,
+            Some(cut) => database.run(&Step { sql: &self.until(cut, dialect), parameters: &[], ..step }).await,
+        }
+    }
+
+    /// Whether a limit ended it when it was run again, and did not in the session.
+    pub(crate) fn differs(&self, again: &Ran) -> bool {
+        self.cut.is_none() && CutOff::of(again).is_some()
+    }
+
+    /// As what it was run.
+    pub(super) fn step(&self) -> Step<'_> {
+        Step { seq: self.seq, sql: &self.sql, parameters: &self.parameters, now_ms: self.now_ms }
+    }
+
+    /// What was done before it was cut off, and what that did to an open transaction.
+    fn until(&self, cut: CutOff, dialect: Dialect) -> String {
+        let statements = script::split(&self.sql, dialect);
+        let end = statements.get(cut.statement).map_or(self.sql.len(), |statement| statement.start);
+        let after = match dialect {
+            Dialect::Postgres => FAILURE,
+            Dialect::Sqlite if cut.in_transaction => "",
+            Dialect::Sqlite => ROLLBACK,
+        };
+        format!("{}{after}", &self.sql[..end])
+    }
 }
 
 /// What was handed in.

@@ -12,20 +12,21 @@ mod tests;
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, Ran, SqlError, Step};
+use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, Ran, SqlError};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
 use crate::task::{Submission, Task};
 use crate::value::{Dialect, Value};
 
-use errand::{Errand, Explain, Look, Query, Return};
+use errand::{Again, Errand, Explain, Look, Query, Return};
 use input::Action;
 pub use input::{Input, SQL_BYTES_MAX, STATEMENTS_MAX, random_call, tools};
 use log::Snapshot;
-pub use log::{Evidence, Logged, Submitted, now_ms};
+pub use log::{CutOff, Evidence, Logged, Submitted, now_ms};
 
 /// Bytes of the first observation's list of tables.
 const TABLES_BYTES_MAX: usize = 8 << 10;
@@ -74,15 +75,21 @@ impl Home {
     /// A database in which these steps were run; pure ones are left out, for they change nothing.
     async fn build(&self, steps: &[Logged]) -> Result<Box<dyn Database>, EngineError> {
         let mut database = self.engine.open(&self.source, &self.opening).await?;
-        for logged in steps.iter().filter(|logged| !logged.pure) {
-            database.run(&step(logged)).await?;
-        }
+        self.replay(database.as_mut(), steps).await?;
         Ok(database)
     }
-}
 
-fn step(logged: &Logged) -> Step<'_> {
-    Step { seq: logged.seq, sql: &logged.sql, parameters: &logged.parameters, now_ms: logged.now_ms }
+    /// Runs steps again. What went through and is cut off now makes another database than the session's, which is of no use.
+    async fn replay(&self, database: &mut dyn Database, steps: &[Logged]) -> Result<(), EngineError> {
+        for logged in steps.iter().filter(|logged| !logged.pure) {
+            let ran = logged.replay(database, self.engine.dialect()).await?;
+            if logged.differs(&ran) {
+                let seq = logged.seq;
+                return Err(EngineError::Lost(format!("action {seq} was cut off when it was run again")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The mark at which a database with these steps stands.
@@ -112,9 +119,7 @@ impl Room {
         let home = Home { engine, source, opening };
         let mut database = home.build(&[]).await?;
         let first = first_look(&task, home.engine.dialect(), database.as_mut()).await?;
-        for logged in kept.steps.iter().filter(|logged| !logged.pure) {
-            database.run(&step(logged)).await?;
-        }
+        home.replay(database.as_mut(), &kept.steps).await?;
         Ok(Self { home, task, first, database: Some(database), kept })
     }
 
@@ -135,12 +140,29 @@ impl Room {
     /// # Errors
     /// When the database was lost and could not be built again; the action did not happen then.
     pub async fn act(&mut self, input: Input<'_>) -> Result<Seen, EngineError> {
+        self.take(input, None).await
+    }
+
+    /// Carries out the next action as one that was carried out before, in another room on the same task; `then` is the data of what was
+    /// seen of it. What a limit ended then, or a database did not survive, is not tried again: it leaves what it left then.
+    ///
+    /// # Errors
+    /// As [`Room::act`].
+    pub async fn act_again(&mut self, input: Input<'_>, then: &Json) -> Result<Seen, EngineError> {
+        self.take(input, Some(then)).await
+    }
+
+    async fn take(&mut self, input: Input<'_>, then: Option<&Json>) -> Result<Seen, EngineError> {
         let seq = self.kept.seq + 1;
+        let ended = then.filter(|then| matches!(cut_of(then), Some(cut) if cut != Cut::Refused));
         let mut seen = if self.kept.submission.is_some() {
             Seen { terminated: true, ..refused("the episode has ended") }
         } else {
             match Action::read(input, self.dialect(), self.task.submission) {
-                Ok(action) => self.carry_out(seq, action).await?,
+                Ok(action) => match ended {
+                    Some(then) => self.end_again(seq, action, then).await?,
+                    None => self.carry_out(seq, action).await?,
+                },
                 Err(words) => refused(&words),
             }
         };
@@ -214,6 +236,20 @@ impl Room {
         }
     }
 
+    /// What an action left that ended before its end, without what ended it.
+    async fn end_again(&mut self, seq: u64, action: Action, then: &Json) -> Result<Seen, EngineError> {
+        if let (Action::Query { sql, parameters }, Some(cut)) = (action, CutOff::seen(then)) {
+            let logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: Some(cut) };
+            let ran = self.with_database(Again(&logged, self.dialect())).await?;
+            if ran.error.is_some_and(|error| error.cut == Some(Cut::Lost)) {
+                return Err(EngineError::Lost(format!("action {seq} was cut off when it was run again")));
+            }
+            self.kept.steps.push(logged);
+        }
+        let text = then["error"]["message"].as_str().unwrap_or_default().to_owned();
+        Ok(Seen { text, data: then.clone(), terminated: false })
+    }
+
     /// Does something with the database, once more with another one where it was lost before. While it is under way, or where it is
     /// broken off, the room has none.
     async fn with_database<E: Errand>(&mut self, errand: E) -> Result<E::Done, EngineError> {
@@ -251,9 +287,9 @@ impl Room {
     }
 
     async fn query(&mut self, seq: u64, sql: String, parameters: Vec<Value>) -> Result<Seen, EngineError> {
-        let mut logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false };
-        let ran = self.with_database(Query(step(&logged))).await?;
-        logged.pure = ran.pure;
+        let mut logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: None };
+        let ran = self.with_database(Query(logged.step())).await?;
+        (logged.pure, logged.cut) = (ran.pure, CutOff::of(&ran));
         let (text, data) = observe::observe(self.dialect(), &logged.sql, &ran, &self.home.opening.limits);
         self.kept.steps.push(logged);
         Ok(Seen { text, data, terminated: false })
@@ -290,8 +326,7 @@ impl Room {
 
     /// What is seen of something that failed as a statement does.
     fn failed(&self, sql: &str, error: SqlError) -> Seen {
-        let ran = Ran { error: Some(error), ..Ran::default() };
-        let (text, data) = observe::observe(self.dialect(), sql, &ran, &self.home.opening.limits);
+        let (text, data) = observe::failed(self.dialect(), sql, &error, &self.home.opening.limits);
         Seen { text, data, terminated: false }
     }
 
@@ -353,6 +388,11 @@ fn ended(dialect: Dialect) -> SqlError {
         cut: Some(Cut::Lost),
         ..SqlError::default()
     }
+}
+
+/// What ended an action before its end, from the data of what was seen of it.
+fn cut_of(data: &Json) -> Option<Cut> {
+    Cut::deserialize(&data["error"]["cut"]).ok()
 }
 
 fn refused(words: &str) -> Seen {

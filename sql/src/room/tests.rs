@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Input, Room, RoomOpening, Seen};
 use crate::engine::{Access, EngineError, Limits};
-use crate::stand_in::{Scripts, StandIn, Switches};
+use crate::stand_in::{SLOW, Scripts, StandIn, Switches};
 use crate::task::{Data, Kind, Spoken, Submission, Task};
 
 const SCRIPT: &str = "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\
@@ -60,14 +60,15 @@ async fn names(room: &mut Room) -> Json {
     )
 }
 
-#[test]
-fn acting_can_be_moved_between_threads() {
-    fn moves<T: Send>(_: &T) {}
-    fn checked(room: &mut Room) {
-        moves(&room.act(Input::Text("SELECT 1")));
-        moves(&room.fork());
-    }
-    let _ = checked;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acting_can_be_moved_between_threads() {
+    let mut room = opened(&Arc::default(), Submission::Sql, None).await;
+    let acting = tokio::spawn(async move {
+        room.act(Input::Text("DELETE FROM people WHERE id = 1")).await.expect("an answer");
+        let mut fork = room.fork().await.expect("a fork");
+        names(&mut fork).await
+    });
+    assert_eq!(acting.await.expect("it ends"), json!(["Bo"]));
 }
 
 #[tokio::test]
@@ -130,6 +131,48 @@ async fn a_lost_database_is_built_again_and_nobody_sees_it() {
     switches.losses.store(1, Ordering::Relaxed);
     query(&mut room, "INSERT INTO people VALUES (4, 'Di')").await;
     assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy", "Di"]), "it acted once");
+}
+
+#[tokio::test]
+async fn a_step_that_a_limit_ended_ends_there_when_it_is_run_again() {
+    for stubborn in [false, true] {
+        let switches = Arc::<Switches>::default();
+        switches.stubborn.store(stubborn, Ordering::Relaxed);
+        let mut room = opened(&switches, Submission::State, None).await;
+        let insert = |id: u64, mark: &str| format!("INSERT {mark} INTO people VALUES ({id}, 'n{id}')");
+        let cut = format!("{}; {}; {}", insert(3, ""), insert(4, SLOW), insert(5, ""));
+        assert_eq!(query(&mut room, &cut).await.data["error"]["cut"], "time");
+        query(&mut room, &format!("BEGIN; {}; {}", insert(6, ""), insert(7, SLOW))).await;
+        query(&mut room, "COMMIT").await;
+        let evidence = room.evidence();
+        let at = |statement: u64, open: bool| json!({"statement": statement, "by": "time", "in_transaction": open});
+        assert_eq!((&evidence["steps"][0]["cut"], &evidence["steps"][1]["cut"]), (&at(1, false), &at(2, true)));
+        let expected = json!(["Ann", "Bo", "n3", "n6"]);
+        assert_eq!(names(&mut room).await, expected);
+        assert_eq!(names(&mut room.fork().await.expect("a fork")).await, expected);
+        assert_eq!(names(&mut roomy(&switches, room.snapshot()).await).await, expected);
+    }
+}
+
+/// The room at a snapshot, where a statement may take longer.
+async fn roomy(switches: &Arc<Switches>, from: Json) -> Room {
+    let library = Scripts(BTreeMap::from([("people", SCRIPT.to_owned())]));
+    let limits = Limits { statement_ms: 60_000, ..Limits::default() };
+    let opening = RoomOpening { seed: 7, limits, from: Some(from) };
+    let engine = Arc::new(StandIn(Arc::clone(switches)));
+    Room::open(engine, Arc::new(library), Arc::new(task(Submission::State)), opening).await.expect("a room")
+}
+
+#[tokio::test]
+async fn a_step_that_went_through_and_is_cut_off_later_makes_no_database() {
+    let switches = Arc::<Switches>::default();
+    let mut snapshot = opened(&switches, Submission::State, None).await.snapshot();
+    snapshot["steps"] = json!([{"seq": 1, "sql": format!("DELETE {SLOW} FROM people"), "now_ms": 0}]);
+    let library = Scripts(BTreeMap::from([("people", SCRIPT.to_owned())]));
+    let opening = RoomOpening { seed: 7, limits: Limits::default(), from: Some(snapshot) };
+    let task = Arc::new(task(Submission::State));
+    let again = Room::open(Arc::new(StandIn(switches)), Arc::new(library), task, opening).await;
+    assert!(matches!(again.err(), Some(EngineError::Lost(why)) if why.contains("action 1 was cut off")));
 }
 
 #[tokio::test]

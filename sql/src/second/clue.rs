@@ -6,7 +6,8 @@ use sqlparser::ast::{
 };
 
 use crate::dataset::Dataset;
-use crate::names::{Names, Scope, constant, parse, resolve};
+use crate::names::{Names, Scope, constant, resolve};
+use crate::parse;
 use crate::value::{Dialect, Value};
 
 /// A column of one of a clue's rows: which row, which column.
@@ -55,11 +56,13 @@ pub(super) enum Test {
 
 /// The clues of a reference in SQLite's dialect; nothing where it is not understood.
 pub(super) fn clue(reference: &str, dataset: &Dataset) -> Option<Clue> {
-    let query = parse(reference, Dialect::Sqlite)?;
-    let names = Names::new(&query, dataset);
-    let mut gather = Gather { names, dataset, scopes: Vec::new(), rows: Vec::new(), clue: Clue::default() };
-    gather.query(&query);
-    (!gather.clue.tables.is_empty()).then_some(gather.clue)
+    let clue = parse::reference(reference, Dialect::Sqlite, |query| {
+        let names = Names::new(&query, dataset);
+        let mut gather = Gather { names, dataset, scopes: Vec::new(), rows: Vec::new(), clue: Clue::default() };
+        gather.query(&query);
+        gather.clue
+    });
+    clue.filter(|clue| !clue.tables.is_empty())
 }
 
 struct Gather<'a> {

@@ -12,7 +12,7 @@ use super::outcome::outcome;
 use super::plan::Plan;
 use crate::dataset::Dataset;
 use crate::mutate::{hard_coded, mutants};
-use crate::names::parse;
+use crate::parse;
 use crate::value::{Dialect, Value};
 
 /// The rows of a result.
@@ -147,7 +147,8 @@ async fn trials(
             queries.shuffle(&mut rng);
             queries.truncate(how.mutants);
             queries.insert(0, (*reference).to_string());
-            let ordered = parse(reference, Dialect::Sqlite).is_some_and(|query| query.order_by.is_some());
+            let ordered =
+                parse::reference(reference, Dialect::Sqlite, |query| query.order_by.is_some()).unwrap_or_default();
             Trial { ordered, queries, first: BTreeSet::new(), result: None }
         })
         .collect();

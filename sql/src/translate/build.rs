@@ -1,18 +1,15 @@
 //! Pieces of syntax that translations are made of.
 
 use sqlparser::ast::{Expr, Ident, ObjectName, Value};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use super::Untranslatable;
 use crate::dataset::is_plain;
+use crate::parse;
+use crate::value::Dialect;
 
 /// An expression of PostgreSQL from its text, which we wrote.
 pub(super) fn parsed(text: &str) -> Result<Expr, Untranslatable> {
-    Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_expr())
-        .map_err(|fault| Untranslatable::Construct(format!("{text}: {fault}")))
+    parse::expression(text, Dialect::Postgres).map_err(|fault| Untranslatable::Construct(format!("{text}: {fault}")))
 }
 
 /// Puts something around an expression.

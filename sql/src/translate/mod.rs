@@ -15,10 +15,10 @@ mod scope;
 mod select;
 
 use sqlparser::ast::Statement;
-use sqlparser::dialect::SQLiteDialect;
-use sqlparser::parser::Parser;
 
 use crate::dataset::Dataset;
+use crate::parse;
+use crate::value::Dialect;
 
 /// Why there is no translation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,13 +63,14 @@ impl Untranslatable {
 /// # Errors
 /// [`Untranslatable`], with the reason.
 pub fn to_postgres(sqlite_sql: &str, dataset: &Dataset) -> Result<String, Untranslatable> {
-    let statements =
-        Parser::parse_sql(&SQLiteDialect {}, sqlite_sql).map_err(|fault| Untranslatable::Syntax(fault.to_string()))?;
-    let Ok([Statement::Query(mut query)]) = <[Statement; 1]>::try_from(statements) else {
-        return Err(Untranslatable::Construct("anything but one query".into()));
-    };
-    scope::Translator::new(dataset).query(&mut query, None)?;
-    Ok(query.to_string())
+    parse::statements(sqlite_sql, Dialect::Sqlite, |statements| {
+        let Ok([Statement::Query(mut query)]) = <[Statement; 1]>::try_from(statements) else {
+            return Err(Untranslatable::Construct("anything but one query".into()));
+        };
+        scope::Translator::new(dataset).query(&mut query, None)?;
+        Ok(query.to_string())
+    })
+    .unwrap_or_else(|fault| Err(Untranslatable::Syntax(fault.to_string())))
 }
 
 #[cfg(test)]

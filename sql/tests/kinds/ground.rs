@@ -138,6 +138,7 @@ pub(crate) async fn score(
         parameters: Vec::new(),
         now_ms: now_ms(seq),
         pure: false,
+        cut: None,
     };
     let evidence = Evidence { steps: steps.map(step).collect(), submission, limits: Limits::default() };
     judged(engine, suite, task, &json!(evidence)).await

@@ -55,7 +55,11 @@ impl Stage {
     }
 
     pub(crate) async fn room(&self, task: &Arc<Task>, from: Option<Json>) -> Room {
-        let opening = RoomOpening { seed: SEED, limits: Limits::default(), from };
+        self.limited_room(task, from, Limits::default()).await
+    }
+
+    pub(crate) async fn limited_room(&self, task: &Arc<Task>, from: Option<Json>, limits: Limits) -> Room {
+        let opening = RoomOpening { seed: SEED, limits, from };
         Room::open(Arc::clone(&self.engine), Arc::new(Shop), Arc::clone(task), opening).await.expect("a room")
     }
 }

@@ -1,5 +1,6 @@
 //! Rooms and judges on the real engines.
 
+mod cuts;
 mod engines;
 mod judging;
 mod playing;

@@ -55,6 +55,22 @@ impl SqlPlace {
         Ok(Self { databases, library, task: Arc::new(task), dialect, seed: opening.seed, room: None })
     }
 
+    async fn take(&mut self, input: Input<'_>, seen: Option<&Value>) -> Result<Reaction, InfraError> {
+        let room = self.room().await?;
+        let arguments;
+        let input = match input {
+            Input::Text(text) => RoomInput::Text(text),
+            Input::Call { tool, arguments: given } => {
+                arguments = Value::Object(given.clone());
+                RoomInput::Call { tool, arguments: &arguments }
+            }
+        };
+        Ok(reaction(match seen {
+            Some(seen) => room.act_again(input, seen).await?,
+            None => room.act(input).await?,
+        }))
+    }
+
     async fn room(&mut self) -> Result<&mut Room, InfraError> {
         let room = match self.room.take() {
             Some(room) => room,
@@ -75,19 +91,21 @@ impl LiveEnvironment for SqlPlace {
     }
 
     async fn act(&mut self, input: Input<'_>, _context: &mut Context) -> Result<Reaction, InfraError> {
-        let room = self.room().await?;
-        Ok(reaction(match input {
-            Input::Text(text) => room.act(RoomInput::Text(text)).await?,
-            Input::Call { tool, arguments } => {
-                let arguments = Value::Object(arguments.clone());
-                room.act(RoomInput::Call { tool, arguments: &arguments }).await?
-            }
-        }))
+        self.take(input, None).await
+    }
+
+    async fn act_again(
+        &mut self,
+        input: Input<'_>,
+        seen: &Value,
+        _context: &mut Context,
+    ) -> Result<Reaction, InfraError> {
+        self.take(input, Some(seen)).await
     }
 
     fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
         match (self.dialect, &seen.data, &again.data) {
-            (Dialect::Sqlite, ..) => seen == again,
+            (Dialect::Sqlite, seen, again) => seen == again,
             // A turn of several calls.
             (Dialect::Postgres, Value::Array(seen), Value::Array(again)) => {
                 seen.len() == again.len() && seen.iter().zip(again).all(|(seen, again)| same_outcome(seen, again))

@@ -246,6 +246,7 @@ impl Session {
             }
         }
         ran.pure &= self.transaction == before;
+        ran.in_transaction = self.transaction.block.is_some();
         match self.marks.last() {
             // Nothing has changed: the same place.
             Some(last) if ran.pure => self.marks.push(Mark { seq: step.seq, ..last.clone() }),

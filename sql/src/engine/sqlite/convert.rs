@@ -53,6 +53,7 @@ pub(super) fn ran(ran: wire::Ran, sql: &str) -> Ran {
         results: ran.results.into_iter().map(result).collect(),
         error: ran.error.map(|error| sql_error(error, sql)),
         pure: ran.pure,
+        in_transaction: ran.in_transaction,
     }
 }
 

@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 
 use palestra_sqlite_worker::wire::PlanRow;
 use sqlparser::ast::{ObjectNamePart, TableFactor, Visitor};
-use sqlparser::dialect::SQLiteDialect;
-use sqlparser::parser::Parser;
 
 use crate::engine::{Plan, PlanKind, PlanNode, Schema, TableInfo};
+use crate::parse;
+use crate::value::Dialect;
 use crate::visit;
 
 /// The plan of `sql`, from the rows of EXPLAIN QUERY PLAN.
@@ -75,13 +75,16 @@ impl<'a> Names<'a> {
         let mut texts = vec![sql.to_owned()];
         let mut seen = BTreeSet::new();
         while let Some(text) = texts.pop() {
-            let Ok(statements) = Parser::parse_sql(&SQLiteDialect {}, &text) else {
+            let factors = parse::statements(&text, Dialect::Sqlite, |statements| {
+                let mut factors = Factors::default();
+                let _ = visit::tree(&statements, &mut factors);
+                factors.0
+            });
+            let Ok(factors) = factors else {
                 names.mention(&text);
                 continue;
             };
-            let mut factors = Factors::default();
-            let _ = visit::tree(&statements, &mut factors);
-            for (name, alias) in factors.0 {
+            for (name, alias) in factors {
                 let Some(table) = names.find(&name) else { continue };
                 if table.view && seen.insert(table.name.clone()) {
                     texts.extend(table.sql.clone());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::IndexInfo;
+use crate::parse::tests::{deep, on_a_small_stack};
 
 fn schema() -> Schema {
     let table = |name: &str| TableInfo { name: name.to_owned(), ..TableInfo::default() };
@@ -89,4 +90,14 @@ fn lines_are_indented_as_the_plan_is() {
     let plan = plan(&rows, "WITH c AS MATERIALIZED (SELECT * FROM orders) SELECT * FROM c", &schema());
     assert_eq!(plan.lines, ["MATERIALIZE c", "  SCAN orders", "SCAN c"]);
     assert_eq!(plan.cost, None);
+}
+
+#[test]
+fn a_plan_of_a_query_that_is_too_deep_to_be_read_leaves_a_doubt() {
+    on_a_small_stack(|| {
+        for (what, sql) in deep(40_000) {
+            let sql = format!("{sql} -- of orders");
+            assert_eq!(read(&sql, "SCAN o"), [node(PlanKind::Scan, Some("orders"), None)], "{what}");
+        }
+    });
 }

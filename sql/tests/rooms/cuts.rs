@@ -1,0 +1,101 @@
+//! What a limit ends stays ended: in the session, in a database in which its steps are run again, and for the judge.
+
+use std::sync::Arc;
+
+use palestra_sql::engine::Limits;
+use palestra_sql::judge::judge;
+use palestra_sql::room::{Input, Room};
+use palestra_sql::task::{Submission, Task};
+use palestra_sql::value::Dialect;
+use serde_json::{Value as Json, json};
+
+use crate::engines::{SEED, Shop, Stage, query, task};
+
+/// A statement that would change something if it came to an end.
+const ENDLESS: &str = "INSERT INTO orders SELECT max(i), 'Kiel', 1 FROM \
+     (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n) AS counted";
+
+fn short() -> Limits {
+    Limits { statement_ms: 700, ..Limits::default() }
+}
+
+fn generous() -> Limits {
+    Limits { statement_ms: 120_000, ..Limits::default() }
+}
+
+async fn rows(room: &mut Room) -> Json {
+    query(room, "SELECT id FROM orders ORDER BY id").await.data["results"][0]["rows"].clone()
+}
+
+/// The rows that a session leaves, which are the same wherever its steps are run again, even where they could take longer.
+async fn left(stage: &Stage, task: &Arc<Task>, limits: Limits, steps: &[&str]) -> Json {
+    let mut room = stage.limited_room(task, None, limits).await;
+    let mut replayed = stage.limited_room(task, None, generous()).await;
+    let mut cut = 0;
+    for sql in steps {
+        let then = query(&mut room, sql).await.data;
+        cut += usize::from(then["error"]["cut"].is_string());
+        let call = json!({"sql": sql});
+        let again = replayed.act_again(Input::Call { tool: "query", arguments: &call }, &then).await.expect("a step");
+        assert_eq!(again.data, then, "{:?} {sql}", stage.dialect());
+    }
+    assert_eq!(cut, 1, "{:?} {steps:?}", stage.dialect());
+    let snapshot = room.snapshot();
+    let mut evidence = room.evidence();
+    query(&mut room, "ROLLBACK").await;
+    let seen = rows(&mut room).await;
+    room.close().await;
+    let mut again = stage.limited_room(task, Some(snapshot), generous()).await;
+    let mut fork = again.fork().await.expect("a fork");
+    for room in [&mut again, &mut fork, &mut replayed] {
+        query(room, "ROLLBACK").await;
+        assert_eq!(rows(room).await, seen, "{:?} {steps:?}", stage.dialect());
+    }
+    again.close().await;
+    fork.close().await;
+    replayed.close().await;
+    evidence["submission"] = json!("state");
+    evidence["limits"] = json!(generous());
+    let hidden = json!({"sql": "SELECT id FROM orders", "expect": seen});
+    let checks = json!([{"name": "rows", "check": {"queries": {"queries": [hidden]}}}]);
+    let asked = Task { others: Vec::new(), ..crate::engines::task(Submission::State, checks) };
+    let judgement = judge(stage.engine.as_ref(), &Shop, &asked, SEED, &evidence).await.expect("a judgement");
+    assert_eq!(judgement.score(), 1.0, "{:?} {steps:?}: {judgement:?}", stage.dialect());
+    seen
+}
+
+async fn stays_ended(stage: Stage) {
+    let task = Arc::new(task(Submission::State, json!([])));
+    let dialect = stage.dialect();
+    let insert = |id: u64| format!("INSERT INTO orders VALUES ({id}, 'Kiel', {id})");
+    let cut = format!("{}; {}; {}", insert(7), ENDLESS, insert(8));
+    assert_eq!(left(&stage, &task, short(), &[&cut]).await, json!([[1], [2], [3], [7]]));
+
+    // SQLite rolls back a transaction in which it interrupts a change, and what follows stands; on PostgreSQL the block fails.
+    let in_block = left(&stage, &task, short(), &["BEGIN", &cut, &insert(9), "COMMIT", &insert(10)]).await;
+    let after = match dialect {
+        Dialect::Sqlite => json!([[1], [2], [3], [9], [10]]),
+        Dialect::Postgres => json!([[1], [2], [3], [10]]),
+    };
+    assert_eq!(in_block, after);
+    let left_open = left(&stage, &task, short(), &[&format!("BEGIN; {}; {}", insert(7), ENDLESS)]).await;
+    assert_eq!(left_open, json!([[1], [2], [3]]));
+
+    if dialect == Dialect::Postgres {
+        let huge = format!("{}; INSERT INTO orders VALUES (9, repeat('x', 3000000), 1) RETURNING city", insert(7));
+        assert_eq!(left(&stage, &task, Limits::default(), &[&huge]).await, json!([[1], [2], [3], [7]]));
+    }
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn what_a_limit_ended_stays_ended_on_sqlite() {
+    stays_ended(Stage::sqlite()).await;
+}
+
+#[tokio::test]
+async fn what_a_limit_ended_stays_ended_on_postgres() {
+    if let Some(stage) = Stage::postgres().await {
+        stays_ended(stage).await;
+    }
+}
