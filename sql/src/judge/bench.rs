@@ -288,18 +288,22 @@ impl<'a> Scene<'a> {
             drop(self.run(database, reset, self.author).await?);
         }
         let listed = self.run(database, temporary, self.author).await?.0;
-        let listed = listed.map_err(|error| {
-            let why = format!("no list of temporary objects: {}", error.message);
-            if self.author == Author::Acting { Trouble::Acting(why) } else { Trouble::Infra(why) }
-        })?;
+        let listed = listed.map_err(|error| self.blamed("there is no list of temporary objects", &error))?;
         for row in listed.rows {
             let [Value::Text(sql)] = row.as_slice() else { continue };
-            self.run(database, sql, self.author)
-                .await?
-                .0
-                .map_err(|error| Trouble::Acting(format!("a temporary object cannot be removed: {}", error.message)))?;
+            let removed = self.run(database, sql, self.author).await?.0;
+            removed.map_err(|error| self.blamed("a temporary object cannot be removed", &error))?;
         }
         Ok(())
+    }
+
+    /// The fault of whoever's statements were run here.
+    fn blamed(&self, what: &str, error: &SqlError) -> Trouble {
+        let why = format!("{what}: {}", error.message);
+        match self.author {
+            Author::Acting => Trouble::Acting(why),
+            Author::Task => Trouble::Verifier(why),
+        }
     }
 
     /// What the last of some statements gives, and whether they certainly changed nothing.
