@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value as Json, json};
+use tokio_util::task::TaskTracker;
 
 use super::{JudgeError, Judgement, judge};
 use crate::engine::Access;
@@ -79,7 +80,7 @@ fn question(gold: &str) -> Task {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn judging_can_be_moved_between_threads() {
-    let judging = tokio::spawn(async {
+    let judging = TaskTracker::new().spawn(async {
         let query = left(&[], json!({"sql": "SELECT count(*) FROM orders"}));
         judged_on(&Arc::default(), &question("SELECT count(*) FROM orders"), &query).await
     });

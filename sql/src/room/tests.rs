@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
+use tokio_util::task::TaskTracker;
 
 use super::{Input, Room, RoomOpening, Seen};
 use crate::engine::{Access, EngineError, Limits};
@@ -63,7 +64,7 @@ async fn names(room: &mut Room) -> Json {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acting_can_be_moved_between_threads() {
     let mut room = opened(&Arc::default(), Submission::Sql, None).await;
-    let acting = tokio::spawn(async move {
+    let acting = TaskTracker::new().spawn(async move {
         room.act(Input::Text("DELETE FROM people WHERE id = 1")).await.expect("an answer");
         let mut fork = room.fork().await.expect("a fork");
         names(&mut fork).await
