@@ -72,8 +72,19 @@ struct Home {
 }
 
 impl Home {
-    /// A database in which these steps were run; pure ones are left out, for they change nothing.
+    /// A database in which these steps were run; pure ones are left out, for they change nothing. Another one where the first is lost
+    /// on the way: that has nothing to do with what it is built for.
     async fn build(&self, steps: &[Logged]) -> Result<Box<dyn Database>, EngineError> {
+        match self.build_once(steps).await {
+            Err(EngineError::Lost(why) | EngineError::Midway(why)) => {
+                tracing::info!(%why, "a database was lost while it was built, and is built again");
+                self.build_once(steps).await
+            }
+            built => built,
+        }
+    }
+
+    async fn build_once(&self, steps: &[Logged]) -> Result<Box<dyn Database>, EngineError> {
         let mut database = self.engine.open(&self.source, &self.opening).await?;
         self.replay(database.as_mut(), steps).await?;
         Ok(database)
