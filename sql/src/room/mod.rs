@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, Ran, SqlError};
+use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, SqlError};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
@@ -309,7 +309,7 @@ impl Room {
     async fn schema(&mut self, table: Option<&str>) -> Result<Seen, EngineError> {
         let schema = match self.with_database(Look).await? {
             Ok(schema) => schema,
-            Err(error) => return Ok(self.failed("", error)),
+            Err(error) => return Ok(self.failed("", &error)),
         };
         let Some(name) = table else {
             let text = observe::schema_text(&schema, observe::TEXT_BYTES_MAX);
@@ -331,13 +331,13 @@ impl Room {
                 data: json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
                 terminated: false,
             },
-            Err(error) => self.failed(sql, error),
+            Err(error) => self.failed(sql, &error),
         })
     }
 
     /// What is seen of something that failed as a statement does.
-    fn failed(&self, sql: &str, error: SqlError) -> Seen {
-        let (text, data) = observe::failed(self.dialect(), sql, &error, &self.home.opening.limits);
+    fn failed(&self, sql: &str, error: &SqlError) -> Seen {
+        let (text, data) = observe::failed(self.dialect(), sql, error, &self.home.opening.limits);
         Seen { text, data, terminated: false }
     }
 
