@@ -28,6 +28,10 @@ const CAP_SETPCAP: u32 = 8;
 /// server, so that without a bound of its own one sandbox could take those of all others and of the host.
 const SIGNALS_MAX: u64 = 512;
 
+/// Bytes of POSIX message queues, which the kernel counts in the same way: with the usual limit one sandbox leaves none to others, and
+/// hardly any program uses them.
+const QUEUES_BYTES_MAX: u64 = 0;
+
 /// All that the agent keeps.
 const KEPT: u32 = 1 << CAP_CHOWN
     | 1 << CAP_DAC_OVERRIDE
@@ -64,6 +68,7 @@ pub(crate) fn reduce(user: User) -> Result<bool, String> {
     let other_uid = [user.uid, AGENT_ID].iter().all(|id| is_mapped("uid", *id))
         && [user.gid, AGENT_ID].iter().all(|id| is_mapped("gid", *id));
     setrlimit(Resource::RLIMIT_SIGPENDING, SIGNALS_MAX, SIGNALS_MAX).map_err(fail("signals in queues"))?;
+    setrlimit(Resource::RLIMIT_MSGQUEUE, QUEUES_BYTES_MAX, QUEUES_BYTES_MAX).map_err(fail("message queues"))?;
     prctl::set_no_new_privs().map_err(fail("no_new_privs"))?;
     let mut held = capabilities().map_err(fail("capget"))?;
     if held[0].effective & (1 << CAP_SETPCAP) != 0 {

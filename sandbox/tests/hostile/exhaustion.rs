@@ -245,6 +245,7 @@ async fn limits_of_the_user(arena: &Arena) {
     for kind in ["timers", "queues", "locked"] {
         assert!(took.iter().all(|other| number(other, kind) == number(&took[0], kind)), "less was left: {took:?}");
     }
+    assert_eq!(number(&took[0], "queues"), 0, "{}", took[0]);
     assert!((1..=1_024).contains(&number(&took[0], "timers")), "{}", took[0]);
     // Descriptors in flight are counted for the user outside, whom sandboxes share; docs/security.md says so. Watchers are too in the
     // containers of an engine, where nothing can bound them.

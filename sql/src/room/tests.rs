@@ -217,6 +217,21 @@ async fn a_statement_that_its_database_does_not_survive_is_cut_off_and_never_run
 }
 
 #[tokio::test]
+async fn a_database_that_is_lost_while_it_is_built_is_built_again() {
+    let switches = Arc::<Switches>::default();
+    let mut room = opened(&switches, Submission::State, None).await;
+    query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
+    for lost in [&switches.midway, &switches.losses] {
+        switches.midway.store(1, Ordering::Relaxed);
+        query(&mut room, "DELETE FROM people").await;
+        // The insert meets it when it is run again.
+        lost.store(1, Ordering::Relaxed);
+        assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+    }
+    assert_eq!(switches.opened.load(Ordering::Relaxed), 5, "two databases for each of the two that were lost");
+}
+
+#[tokio::test]
 async fn whatever_a_database_does_not_survive_leaves_the_session_as_it_was() {
     let switches = Arc::<Switches>::default();
     let mut room = opened(&switches, Submission::State, None).await;
