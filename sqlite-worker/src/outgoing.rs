@@ -25,9 +25,11 @@ impl Outgoing {
     pub fn start(output: impl Write + AsFd + Send + 'static) -> Self {
         let (sender, frames) = sync_channel(WAITING_MAX);
         std::thread::spawn(move || {
-            let _ = write_all(&frames, output);
-            // Without anybody who reads there is nothing left to do, and requests would wait for ever.
-            std::process::exit(1);
+            // Without anybody who reads there is nothing left to do, and requests would wait for ever. That nobody sends any more is
+            // the usual end instead, which whoever started this makes.
+            if write_all(&frames, output).is_err() {
+                std::process::exit(1);
+            }
         });
         Self(sender)
     }
