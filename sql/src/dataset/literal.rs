@@ -62,6 +62,7 @@ fn postgres(value: &Value, sort: Sort) -> Result<String, String> {
         (Value::Integer(value), Sort::Integer | Sort::Real | Sort::Decimal) => value.to_string(),
         (Value::Integer(value), Sort::Text) => format!("'{value}'"),
         (Value::Real(value), Sort::Real | Sort::Decimal) => format!("'{}'", postgres_real(*value)),
+        (Value::Real(value), Sort::Text) if value.is_nan() => "NULL".into(),
         (Value::Real(value), Sort::Text) => string(&sqlite_text_of_real(*value)),
         (Value::Decimal(digits), Sort::Decimal | Sort::Real) => digits.clone(),
         (Value::Decimal(digits), Sort::Text) => string(digits),
@@ -103,15 +104,15 @@ fn postgres_bytes(bytes: &[u8]) -> String {
 /// is not exact beyond some 30 digits before or after the point; there the last digit may differ.
 #[must_use]
 pub fn sqlite_text_of_real(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
     if value.is_infinite() {
         return if value > 0.0 { "Inf" } else { "-Inf" }.into();
     }
-    // C's %!.15g, but that SQLite makes 19 digits and rounds half of the fifteenth up: digits and exponent first, then a form.
-    let scientific = format!("{:.18e}", value.abs());
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let mut exponent: i32 = exponent.parse().unwrap_or_default();
-    let exact: u64 = mantissa.replace('.', "").parse().unwrap_or_default();
-    let mut rounded = (exact + 5_000) / 10_000;
+    // C's %!.15g, but that SQLite rounds by the sixteenth digit alone. Digits and exponent first, then a form.
+    let (digits, mut exponent) = sqlite_digits(value.abs());
+    let mut rounded = (digits + 5) / 10;
     if rounded == 10_u64.pow(15) {
         rounded /= 10;
         exponent += 1;
@@ -135,6 +136,24 @@ pub fn sqlite_text_of_real(value: f64) -> String {
         let _ = write!(text, "{}.{part}e{}{:02}", &digits[..1], if exponent < 0 { '-' } else { '+' }, exponent.abs());
     }
     text
+}
+
+/// The first 16 digits of a positive number, and the exponent of the first. SQLite holds a number as the double next to it and the rest,
+/// scaled to 18 or 19 digits before the point, and cuts the rest off: what is left lies toward that double.
+fn sqlite_digits(value: f64) -> (u64, i32) {
+    /// The most that it scales to.
+    const SCALED_MAX: u64 = 9_223_372_036_854_774_784;
+    let number = |digits: &str| digits.parse::<u64>().unwrap_or_default();
+    let scientific = format!("{value:.60e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let mantissa = mantissa.replace('.', "");
+    let length = if number(&mantissa[..19]) > SCALED_MAX { 18 } else { 19 };
+    let (whole, rest) = mantissa.split_at(length);
+    let next: f64 = format!("{whole}.{rest}").parse().unwrap_or_default();
+    // Doubles of this size have no digits behind the point.
+    let upward = number(&format!("{next:.0}")) > number(whole) && rest.bytes().any(|digit| digit != b'0');
+    let scaled = format!("{:0length$}", number(whole) + u64::from(upward));
+    (number(&scaled[..16]), exponent.parse().unwrap_or(0) + i32::from(scaled.len() > length))
 }
 
 #[cfg(test)]
@@ -163,7 +182,9 @@ mod tests {
 
         #[test]
         fn numbers_become_the_text_that_sqlite_makes(value in -1e9..1e9_f64, scale in -9..6_i32, whole in any::<i32>()) {
-            for value in [value, value * 10_f64.powi(scale), f64::from(whole), f64::from(whole) / 100.0] {
+            // The last is next to half of the fifteenth digit.
+            let near = f64::from(whole) + 4e-6 + 5e-7;
+            for value in [value, value * 10_f64.powi(scale), f64::from(whole), f64::from(whole) / 100.0, near] {
                 let text: String = select(&format!("CAST({} AS TEXT)", sqlite(&Value::Real(value))));
                 prop_assert_eq!(sqlite_text_of_real(value), text);
             }
@@ -182,11 +203,16 @@ mod tests {
             assert_eq!(select::<i64>(&sqlite(&Value::Integer(value))), value);
         }
         assert_eq!(select::<String>(&sqlite(&Value::Text("a\0b'".into()))), "a\0b'");
+        for value in [733_468_531.473_595_5, -98_503_743_033.099_35, 0.1 + 0.2, 5e-324, 1e23] {
+            assert_eq!(sqlite_text_of_real(value), select::<String>(&format!("CAST({} AS TEXT)", sqlite_real(value))));
+        }
         let write = |value, sort| postgres(&value, sort);
         assert_eq!(write(Value::Real(f64::INFINITY), Sort::Real), Ok("'Infinity'".into()));
         assert_eq!(write(Value::Real(-0.0), Sort::Real), Ok("'-0.0'".into()));
         assert_eq!(write(Value::Integer(1), Sort::Boolean), Ok("TRUE".into()));
         assert_eq!(write(Value::Real(98.0), Sort::Text), Ok("'98.0'".into()));
+        assert_eq!(write(Value::Real(0.0), Sort::Text), Ok("'0.0'".into()));
+        assert_eq!(write(Value::Real(f64::NAN), Sort::Text), Ok("NULL".into()));
         assert!(write(Value::Text("a\0".into()), Sort::Text).is_err());
         assert!(write(Value::Text("many".into()), Sort::Integer).is_err());
     }
