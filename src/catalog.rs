@@ -13,7 +13,7 @@ use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
 use rand::RngExt;
 use serde_json::{Map, Value};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore, oneshot};
 
 use crate::environment::app::shipped::{self, Shipped};
 use crate::environment::app::{self, Files};
@@ -451,10 +451,12 @@ impl Catalog {
     ) -> Result<Published, CatalogError> {
         let room = Arc::clone(&self.0.checking).acquire_owned().await;
         let means = self.0.means.clone();
+        // Dropped together with the request.
+        let (_waiting, left) = oneshot::channel();
         let parse = move || {
             // Held until the work is done, also where nobody waits for it any more.
             let _room = room;
-            submission.parse(&means).map_err(CatalogError::Faults)
+            submission.parse(&means, left).map_err(CatalogError::Faults)
         };
         let parsed = blocking(parse).await?;
         if self.0.builtin.contains_key(&parsed.name) {

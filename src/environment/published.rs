@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use palestra_protocol::problem::Fault;
 use serde_json::Value;
+use tokio::sync::oneshot;
 
 use super::app::{self, AppKind, Files};
 use super::{EnvironmentKind, dataset, sql, work};
@@ -12,6 +13,9 @@ use crate::means::Means;
 
 /// What the member `kind` of a stored definition says of an app. A data set has no such member.
 pub const APP: &str = "app";
+
+/// Ends, without ever holding anything, when whoever publishes does not wait for it any more.
+pub type Left = oneshot::Receiver<()>;
 
 /// What somebody wants to publish.
 pub enum Submission {
@@ -43,11 +47,12 @@ pub struct Parsed {
 }
 
 impl Submission {
-    /// Reads and checks it, which may take long and is called on the blocking pool.
+    /// Reads and checks it, which may take long and is called on the blocking pool. What runs statements of others ends where nobody
+    /// waits for it any more.
     ///
     /// # Errors
     /// With every fault.
-    pub fn parse(self, means: &Means) -> Result<Parsed, Vec<Fault>> {
+    pub fn parse(self, means: &Means, left: Left) -> Result<Parsed, Vec<Fault>> {
         match self {
             Self::Dataset(submission, body) => {
                 let parsed = dataset::parse(&submission, &body)?;
@@ -57,7 +62,7 @@ impl Submission {
             }
             Self::App(files) => app::parse(&files),
             Self::Work(submission) => work::parse(&submission),
-            Self::Sql(submission) => sql::parse(submission, &means.databases),
+            Self::Sql(submission) => sql::parse(submission, &means.databases, left),
         }
     }
 }

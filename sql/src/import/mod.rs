@@ -2,7 +2,8 @@
 //!
 //! A folder holds databases (`*.sql`, `*.sqlite`, `*.db`, named by their files) and a file of questions (`questions.json`, `.jsonl` or
 //! `.yaml`) with a reference query each. Databases are opened in SQLite's worker alone and read into datasets, from which either
-//! engine's are made; [`admit`] then proves every reference by running it.
+//! engine's are made. [`try_out`] runs every reference first, [`vary`] makes other data for them, and [`admit`] proves them on all data
+//! and both engines.
 
 mod admit;
 mod columns;
@@ -12,6 +13,7 @@ mod order;
 mod questions;
 mod references;
 mod stand;
+mod trial;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -26,6 +28,7 @@ use crate::value::Dialect;
 pub use admit::{Admission, Engines, admit};
 pub use database::{Read, Unreadable, dataset};
 pub use order::is_ordered;
+pub use trial::try_out;
 pub use variants::vary;
 
 /// Faults that are told at most; who mends these sees the rest.
@@ -38,6 +41,8 @@ pub struct Imported {
     pub databases: BTreeMap<String, Dataset>,
     /// Tasks with their splits, in the order of the questions.
     pub rows: Vec<(String, Task)>,
+    /// Where each of them stands in the folder, in the same order.
+    pub places: Vec<String>,
     /// What is not as it was in the folder, or not the same in both dialects.
     pub notes: Vec<String>,
 }
@@ -87,6 +92,7 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
             )),
             Some(name) => {
                 if let Some(dataset) = imported.databases.get(name) {
+                    imported.places.push(question.place.clone());
                     imported.rows.push(question.task(name, dataset));
                 }
             }

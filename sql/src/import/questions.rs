@@ -1,6 +1,6 @@
 //! The file of questions, in our own words or in those of the collections that are used most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -10,12 +10,17 @@ use crate::dataset::Dataset;
 use crate::engine::Access;
 use crate::fault::Fault;
 use crate::parse;
+use crate::script;
 use crate::task::{Check, Compare, Data, Kind, Spoken, Submission, Task, WeightedCheck};
 use crate::translate::to_postgres;
 use crate::value::Dialect;
 
 /// The split of questions that name none.
 const SPLIT: &str = "test";
+/// The longest name of a split, as in data sets.
+const SPLIT_BYTES_MAX: usize = 64;
+/// As many splits fit into one folder, as in data sets.
+const SPLITS_MAX: usize = 16;
 
 /// A question as it is written.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,6 +84,11 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
             Err(detail) => faults.push(Fault::new(place, detail)),
         }
     }
+    let splits: BTreeSet<&str> =
+        questions.iter().map(|question| question.entry.split.as_deref().unwrap_or(SPLIT)).collect();
+    if splits.len() > SPLITS_MAX {
+        faults.push(Fault::new(*path, format!("there are {} splits, and at most {SPLITS_MAX} may be", splits.len())));
+    }
     questions
 }
 
@@ -113,16 +123,33 @@ fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
         (_, None, None) => return Err("there is no question".into()),
     };
     let gold = gold.trim().trim_end_matches(';').trim_end().to_owned();
+    entry.gold_postgres = entry.gold_postgres.take().filter(|sql| !sql.trim().is_empty());
     for (name, field) in [("the question", &text), ("the reference", &gold), ("db", &entry.db)] {
         if field.trim().is_empty() {
             return Err(format!("{name} is empty"));
         }
     }
+    if let Some(split) = entry.split.as_deref().filter(|split| !is_split(split)) {
+        let shown: String = split.chars().take(SPLIT_BYTES_MAX).collect();
+        return Err(format!("a split is 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
+    }
     let written = [(Some(&gold), Dialect::Sqlite), (entry.gold_postgres.as_ref(), Dialect::Postgres)];
     for (sql, dialect) in written.into_iter().filter_map(|(sql, dialect)| Some((sql?, dialect))) {
         parse::check_reference(sql, dialect).map_err(|why| format!("the reference cannot be read: {why}"))?;
+        let count = script::split(sql, dialect).len();
+        if count != 1 {
+            return Err(format!("the reference has to be one statement, and is {count}"));
+        }
     }
     Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
+}
+
+/// Small letters, digits and _, beginning with a letter or digit: what the names of tasks begin with.
+fn is_split(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() <= SPLIT_BYTES_MAX
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|byte| plain(byte) || byte == b'_')
 }
 
 impl Question {
@@ -226,6 +253,38 @@ mod tests {
         let line = serde_json::json!({"db": "a", "question": "?", "gold": format!("SELECT 1{}", "+1".repeat(2_000))});
         let (_, faults) = read("questions.jsonl", &line.to_string());
         assert!(faults[0].contains("nested too deeply"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_reference_is_one_statement() {
+        let two = "SELECT 1; SELECT 2";
+        for (gold, postgres, count) in [(two, "SELECT 1", 2), ("SELECT 1;", two, 2), ("-- nothing", "SELECT 1", 0)] {
+            let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
+            let (read, faults) = read("questions.jsonl", &line.to_string());
+            let told = format!("questions.jsonl:1: the reference has to be one statement, and is {count}");
+            assert_eq!((read.len(), faults), (0, vec![told]), "{gold}");
+        }
+        let line = serde_json::json!({"db": "a", "question": "?", "gold": "SELECT ';'; -- ;", "gold_postgres": " "});
+        let (read, faults) = read("questions.jsonl", &line.to_string());
+        assert_eq!((read.len(), faults), (1, Vec::new()));
+    }
+
+    #[test]
+    fn splits_are_named_as_those_of_data_sets() {
+        let of = |split: &str| serde_json::json!({"db": "a", "question": "?", "gold": "SELECT 1", "split": split});
+        for split in ["train", "dev_2", "2"] {
+            let (read, faults) = read("questions.jsonl", &of(split).to_string());
+            assert_eq!((read.len(), faults), (1, Vec::new()), "{split}");
+        }
+        for split in ["../x", "", "_a", "Train", "a-1", "a b", &"a".repeat(65)] {
+            let (read, faults) = read("questions.jsonl", &of(split).to_string());
+            let shown: String = split.chars().take(64).collect();
+            let told = format!("questions.jsonl:1: a split is 1 to 64 small letters, digits and _, not {shown:?}");
+            assert_eq!((read.len(), faults), (0, vec![told]), "{split}");
+        }
+        let many: Vec<String> = (0..17).map(|number| of(&format!("s{number}")).to_string()).collect();
+        let (_, faults) = read("questions.jsonl", &many.join("\n"));
+        assert_eq!(faults, ["questions.jsonl: there are 17 splits, and at most 16 may be"]);
     }
 
     #[test]

@@ -6,14 +6,24 @@ use std::sync::Arc;
 use super::admit::Engines;
 use super::order;
 use crate::dataset::Dataset;
-use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, StatementResult, Step};
+use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, StatementResult, Step};
 use crate::fault::Fault;
+use crate::room::now_ms;
 use crate::source::Source;
 use crate::value::Value;
 
-/// A reference may take more than what is judged against it.
-const LIMITS: Limits =
-    Limits { statement_ms: 20_000, rows_max: 20_000, bytes_max: 16 << 20, memory_max: 128 << 20, growth_max: 1 << 20 };
+/// Seconds that a reference may take: as many as a statement of a session.
+const REFERENCE_S: u64 = 5;
+/// What a reference may take: more room than a statement of a session, and no more time.
+const REFERENCE: Limits = Limits {
+    statement_ms: REFERENCE_S * 1_000,
+    rows_max: 20_000,
+    bytes_max: 16 << 20,
+    memory_max: 128 << 20,
+    growth_max: 1 << 20,
+};
+/// What a wrong query may take that a reference is told from: what takes longer is wrong anyway.
+const MUTANT: Limits = Limits { statement_ms: 1_000, ..REFERENCE };
 
 /// A database and its variants.
 pub(super) struct Stand {
@@ -27,6 +37,23 @@ pub(super) struct Stand {
 pub(super) struct Place {
     database: Box<dyn Database>,
     seq: u64,
+}
+
+/// Why a reference does not do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    /// It was ended.
+    #[error("the reference took more than {REFERENCE_S} s")]
+    Slow,
+    /// The engine refuses it, or it gives too much.
+    #[error("the reference fails: {0}")]
+    Failed(String),
+    /// It is something else, by this name.
+    #[error("the reference is no query but {0}")]
+    NoQuery(String),
+    /// It differs from itself.
+    #[error("the reference gives another result each time: {0}")]
+    Unsteady(String),
 }
 
 /// Whether rows tie in a reference's order.
@@ -82,10 +109,23 @@ impl Stand {
 }
 
 impl Place {
+    /// A database for references.
     pub(super) async fn open(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<Self, String> {
         let script = dataset.script(engine.dialect()).map_err(|fault| fault.to_string())?;
-        let opening = Opening { access: Access::Read, limits: LIMITS, seed: 0 };
-        let opened = engine.open(&Arc::new(Source::script(script)), &opening).await;
+        Self::open_on(engine, &Arc::new(Source::script(script)), REFERENCE).await
+    }
+
+    /// One for references and one for wrong queries.
+    pub(super) async fn open_both(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<(Self, Self), String> {
+        let script = dataset.script(engine.dialect()).map_err(|fault| fault.to_string())?;
+        let source = Arc::new(Source::script(script));
+        let references = Self::open_on(engine, &source, REFERENCE).await?;
+        Ok((references, Self::open_on(engine, &source, MUTANT).await?))
+    }
+
+    async fn open_on(engine: &Arc<dyn Engine>, source: &Arc<Source>, limits: Limits) -> Result<Self, String> {
+        let opening = Opening { access: Access::Read, limits, seed: 0 };
+        let opened = engine.open(source, &opening).await;
         let database = opened.map_err(|fault: EngineError| fault.to_string())?;
         Ok(Self { database, seq: 0 })
     }
@@ -94,15 +134,25 @@ impl Place {
         self.database.close().await;
     }
 
-    pub(super) async fn run(&mut self, sql: &str) -> Result<StatementResult, String> {
+    /// What a query gives in the first action of a session.
+    pub(super) async fn run(&mut self, sql: &str) -> Result<StatementResult, Failure> {
+        self.run_at(sql, now_ms(1)).await
+    }
+
+    /// What a query gives at a time, with other randomness than any before.
+    pub(super) async fn run_at(&mut self, sql: &str, now_ms: i64) -> Result<StatementResult, Failure> {
         self.seq += 1;
-        let step = Step { seq: self.seq, sql, parameters: &[], now_ms: 0 };
-        let mut ran = self.database.run(&step).await.map_err(|fault| fault.to_string())?;
+        let step = Step { seq: self.seq, sql, parameters: &[], now_ms };
+        let ran = self.database.run(&step).await;
+        let mut ran = ran.map_err(|fault| Failure::Failed(fault.to_string()))?;
         match (ran.error, ran.results.pop()) {
-            (Some(error), _) => Err(format!("{}: {}", error.code, error.message)),
-            (None, Some(result)) if result.truncated => Err("more rows than a reference may give".into()),
+            (Some(error), _) if error.cut == Some(Cut::Time) => Err(Failure::Slow),
+            (Some(error), _) => Err(Failure::Failed(format!("{}: {}", error.code, error.message))),
+            (None, Some(result)) if result.truncated => {
+                Err(Failure::Failed("it gives more rows than a reference may".into()))
+            }
             (None, Some(result)) => Ok(result),
-            (None, None) => Err("no statement".into()),
+            (None, None) => Err(Failure::Failed("no statement".into())),
         }
     }
 

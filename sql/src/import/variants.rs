@@ -1,10 +1,12 @@
 //! Other rows for the same questions, so that an answer that is written down instead of looked up fails.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
-use super::stand::Place;
+use super::stand::{Failure, Place};
 use super::{FAULTS_MAX, Imported};
 use crate::dataset::Dataset;
 use crate::engine::Engine;
@@ -20,7 +22,6 @@ use crate::value::Dialect;
 /// Databases of which none can be made.
 pub async fn vary(sqlite: &Arc<dyn Engine>, imported: &mut Imported, how: Search) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    let oracle = Worker { engine: Arc::clone(sqlite) };
     let names: Vec<String> = imported.databases.keys().filter(|name| !name.contains('#')).cloned().collect();
     for name in names {
         let of_database = |task: &&mut Task| task.data == Data::Stored(name.clone());
@@ -33,6 +34,7 @@ pub async fn vary(sqlite: &Arc<dyn Engine>, imported: &mut Imported, how: Search
             continue;
         }
         let asked: Vec<&str> = distinct.iter().map(String::as_str).collect();
+        let oracle = Worker { engine: Arc::clone(sqlite), references: &distinct, slow: Mutex::default() };
         let found = match search(&imported.databases[&name], &asked, how, &oracle).await {
             Ok(found) => found,
             Err(why) => {
@@ -61,20 +63,39 @@ fn reference(task: &Task) -> String {
     gold.unwrap_or_default().to_owned()
 }
 
-/// Tries queries in SQLite's worker.
-struct Worker {
+/// Tries queries in SQLite's worker. What took too long on one of a database's variants is not tried on the next.
+struct Worker<'a> {
     engine: Arc<dyn Engine>,
+    /// Sorted. They have more time than the wrong queries that are made of them.
+    references: &'a [String],
+    slow: Mutex<BTreeSet<String>>,
+}
+
+impl Worker<'_> {
+    async fn answer(&self, places: &mut (Place, Place), query: &str) -> Answer {
+        if self.slow.lock().contains(query) {
+            return Err(Failure::Slow.to_string());
+        }
+        let is_reference = self.references.binary_search_by(|reference| reference.as_str().cmp(query)).is_ok();
+        let place = if is_reference { &mut places.0 } else { &mut places.1 };
+        let answer = place.run(query).await;
+        if answer == Err(Failure::Slow) {
+            self.slow.lock().insert(query.to_owned());
+        }
+        answer.map(|result| result.rows).map_err(|failure| failure.to_string())
+    }
 }
 
 #[async_trait]
-impl Oracle for Worker {
+impl Oracle for Worker<'_> {
     async fn run(&self, dataset: &Dataset, queries: &[String]) -> Result<Vec<Answer>, String> {
-        let mut place = Place::open(&self.engine, dataset).await?;
+        let mut places = Place::open_both(&self.engine, dataset).await?;
         let mut answers = Vec::with_capacity(queries.len());
         for query in queries {
-            answers.push(place.run(query).await.map(|result| result.rows));
+            answers.push(self.answer(&mut places, query).await);
         }
-        place.close().await;
+        places.0.close().await;
+        places.1.close().await;
         Ok(answers)
     }
 }

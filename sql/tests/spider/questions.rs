@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use palestra_sql::engine::Engine;
-use palestra_sql::import::{Admission, Imported, admit, read, vary};
+use palestra_sql::import::{Admission, Imported, admit, read, try_out, vary};
 use palestra_sql::judge::judge;
 use palestra_sql::library::Shelf;
 use palestra_sql::second::Search;
@@ -138,8 +139,69 @@ async fn every_fault_of_a_folder_is_told() {
         file(r#"{"db": "Shop", "question": "How many?", "gold": "SELECT count(*) FROM goods"}"#),
     );
     let mut imported = read(&files, &bench.engines.sqlite).await.expect("a folder");
+    let faults = try_out(&bench.engines.sqlite, &imported).await.expect_err("a reference that fails");
+    let told = faults[0].to_string();
+    assert!(told.starts_with("questions.jsonl:1: the reference fails: "), "{told}");
+    assert!(told.contains("no such table: goods"), "{told}");
     let faults = admit(&bench.engines, &mut imported).await.expect_err("a reference that fails");
     assert_eq!(faults.len(), 1);
     assert!(faults[0].to_string().contains("no such table: goods"), "{faults:?}");
+    bench.close().await;
+}
+
+/// A folder with one table, and a question for each reference.
+async fn asked(bench: &Bench, golds: &[&str]) -> Imported {
+    let questions: Vec<_> =
+        golds.iter().map(|gold| json!({"db": "shop", "question": "Which?", "gold": gold, "split": "train"})).collect();
+    let files = BTreeMap::from([
+        ("questions.json".to_owned(), serde_json::to_vec(&questions).expect("JSON")),
+        ("shop.sql".to_owned(), b"CREATE TABLE items (id INT); INSERT INTO items VALUES (1), (2), (3)".to_vec()),
+    ]);
+    read(&files, &bench.engines.sqlite).await.unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn references_that_do_not_end_or_do_not_repeat_are_told() {
+    let endless = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT max(i) FROM r";
+    let bench = Bench::new().await;
+    let imported = asked(
+        &bench,
+        &[
+            "SELECT count(*) FROM items",
+            endless,
+            "SELECT random()",
+            endless,
+            "SELECT count(*), abs(random()) % 1000 FROM items",
+            "SELECT time('now')",
+            "SELECT date('now'), 'random'",
+            "SELECT id FROM items ORDER BY id DESC",
+        ],
+    )
+    .await;
+    let begun = Instant::now();
+    let faults = try_out(&bench.engines.sqlite, &imported).await.expect_err("faults");
+    // One that hangs is tried once; what else is busy may be waited for.
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    let slow = "the reference took more than 5 s";
+    let unsteady = "the reference gives another result each time: ";
+    let expected = [(2, slow), (3, unsteady), (4, slow), (5, unsteady), (6, unsteady)];
+    assert_eq!(faults.len(), expected.len(), "{faults:?}");
+    for (fault, (number, detail)) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(&format!("questions.json: question {number}: {detail}")), "{fault}");
+    }
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_queries_that_do_not_end_hold_nothing_up() {
+    let ends = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 5) SELECT max(i) FROM r";
+    let bench = Bench::new().await;
+    let mut imported = asked(&bench, &[ends, "SELECT count(*) FROM items"]).await;
+    let begun = Instant::now();
+    try_out(&bench.engines.sqlite, &imported).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    let search = Search { mutants: 40, ..SEARCH };
+    vary(&bench.engines.sqlite, &mut imported, search).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
     bench.close().await;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use palestra_protocol::problem::Fault;
 use palestra_sql::engine::{Engine, EngineError};
@@ -15,12 +16,13 @@ use palestra_sql::template::Suite;
 use palestra_sql::value::Dialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::shipped::{SPLIT_LENGTH, of_suite};
 use super::{FAMILY, Heading, SqlKind};
 use crate::databases::Databases;
 use crate::environment::EnvironmentKind;
-use crate::environment::published::{Definition, Parsed};
+use crate::environment::published::{Definition, Left, Parsed};
 use crate::environment::state::Digest;
 
 /// The file that a folder of templates has.
@@ -31,6 +33,8 @@ const FAULTS_TOLD_MAX: usize = 100;
 const NOTES_TOLD_MAX: usize = 20;
 /// Tasks of each template that are proven.
 const SEEDS: u64 = 2;
+/// How long proving may take.
+const MINUTES_MAX: u64 = 60;
 
 /// What somebody wants to publish.
 pub struct Submission {
@@ -63,11 +67,12 @@ enum Content {
     Templates(BTreeMap<String, String>),
 }
 
-/// Reads a publication and proves it by playing it. Takes long, and is called on the blocking pool.
+/// Reads a publication and proves it by playing it. Takes long, and is called on the blocking pool; it ends early where nobody waits
+/// for it any more.
 ///
 /// # Errors
 /// With every fault.
-pub fn parse(submission: Submission, databases: &Databases) -> Result<Parsed, Vec<Fault>> {
+pub fn parse(submission: Submission, databases: &Databases, left: Left) -> Result<Parsed, Vec<Fault>> {
     let name = submission.name.split_once('/').filter(|(family, _)| *family == FAMILY).map(|(_, name)| name);
     let fits = |name: &str| {
         (1..=100).contains(&name.len())
@@ -80,10 +85,19 @@ pub fn parse(submission: Submission, databases: &Databases) -> Result<Parsed, Ve
         return Err(vec![Fault { field: Some("name".to_owned()), detail, ..Fault::default() }]);
     }
     let parsed = tokio::runtime::Handle::current().block_on(async {
-        if submission.files.contains_key(TEMPLATES) {
-            parse_templates(submission, databases).await
-        } else {
-            parse_databases(submission, databases).await
+        let parsing = async {
+            if submission.files.contains_key(TEMPLATES) {
+                parse_templates(submission, databases).await
+            } else {
+                parse_databases(submission, databases).await
+            }
+        };
+        let ended = |why: String| Err(vec![SqlFault::new("publication", why)]);
+        tokio::select! {
+            parsed = timeout(Duration::from_secs(MINUTES_MAX * 60), parsing) => {
+                parsed.unwrap_or_else(|_| ended(format!("proving it took more than {MINUTES_MAX} minutes")))
+            }
+            _ = left => ended("nobody waits for it any more".to_owned()),
         }
     });
     parsed.map_err(|faults| {
@@ -135,6 +149,7 @@ async fn parse_databases(submission: Submission, databases: &Databases) -> Resul
         },
     };
     let mut imported = import::read(&files, &engines.sqlite).await?;
+    import::try_out(&engines.sqlite, &imported).await?;
     import::vary(&engines.sqlite, &mut imported, Search::default()).await?;
     let admission = import::admit(&engines, &mut imported).await?;
     let scripts = imported.scripts().map_err(|error| vec![SqlFault::new("databases", error.to_string())])?;

@@ -1,0 +1,88 @@
+//! References are run before anything is made of them: one that does not end, or gives something else each time, is a fault of its
+//! question, and nothing else is tried with it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::stand::{Failure, Place};
+use super::{FAULTS_MAX, Imported};
+use crate::compare::difference;
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::room::now_ms;
+use crate::task::{Check, Compare, Data, Task};
+use crate::value::Dialect;
+
+/// After so many references that take too long no others are run: each of them takes all its time.
+const SLOW_MAX: usize = 3;
+/// How often a reference is run again that speaks of anything random, which may well be the same twice.
+const RANDOM_RUNS: u64 = 8;
+/// Actions of a session between one run and the next: the time is another one, the date is not.
+const ACTIONS_BETWEEN: u64 = 61;
+
+/// Runs every reference on its own database, on SQLite alone, and once more at another time and with other randomness.
+///
+/// # Errors
+/// References that fail, take too long, are no queries, or do not give the same again, with the places of their questions.
+pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<(), Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut slow: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for (name, dataset) in imported.databases.iter().filter(|(name, _)| !name.contains('#')) {
+        let data = Data::Stored(name.clone());
+        let rows = imported.rows.iter().zip(&imported.places).filter(|((_, task), _)| task.data == data);
+        let asked: Vec<_> =
+            rows.filter_map(|((_, task), at)| reference(task).map(|(sql, compare)| (at, sql, compare))).collect();
+        if asked.is_empty() || slow.len() >= SLOW_MAX {
+            continue;
+        }
+        let mut place = match Place::open(sqlite, dataset).await {
+            Ok(place) => place,
+            Err(why) => {
+                faults.push(Fault::new(name, why));
+                continue;
+            }
+        };
+        for (at, sql, compare) in asked {
+            let tried = if slow.contains(&(name.as_str(), sql)) {
+                Err(Failure::Slow)
+            } else if slow.len() >= SLOW_MAX {
+                break;
+            } else {
+                repeat(&mut place, sql, compare).await
+            };
+            if let Err(failure) = tried {
+                if failure == Failure::Slow {
+                    slow.insert((name.as_str(), sql));
+                }
+                faults.push(Fault::new(at, failure.to_string()));
+            }
+        }
+        place.close().await;
+    }
+    faults.truncate(FAULTS_MAX);
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Whether a reference gives the same each time, as its judge compares.
+async fn repeat(place: &mut Place, sql: &str, compare: &Compare) -> Result<(), Failure> {
+    let first = place.run(sql).await?;
+    // As the judge reads what is handed in.
+    if first.columns.is_empty() || !first.command.starts_with("SELECT") {
+        return Err(Failure::NoQuery(first.command));
+    }
+    let runs = if sql.to_ascii_lowercase().contains("random") { RANDOM_RUNS } else { 1 };
+    for number in 1..=runs {
+        let again = place.run_at(sql, now_ms(1 + number * ACTIONS_BETWEEN)).await?;
+        if let Some(difference) = difference((&first).into(), (&again).into(), compare) {
+            return Err(Failure::Unsteady(difference.0));
+        }
+    }
+    Ok(())
+}
+
+fn reference(task: &Task) -> Option<(&str, &Compare)> {
+    task.checks.iter().find_map(|check| match &check.check {
+        Check::Result { gold, compare } => Some((gold.in_dialect(Dialect::Sqlite)?, compare)),
+        _ => None,
+    })
+}
