@@ -179,7 +179,8 @@ pub enum Check {
         #[serde(default)]
         compare: Compare,
     },
-    /// These tables hold what they held at the beginning.
+    /// These tables hold what they held at the beginning, and are what they are after the reference: the same columns, keys, rules and
+    /// triggers, but for indexes. Tables that are not named lose no key, rule or trigger that the reference leaves them.
     Unchanged {
         /// Which.
         tables: Vec<String>,
@@ -263,6 +264,10 @@ pub enum Columns {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HiddenQuery {
+    /// Statements that change both what the acting side left and what the reference leaves before it is asked, undone after: what was
+    /// computed once differs then from what is computed anew.
+    #[serde(default)]
+    pub after: Spoken,
     /// Asked of what the acting side left.
     pub sql: Spoken,
     /// Asked of what the reference leaves, where it is another one there.
@@ -361,7 +366,8 @@ pub enum PlanLimit {
         #[serde(default)]
         table: Option<String>,
     },
-    /// The planner's estimate is at most this share of what it is at the beginning (PostgreSQL; on SQLite always met).
+    /// The planner's estimate, and what the scans cost when the query runs, are at most this share of the estimate at the beginning
+    /// (PostgreSQL; on SQLite always met).
     CostShare(f64),
     /// At most so many rows are visited, counted while the query runs, as a share of what it takes at the beginning (SQLite: virtual
     /// machine steps; on PostgreSQL always met).

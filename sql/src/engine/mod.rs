@@ -135,6 +135,16 @@ pub trait Database: Send + Sync {
     /// As [`Database::run`].
     async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError>;
 
+    /// What running a query costs, in the planner's units: its estimate, or what its scans cost as often as they really run and for as
+    /// many rows as they really visit, where that is more. So nothing is gained by conditions that mislead the planner. `None` for an
+    /// engine without estimates (SQLite counts [`StatementResult::vm_steps`]), and for what may change something.
+    ///
+    /// # Errors
+    /// As [`Database::run`].
+    async fn run_cost(&mut self, _sql: &str) -> Result<Result<Option<f64>, SqlError>, EngineError> {
+        Ok(Ok(None))
+    }
+
     /// Tables, views, indexes and triggers as they are now, those of the engine left out.
     ///
     /// # Errors

@@ -330,14 +330,34 @@ impl<'a> Scene<'a> {
         sql: &str,
         author: Author,
     ) -> Result<Result<StatementResult, SqlError>, Trouble> {
+        self.read_after("", sql, author).await
+    }
+
+    /// As [`Scene::read`], after statements that are undone as well.
+    pub(super) async fn read_after(
+        &mut self,
+        changes: &str,
+        sql: &str,
+        author: Author,
+    ) -> Result<Result<StatementResult, SqlError>, Trouble> {
         let count = script::split(sql, self.bench.dialect()).len();
         if count != 1 {
             let message = format!("expected one statement, found {count}");
             return Ok(Err(SqlError { message, ..SqlError::default() }));
         }
         let mut database = self.take().await?;
-        let (done, pure) = self.run(database.as_mut(), sql, author).await?;
-        if pure || self.bench.timed(author, database.rewind(self.stands)).await? {
+        let (changed, unchanging) = match changes.trim() {
+            "" => (Ok(()), true),
+            changes => {
+                let (changed, unchanging) = self.run(database.as_mut(), changes, author).await?;
+                (changed.map(drop), unchanging)
+            }
+        };
+        let (done, pure) = match changed {
+            Ok(()) => self.run(database.as_mut(), sql, author).await?,
+            Err(error) => (Err(error), false),
+        };
+        if (pure && unchanging) || self.bench.timed(author, database.rewind(self.stands)).await? {
             self.database = Some(database);
         }
         Ok(done)
@@ -345,7 +365,17 @@ impl<'a> Scene<'a> {
 
     /// As [`Scene::read`], for what the task asks: its failure is the task's fault.
     pub(super) async fn asked(&mut self, sql: &str, what: &str) -> Result<StatementResult, Trouble> {
-        let result = self.read(sql, Author::Task).await?;
+        self.asked_after("", sql, what).await
+    }
+
+    /// As [`Scene::read_after`] and [`Scene::asked`].
+    pub(super) async fn asked_after(
+        &mut self,
+        changes: &str,
+        sql: &str,
+        what: &str,
+    ) -> Result<StatementResult, Trouble> {
+        let result = self.read_after(changes, sql, Author::Task).await?;
         let result = result.map_err(|error| Trouble::Verifier(format!("{what} fails: {}", error.message)))?;
         if result.truncated {
             return Err(Trouble::Verifier(format!("{what} gives more than {} rows", result.rows.len())));
@@ -365,6 +395,18 @@ impl<'a> Scene<'a> {
         let plan = self.bench.timed(self.author, database.explain(sql, &[])).await?;
         self.database = Some(database);
         Ok(plan)
+    }
+
+    /// What running a query costs, for an engine that tells.
+    pub(super) async fn run_cost(
+        &mut self,
+        sql: &str,
+        author: Author,
+    ) -> Result<Result<Option<f64>, SqlError>, Trouble> {
+        let mut database = self.take().await?;
+        let cost = self.bench.timed(author, database.run_cost(sql)).await?;
+        self.database = Some(database);
+        Ok(cost)
     }
 
     async fn take(&mut self) -> Result<Box<dyn Database>, Trouble> {

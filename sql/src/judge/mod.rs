@@ -16,6 +16,7 @@ mod queries;
 mod result;
 mod schema;
 mod state;
+mod structure;
 mod syntax;
 
 use std::time::Duration;

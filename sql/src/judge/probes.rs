@@ -43,7 +43,7 @@ async fn refused(desk: &mut Desk<'_>, sql: &str, error: SqlError) -> Result<Stri
 }
 
 /// The statements that bring about what the task asks for, where another check has them.
-fn reference<'a>(bench: &Bench<'a>) -> Result<&'a str, Trouble> {
+pub(super) fn reference<'a>(bench: &Bench<'a>) -> Result<&'a str, Trouble> {
     let golds = bench.task.checks.iter().filter_map(|check| match &check.check {
         Check::State { gold, .. } | Check::Queries { gold, .. } => Some(gold),
         _ => None,

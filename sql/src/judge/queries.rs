@@ -30,16 +30,17 @@ async fn ask(
     compare: &Compare,
 ) -> Result<Result<(), String>, Trouble> {
     let sql = desk.bench.spoken(&query.sql, "a hidden query")?;
+    let after = desk.bench.spoken(&query.after, "what changes before a hidden query")?;
     let mut expected = match &query.expect {
         Some(rows) => written(rows)?,
         None => {
             let gold = desk.bench.spoken(gold, "the reference")?;
             let gold_sql = query.gold_sql.as_ref().unwrap_or(&query.sql);
             let gold_sql = desk.bench.spoken(gold_sql, "a hidden query for the reference")?;
-            desk.reference(gold).await?.asked(gold_sql, "a hidden query").await?
+            desk.reference(gold).await?.asked_after(after, gold_sql, "a hidden query").await?
         }
     };
-    let found = match desk.left().await?.read(sql, Author::Acting).await? {
+    let found = match desk.left().await?.read_after(after, sql, Author::Acting).await? {
         Ok(result) if result.truncated => return Ok(Err(format!("more than {} rows", result.rows.len()))),
         Ok(result) => result,
         Err(error) => return Ok(Err(error.message)),

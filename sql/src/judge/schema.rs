@@ -57,22 +57,22 @@ pub(super) fn holds(schema: &Schema, fact: &SchemaFact, dialect: Dialect) -> boo
     }
 }
 
-fn indexes_of<'a>(schema: &'a Schema, table: &'a str) -> impl Iterator<Item = &'a IndexInfo> {
+pub(super) fn indexes_of<'a>(schema: &'a Schema, table: &'a str) -> impl Iterator<Item = &'a IndexInfo> {
     schema.indexes.iter().filter(move |index| same(&index.table, table))
 }
 
 /// SQLite's `INTEGER PRIMARY KEY` takes no NULL, though nothing says so.
-fn refuses_null(table: &TableInfo, column: &ColumnInfo, dialect: Dialect) -> bool {
+pub(super) fn refuses_null(table: &TableInfo, column: &ColumnInfo, dialect: Dialect) -> bool {
     let is_key = matches!(table.primary_key.as_slice(), [only] if same(only, &column.name));
     column.not_null || (dialect == Dialect::Sqlite && is_key && column.type_name.eq_ignore_ascii_case("INTEGER"))
 }
 
-fn same(a: &str, b: &str) -> bool {
+pub(super) fn same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
 /// A column of an index without quotes and direction.
-fn bare(column: &str) -> String {
+pub(super) fn bare(column: &str) -> String {
     let lower = column.to_lowercase();
     let lower = lower.trim().trim_end_matches(" desc").trim_end_matches(" asc");
     lower.trim_matches('"').to_owned()
@@ -82,7 +82,7 @@ fn same_list(found: &[String], wanted: &[String]) -> bool {
     found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| bare(a) == bare(b))
 }
 
-fn same_set(found: &[String], wanted: &[String]) -> bool {
+pub(super) fn same_set(found: &[String], wanted: &[String]) -> bool {
     let sorted = |columns: &[String]| {
         let mut columns: Vec<String> = columns.iter().map(|column| bare(column)).collect();
         columns.sort_unstable();

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Verdict;
 use super::bench::{Author, Desk, Scene, Trouble};
+use super::{Verdict, probes, structure};
 use crate::compare::{Grid, difference};
 use crate::engine::StatementResult;
 use crate::task::{Columns, Compare, Spoken};
@@ -22,7 +22,15 @@ pub(super) async fn check(
 
 pub(super) async fn unchanged(desk: &mut Desk<'_>, tables: &[String]) -> Result<Verdict, Trouble> {
     let exactly = Compare { columns: Columns::Name, tolerance: 0.0, strict_types: true, ..Compare::default() };
-    same(desk, "", tables, &exactly).await
+    let gold = probes::reference(desk.bench)?;
+    let after = desk.reference(gold).await?.schema().await?;
+    let rows = same(desk, "", tables, &exactly).await?;
+    let before = desk.reference("").await?.schema().await?;
+    let left = desk.left().await?.schema().await?;
+    Ok(match structure::fault((&before, &after, &left), tables, desk.bench.dialect()) {
+        Some(why) => rows.and(Err(json!({"structure": why}))),
+        None => rows,
+    })
 }
 
 async fn same(desk: &mut Desk<'_>, gold: &str, tables: &[String], compare: &Compare) -> Result<Verdict, Trouble> {

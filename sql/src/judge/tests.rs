@@ -195,6 +195,54 @@ async fn what_must_not_change_is_compared_exactly() {
 }
 
 #[tokio::test]
+async fn what_must_not_change_keeps_its_rules() {
+    let task = task(Submission::State, json!([{"unchanged": {"tables": ["orders"]}}]));
+    let tried = async |sql: &str| passes(&task, &left(&[sql], json!("state"))).await;
+    let again = |columns: &str| {
+        let kept = "CREATE TABLE kept AS SELECT * FROM orders; DROP TABLE orders; CREATE TABLE orders";
+        format!("{kept} ({columns}); INSERT INTO orders SELECT * FROM kept; DROP TABLE kept")
+    };
+    for (sql, why) in [
+        ("CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(IGNORE); END".to_owned(), "besides: trigger t"),
+        (again("id INTEGER PRIMARY KEY, city TEXT, cents INTEGER"), "lost: city is never NULL"),
+        (again("id INTEGER, city TEXT NOT NULL, cents INTEGER"), "lost: id is never NULL"),
+        (again("id INTEGER PRIMARY KEY, city TEXT NOT NULL, cents TEXT"), "lost: column cents integer"),
+    ] {
+        let (passed, evidence) = tried(&sql).await;
+        assert!(!passed && (evidence.contains(why) || evidence.contains("error")), "{sql}: {evidence}");
+    }
+    for sql in [
+        again("id INTEGER PRIMARY KEY, city TEXT NOT NULL, cents INTEGER"),
+        again("ID INTEGER NOT NULL PRIMARY KEY, \"city\" text NOT NULL, cents integer"),
+        "CREATE INDEX i ON orders (city); CREATE TABLE more (x); CREATE UNIQUE INDEX u ON orders (id, city)".to_owned(),
+    ] {
+        let (passed, evidence) = tried(&sql).await;
+        assert!(passed, "{sql}: {evidence}");
+    }
+}
+
+/// A table that is not named, and which the reference changes, keeps what the reference leaves it.
+#[tokio::test]
+async fn what_may_change_keeps_the_rules_that_the_reference_keeps() {
+    let gold = "ALTER TABLE orders ADD COLUMN currency TEXT";
+    let checks = json!([{"unchanged": {"tables": ["audit"]}},
+        {"queries": {"gold": gold, "queries": [{"sql": "SELECT id, city, cents, currency FROM orders"}]}}]);
+    let task = task(Submission::State, checks);
+    let again = |columns: &str| {
+        let kept = "CREATE TABLE kept AS SELECT *, NULL FROM orders; DROP VIEW dear; DROP TABLE orders;";
+        format!("{kept} CREATE TABLE orders ({columns}); INSERT INTO orders SELECT * FROM kept; DROP TABLE kept")
+    };
+    let (passed, evidence) = passes(&task, &left(&[gold], json!("state"))).await;
+    assert!(passed, "{evidence}");
+    let kept = again("id INTEGER PRIMARY KEY, city VARCHAR(9) NOT NULL, cents INTEGER, currency TEXT");
+    let (passed, evidence) = passes(&task, &left(&[&kept], json!("state"))).await;
+    assert!(passed, "{evidence}");
+    let lost = again("id INTEGER PRIMARY KEY, city TEXT, cents INTEGER, currency TEXT");
+    let (passed, evidence) = passes(&task, &left(&[&lost], json!("state"))).await;
+    assert!(!passed && evidence.contains("orders has lost: city is never NULL"), "{evidence}");
+}
+
+#[tokio::test]
 async fn hidden_queries_ask_the_reference_or_what_is_written() {
     let gold = "INSERT INTO orders (city, cents) SELECT city, 1 FROM orders WHERE id = 1";
     let asked = json!([{"queries": {"gold": gold, "queries": [
@@ -208,6 +256,23 @@ async fn hidden_queries_ask_the_reference_or_what_is_written() {
     assert!(
         passes(&referred, &left(&[right, "DROP VIEW dear"], json!("state"))).await.1.contains("no such table: dear")
     );
+    let living = task(
+        Submission::State,
+        json!([{"queries": {
+            "gold": "CREATE VIEW cities AS SELECT DISTINCT city FROM orders",
+            "queries": [{"after": "INSERT INTO orders VALUES (50, 'Jena', 1); DELETE FROM orders WHERE id = 1",
+                "sql": "SELECT city FROM cities"}, {"sql": "SELECT count(*) FROM orders"}],
+        }}]),
+    );
+    let view = "CREATE VIEW cities AS SELECT city FROM orders GROUP BY city";
+    let (passed, evidence) = passes(&living, &left(&[view], json!("state"))).await;
+    assert!(passed, "what changed is undone: {evidence}");
+    for dead in [
+        "CREATE TABLE cities AS SELECT DISTINCT city FROM orders",
+        &format!("{view}; CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'full'); END"),
+    ] {
+        assert!(!passes(&living, &left(&[dead], json!("state"))).await.0, "{dead}");
+    }
     let written = task(
         Submission::State,
         json!([{"queries": {"queries": [{"sql": "SELECT max(id), NULL, 'a' FROM orders", "expect": [[4, null, "a"]]}]}}]),
@@ -223,7 +288,7 @@ async fn probes_are_tried_and_undone() {
         {"sql": "INSERT INTO orders VALUES (9, 'Bonn', 2)", "fails": false, "why": "the first try is undone"},
         {"sql": "INSERT INTO orders VALUES (1, 'Bonn', 1)", "fails": true, "why": "the key is kept"},
         {"sql": "UPDATE orders SET cents = -1 WHERE id = 2", "fails": true, "why": "no negative prices"},
-    ]}}, {"unchanged": {"tables": ["orders"]}}]);
+    ]}}, {"state": {"gold": "", "tables": ["orders"]}}]);
     let task = task(Submission::State, checks);
     let guard =
         "CREATE TRIGGER t BEFORE UPDATE ON orders WHEN new.cents < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END";

@@ -16,12 +16,76 @@ use crate::engine::{EngineError, Plan, PlanKind, PlanNode, SqlError};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
+const AS_TREE: &str = "EXPLAIN (FORMAT JSON) ";
+const AS_TEXT: &str = "EXPLAIN ";
+const RUN: &str = "EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) ";
+
+/// What the planner takes for a row that it looks at, and for one of a row that was kept from before.
+const VISITED: f64 = 0.01;
+const KEPT: f64 = 0.0025;
+
 /// The plan of one statement, which is not run.
 pub(super) async fn explain(
     session: &mut Session,
     sql: &str,
     parameters: &[Value],
 ) -> Result<Result<Plan, SqlError>, EngineError> {
+    let mut told = match tell(session, sql, parameters, &[AS_TREE, AS_TEXT]).await? {
+        Ok(told) => told.into_iter(),
+        Err(error) => return Ok(Err(error)),
+    };
+    let root = root(&told.next().unwrap_or_default())?;
+    let lines = told.next().unwrap_or_default().into_iter().map(|line| session.stand_ins.put(line)).collect();
+    let mut nodes = Vec::new();
+    collect(&root, &mut nodes);
+    Ok(Ok(Plan { lines, cost: root["Total Cost"].as_f64(), nodes }))
+}
+
+/// What running a query costs; `None` for what is no query.
+pub(super) async fn run_cost(session: &mut Session, sql: &str) -> Result<Result<Option<f64>, SqlError>, EngineError> {
+    let reads = match split(sql, Dialect::Postgres).as_slice() {
+        [statement] => matches!(judge(statement, session.opening.access), Ok(Act::Read)),
+        _ => false,
+    };
+    if !reads {
+        return Ok(Ok(None));
+    }
+    let told = match tell(session, sql, &[], &[RUN]).await? {
+        Ok(told) => told,
+        Err(error) => return Ok(Err(error)),
+    };
+    let root = root(told.first().map_or(&[], Vec::as_slice))?;
+    let estimate = root["Total Cost"].as_f64().unwrap_or_default();
+    Ok(Ok(Some(estimate.max(cost_of_scans(&root)))))
+}
+
+/// What the scans of a plan that was run cost, each as often as it was run, and in part where it ended early. An estimate for one run may
+/// be too low as well, where it takes conditions for selective that are not: the rows that were visited are its least.
+fn cost_of_scans(node: &Json) -> f64 {
+    let number = |key: &str| node[key].as_f64().unwrap_or_default();
+    let below = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let visited = number("Actual Rows") + number("Rows Removed by Filter") + number("Rows Removed by Index Recheck");
+    // The estimate of a scan with queries in its conditions has theirs in it.
+    let alone = below.iter().all(|below| below["Parent Relationship"] == "Outer");
+    let own = match node["Node Type"].as_str() {
+        Some("Materialize") => visited * KEPT,
+        _ if node["Relation Name"].is_null() && node["CTE Name"].is_null() => 0.0,
+        _ if alone => {
+            let part = (visited / number("Plan Rows").max(1.0)).min(1.0);
+            (number("Total Cost") * part).max(visited * VISITED)
+        }
+        _ => visited * VISITED,
+    };
+    own * number("Actual Loops") + below.iter().map(cost_of_scans).sum::<f64>()
+}
+
+/// What EXPLAIN tells of one statement in each of some ways, line by line.
+async fn tell(
+    session: &mut Session,
+    sql: &str,
+    parameters: &[Value],
+    ways: &[&str],
+) -> Result<Result<Vec<Vec<String>>, SqlError>, EngineError> {
     let statements = split(sql, Dialect::Postgres);
     let [statement] = statements.as_slice() else {
         let words = format!("one statement can be explained, and there are {}", statements.len());
@@ -51,25 +115,25 @@ pub(super) async fn explain(
     };
     let order = order.with(&dates);
     let sent = order.sent();
-    let ways = ["EXPLAIN (FORMAT JSON) ", "EXPLAIN "].map(|way| (way.chars().count(), format!("{way}{}", sent.sql)));
+    let texts: Vec<String> = ways.iter().map(|way| format!("{way}{}", sent.sql)).collect();
     let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
-    asks.extend(ways.iter().map(|(_, sql)| Ask { parameters: order.parameters, ..Ask::plain(sql) }));
+    asks.extend(texts.iter().map(|sql| Ask { parameters: order.parameters, ..Ask::plain(sql) }));
     let (answer, cut) = session.say(&asks, Watch::Time).await?;
     session.undo();
     if let Some(mut error) = answer.error {
-        let way = answer.replies.len().checked_sub(2).and_then(|way| ways.get(way)).map_or(0, |(chars, _)| *chars);
+        let way =
+            answer.replies.len().checked_sub(2).and_then(|way| ways.get(way)).map_or(0, |way| way.chars().count());
         error.position = error.position.map(|place| place.saturating_sub(way).max(1));
         return Ok(Err(session.error(&order, &sent, &error, true, cut)));
     }
-    let mut texts = answer.replies.into_iter().skip(2).map(lines);
-    let tree = texts.next().unwrap_or_default().join("\n");
-    let lines = texts.next().unwrap_or_default().into_iter().map(|line| session.stand_ins.put(line)).collect();
-    let tree: Json =
-        serde_json::from_str(&tree).map_err(|error| EngineError::Lost(format!("a plan is no JSON: {error}")))?;
-    let root = &tree[0]["Plan"];
-    let mut nodes = Vec::new();
-    collect(root, &mut nodes);
-    Ok(Ok(Plan { lines, cost: root["Total Cost"].as_f64(), nodes }))
+    Ok(Ok(answer.replies.into_iter().skip(2).map(lines).collect()))
+}
+
+/// The uppermost node of a plan that is told as JSON.
+fn root(lines: &[String]) -> Result<Json, EngineError> {
+    let tree: Json = serde_json::from_str(&lines.join("\n"))
+        .map_err(|error| EngineError::Lost(format!("a plan is no JSON: {error}")))?;
+    Ok(tree[0]["Plan"].clone())
 }
 
 fn lines(reply: Reply) -> Vec<String> {

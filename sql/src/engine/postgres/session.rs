@@ -364,6 +364,13 @@ impl Database for Session {
         Ok(plan)
     }
 
+    async fn run_cost(&mut self, sql: &str) -> Result<Result<Option<f64>, SqlError>, EngineError> {
+        self.enter()?;
+        let cost = explain::run_cost(self, sql).await?;
+        self.busy = false;
+        Ok(cost)
+    }
+
     async fn schema(&mut self) -> Result<Schema, EngineError> {
         self.enter()?;
         let schema = catalog::schema(self).await;
