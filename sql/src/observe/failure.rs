@@ -35,20 +35,31 @@ pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limit
             lines.extend(error.hint.iter().map(|hint| format!("Hint: {}", line(hint, MESSAGE_CHARS_MAX))));
         }
     }
-    lines.extend(error.cut.and_then(|cut| limit(cut, limits)));
+    lines.extend(error.cut.and_then(|cut| limit(dialect, cut, error, limits)));
     lines.join("\n")
 }
 
-fn limit(cut: Cut, limits: &Limits) -> Option<String> {
+fn limit(dialect: Dialect, cut: Cut, error: &SqlError, limits: &Limits) -> Option<String> {
     let bytes = |bytes: usize| format!("{} bytes", thousands(bytes));
     match cut {
         // The message says it all.
         Cut::Refused | Cut::Lost => None,
         Cut::Time => Some(format!("(a statement here may take {} ms)", thousands(limits.statement_ms as usize))),
         Cut::Size => Some(format!("(the values of a step here may take {})", bytes(limits.bytes_max))),
-        Cut::Memory => Some(format!("(the statements here may use {} of memory)", bytes(limits.memory_max))),
+        Cut::Memory => match dialect {
+            Dialect::Sqlite => Some(format!("(the statements here may use {} of memory)", bytes(limits.memory_max))),
+            // The server's own limits, not the session's: what it has to write to files, or what its processes may take.
+            Dialect::Postgres => temporary_files(&error.message)
+                .map(|most| format!("(the statements here may use {} of temporary files)", bytes(most))),
+        },
         Cut::Growth => Some(format!("(the database here may grow by {})", bytes(limits.growth_max as usize))),
     }
+}
+
+/// Bytes of temporary files that a session may have, where PostgreSQL says that this was the limit: it names the setting and its value.
+fn temporary_files(message: &str) -> Option<usize> {
+    let (_, value) = message.split_once("temp_file_limit (")?;
+    value.split_once("kB")?.0.parse::<usize>().ok()?.checked_mul(1024)
 }
 
 struct Place {

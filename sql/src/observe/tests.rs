@@ -151,6 +151,22 @@ fn the_limit_that_cut_a_statement_off_is_named() {
 }
 
 #[test]
+fn a_limit_of_the_servers_own_is_told_as_it_is() {
+    for (message, note) in [
+        (
+            "temporary file size exceeds temp_file_limit (262144kB)",
+            "\n(the statements here may use 268,435,456 bytes of temporary files)",
+        ),
+        ("out of memory", ""),
+    ] {
+        let error = SqlError { message: message.to_owned(), cut: Some(Cut::Memory), ..SqlError::default() };
+        let failed = Ran { error: Some(error), ..Ran::default() };
+        let (printed, _) = observe(Dialect::Postgres, "", &failed, &Limits::default());
+        assert_eq!(printed, format!("ERROR:  {message}{note}"));
+    }
+}
+
+#[test]
 fn values_that_json_cannot_hold_are_strings() {
     for (value, data) in [
         (Value::Integer(1 << 53), json!(9_007_199_254_740_992_i64)),

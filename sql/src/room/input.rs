@@ -212,10 +212,20 @@ fn from_call(tool: &str, arguments: &Json, dialect: Dialect) -> Result<Action, S
         "explain" => Action::Explain { sql: sql()?, parameters: parameters(given.get("parameters"), dialect)? },
         "schema" => Action::Schema { table: text("table")? },
         "rewind" => {
-            let to_seq = given.get("to_seq").and_then(Json::as_u64);
+            let to_seq = given.get("to_seq").and_then(whole);
             Action::Rewind { to_seq: to_seq.ok_or("rewind needs to_seq, a whole number from 0")? }
         }
         _ => Action::Submit { sql: text("sql")?, answer: answer(given.get("answer"))? },
+    })
+}
+
+/// A whole number from 0, however it is written: 1.0 and 1e9 are whole numbers to a JSON schema.
+fn whole(given: &Json) -> Option<u64> {
+    /// 2^53: every whole number below it is one that a float holds exactly.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    given.as_u64().or_else(|| {
+        let real = given.as_f64().filter(|real| (0.0..EXACT).contains(real) && real.fract() == 0.0)?;
+        format!("{:.0}", real.abs()).parse().ok()
     })
 }
 

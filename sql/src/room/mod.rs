@@ -327,7 +327,11 @@ impl Room {
         let plan = self.with_database(Explain(sql, parameters)).await?;
         Ok(match plan {
             Ok(plan) => Seen {
-                text: observe::lines_text(&plan.lines),
+                text: match plan.lines.as_slice() {
+                    // SQLite says nothing of what looks up no rows.
+                    [] => "(no plan: the statement reads nothing)".to_owned(),
+                    lines => observe::lines_text(lines),
+                },
                 data: json!({"plan": {"lines": plan.lines, "cost": plan.cost}, "error": null}),
                 terminated: false,
             },

@@ -109,6 +109,22 @@ async fn a_rewind_returns_and_strikes_what_came_later() {
 }
 
 #[tokio::test]
+async fn a_whole_number_may_be_written_as_a_float() {
+    let mut room = opened(&Arc::default(), Submission::State, None).await;
+    query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
+    query(&mut room, "DELETE FROM people").await;
+    for (to_seq, names_then) in [
+        (json!(1.0), json!(["Ann", "Bo", "Cy"])),
+        (json!(0.0), json!(["Ann", "Bo"])),
+        (json!(-0.0), json!(["Ann", "Bo"])),
+    ] {
+        let back = call(&mut room, "rewind", json!({"to_seq": to_seq})).await;
+        assert_eq!(back.data["error"], Json::Null, "{}", back.text);
+        assert_eq!(names(&mut room).await, names_then);
+    }
+}
+
+#[tokio::test]
 async fn what_was_only_read_is_not_run_again() {
     let switches = Arc::<Switches>::default();
     switches.stubborn.store(true, Ordering::Relaxed);
@@ -380,7 +396,11 @@ async fn what_makes_no_sense_is_told_and_counts() {
         ("query", json!({"sql": ";".repeat(300 << 10)}), "SQL may have"),
         ("query", json!({"sql": "SELECT 1;".repeat(600)}), "500 statements"),
         ("rewind", json!({"to_seq": -1}), "needs to_seq"),
+        ("rewind", json!({"to_seq": 1.5}), "needs to_seq"),
+        ("rewind", json!({"to_seq": 1e16}), "needs to_seq"),
+        ("rewind", json!({"to_seq": "1"}), "needs to_seq"),
         ("rewind", json!({"to_seq": 99}), "does not stand"),
+        ("rewind", json!({"to_seq": 1e9}), "action 1000000000 does not stand"),
         ("schema", json!({"table": "nobody"}), "there are people"),
     ] {
         let before = room.seq();
@@ -403,6 +423,11 @@ async fn parameters_schema_and_plan_are_there() {
     assert!(call(&mut room, "schema", json!({})).await.text.contains("Table people"));
     let plan = call(&mut room, "explain", json!({"sql": "SELECT * FROM people WHERE id = ?", "parameters": [1]})).await;
     assert!(plan.text.contains("SEARCH people"), "{}", plan.text);
+    for sql in ["CREATE TABLE z (a)", "INSERT INTO people VALUES (9, 'Zo')"] {
+        let plan = call(&mut room, "explain", json!({"sql": sql})).await;
+        assert_eq!(plan.text, "(no plan: the statement reads nothing)", "{sql}");
+        assert_eq!((&plan.data["plan"]["lines"], &plan.data["error"]), (&json!([]), &Json::Null), "{sql}");
+    }
     let broken = call(&mut room, "explain", json!({"sql": "SELECT nix"})).await;
     assert!(broken.text.starts_with("Error: no such column"), "{}", broken.text);
 }

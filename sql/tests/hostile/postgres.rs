@@ -167,8 +167,14 @@ async fn the_roles_rights_hold_without_the_rules() {
         }
         assert!(["42501", "42704"].contains(&&*gone), "{sql}: {gone}");
     }
-    for database in [other, "postgres", "template1", "palestra_test_base"] {
-        // The maintenance database is the cluster's; in it the role has no more rights than anybody.
+    for database in [other, "postgres", "template0", "template1", "palestra_test_base"] {
+        let rights = bench
+            .ask(&format!(
+                "SELECT right_name FROM unnest(ARRAY['CONNECT', 'TEMPORARY', 'CREATE']) AS right_name \
+                 WHERE has_database_privilege('{own}', '{database}', right_name)"
+            ))
+            .await;
+        assert_eq!(rights, [""; 0], "{database}");
         let told = ask(&bench.url(own, database), "CREATE TABLE x (a int)").await;
         assert!(told.is_err(), "{database}: {told:?}");
     }

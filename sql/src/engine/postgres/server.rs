@@ -91,6 +91,11 @@ impl Server {
             private,
         };
         server.check().await?;
+        if server.is_private() {
+            // A session's role has nothing to do there. In a cluster that is named, this is for its owner to say.
+            let closed = "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template0, template1 FROM PUBLIC";
+            server.run(Lane::Make, &[closed]).await?;
+        }
         server.sweep().await?;
         Ok(Arc::new(server))
     }

@@ -14,7 +14,8 @@ use super::schema::{Answers, Objects, Rows};
 use super::worker::Worker;
 use super::{Host, convert, plan, schema};
 use crate::engine::{Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, Step};
-use crate::value::Value;
+use crate::script::split;
+use crate::value::{Dialect, Value};
 
 /// How many times its time a statement may take where the machine is busy with others, as the worker measures it.
 const BUSY: u64 = 4;
@@ -200,6 +201,16 @@ impl Database for SqliteDatabase {
     }
 
     async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError> {
+        // SQLite would explain the first and not look at the others.
+        let statements = split(sql, Dialect::Sqlite).len();
+        if statements != 1 {
+            return Ok(Err(SqlError {
+                code: "SQLITE_AUTH".to_owned(),
+                message: format!("one statement can be explained, and there are {statements}"),
+                cut: Some(Cut::Refused),
+                ..SqlError::default()
+            }));
+        }
         let ask =
             Ask::Explain { session: self.session, sql: sql.to_owned(), parameters: convert::parameters(parameters) };
         let rows = match self.ask(ask, self.time(1)).await? {
