@@ -206,7 +206,7 @@ async fn what_must_not_change_keeps_its_rules() {
         ("CREATE TRIGGER t BEFORE INSERT ON orders BEGIN SELECT RAISE(IGNORE); END".to_owned(), "besides: trigger t"),
         (again("id INTEGER PRIMARY KEY, city TEXT, cents INTEGER"), "lost: city is never NULL"),
         (again("id INTEGER, city TEXT NOT NULL, cents INTEGER"), "lost: id is never NULL"),
-        (again("id INTEGER PRIMARY KEY, city TEXT NOT NULL, cents TEXT"), "lost: column cents integer"),
+        (again("id INTEGER PRIMARY KEY, city TEXT NOT NULL, cents BIGINT"), "lost: column cents integer"),
     ] {
         let (passed, evidence) = tried(&sql).await;
         assert!(!passed && (evidence.contains(why) || evidence.contains("error")), "{sql}: {evidence}");
