@@ -76,7 +76,10 @@ async fn cost_share(
         return Ok(false);
     }
     match desk.left().await?.run_cost(sql, Author::Acting).await? {
-        Ok(None) => Ok(true),
+        Ok(None) => {
+            measured["error"] = json!("what may change something is not run to see what it costs");
+            Ok(false)
+        }
         Ok(Some(run)) => {
             measured["cost"]["run"] = json!(run);
             Ok(run <= share * before)
