@@ -1,5 +1,5 @@
 //! What every built-in environment must fulfil, measured on each kind of the registry: a new kind needs no test of its own
-//! for any of this.
+//! for any of this. `PALESTRA_PUZZLE_CASES` says how many tasks are looked at of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +18,16 @@ use crate::verifier::Case;
 
 /// Turns that a policy gets in these tests, unless the environment gives it fewer.
 const TURNS_MAX: u64 = 1000;
+
+/// Tasks of each kind that are looked at, unless `PALESTRA_PUZZLE_CASES` asks for another number; at least as many as it takes to
+/// meet every difficulty that tests go through.
+const CASES: u64 = 60;
+
+/// What `PALESTRA_PUZZLE_CASES` asks for.
+pub(super) fn cases() -> u64 {
+    let asked = std::env::var("PALESTRA_PUZZLE_CASES").ok();
+    asked.map_or(CASES, |cases| cases.parse().expect("PALESTRA_PUZZLE_CASES is a number"))
+}
 
 fn kinds() -> Vec<Arc<dyn EnvironmentKind>> {
     builtin(&BuiltinSettings::default())
@@ -63,44 +73,62 @@ fn judge(kind: &dyn EnvironmentKind, task: &Task, place: &dyn Environment) -> f6
     kind.verifier().verify(&case).expect("a judgement").score().expect("a score")
 }
 
-fn play(kind: &Arc<dyn EnvironmentKind>, task: &Arc<Task>, mut policy: Box<dyn Policy>) -> f64 {
+fn toolbox(kind: &dyn EnvironmentKind) -> Toolbox {
+    Toolbox::compile(&kind.spec().tools.data).expect("schemas")
+}
+
+fn play(kind: &Arc<dyn EnvironmentKind>, tools: &Toolbox, task: &Arc<Task>, mut policy: Box<dyn Policy>) -> f64 {
     let turns = kind.spec().limits.steps.map_or(TURNS_MAX, |steps| steps.min(TURNS_MAX));
-    let tools = Toolbox::compile(&kind.spec().tools.data).expect("schemas");
     let mut place = open(&**kind, task);
     for _ in 0..turns {
         let Some(action) = policy.next_action() else { break };
-        if take(&mut *place, &tools, &action).1 {
+        if take(&mut *place, tools, &action).1 {
             break;
         }
     }
     judge(&**kind, task, &*place)
 }
 
-fn score_of(kind: &Arc<dyn EnvironmentKind>, policy: Builtin, seed: u64, difficulty: Option<f64>) -> f64 {
+/// Plays the task of a seed with each of the policies; the scores.
+fn scores_of<const COUNT: usize>(
+    kind: &Arc<dyn EnvironmentKind>,
+    tools: &Toolbox,
+    policies: [Builtin; COUNT],
+    seed: u64,
+    difficulty: Option<f64>,
+) -> [f64; COUNT] {
     let task = Arc::new(generate(&**kind, "train", seed, difficulty));
-    let begun = policy.begin(kind, &task, seed).expect("a policy");
-    play(kind, &task, begun)
+    policies.map(|policy| play(kind, tools, &task, policy.begin(kind, &task, seed).expect("a policy")))
 }
 
 #[test]
 fn the_oracle_solves_every_task() {
     for kind in kinds() {
-        let has_scale = kind.spec().family == "puzzle";
-        for seed in 0..150 {
+        let tools = toolbox(&*kind);
+        let has_scale = kind.spec().family != "bench";
+        for seed in 0..cases().min(150) {
             let difficulty = f64::from(u32::try_from(seed).expect("small") % 11) / 10.0;
-            let score = score_of(&kind, Builtin::Oracle, seed, has_scale.then_some(difficulty));
-            assert_eq!(score, 1.0, "{} {seed} {difficulty}", kind.spec().name);
-            assert_eq!(score_of(&kind, Builtin::Oracle, seed, None), 1.0, "{} {seed}", kind.spec().name);
+            for difficulty in [has_scale.then_some(difficulty), None] {
+                let [score] = scores_of(&kind, &tools, [Builtin::Oracle], seed, difficulty);
+                assert_eq!(score, 1.0, "{} {seed} {difficulty:?}", kind.spec().name);
+            }
         }
     }
 }
 
 #[test]
 fn null_and_random_policies_stay_at_the_floor() {
+    let policies = [Builtin::Null, Builtin::Random];
     for kind in kinds() {
-        for policy in [Builtin::Null, Builtin::Random] {
-            let total: f64 = (0..200).map(|seed| score_of(&kind, policy, seed, None)).sum();
-            let mean = total / 200.0;
+        let tools = toolbox(&*kind);
+        let count = cases().min(200);
+        let mut totals = [0.0; 2];
+        for seed in 0..count {
+            let scores = scores_of(&kind, &tools, policies, seed, None);
+            totals.iter_mut().zip(scores).for_each(|(total, score)| *total += score);
+        }
+        for (policy, total) in policies.iter().zip(totals) {
+            let mean = total / count as f64;
             assert!(mean <= kind.spec().floor, "{} {policy}: {mean}", kind.spec().name);
         }
     }
@@ -109,7 +137,9 @@ fn null_and_random_policies_stay_at_the_floor() {
 #[test]
 fn even_the_easiest_tasks_are_not_solved_by_chance() {
     for kind in puzzles() {
-        let total: f64 = (0..300).map(|seed| score_of(&kind, Builtin::Random, seed, Some(0.0))).sum();
+        let tools = toolbox(&*kind);
+        let score = |seed| scores_of(&kind, &tools, [Builtin::Random], seed, Some(0.0))[0];
+        let total: f64 = (0..300).map(score).sum();
         assert!(total / 300.0 <= 0.1, "{}: {}", kind.spec().name, total / 300.0);
     }
 }
@@ -185,7 +215,7 @@ fn unknown_splits_and_impossible_difficulties_are_refused() {
 #[test]
 fn a_fork_goes_its_own_way_and_the_same_actions_lead_to_the_same_state() {
     for kind in kinds() {
-        let tools = Toolbox::compile(&kind.spec().tools.data).expect("schemas");
+        let tools = toolbox(&*kind);
         let task = Arc::new(generate(&*kind, "train", 3, None));
         let mut rng = seeded(&[b"actions"]);
         let actions: Vec<Action> = (0..8).map(|_| kind.random_action(&task, &mut rng)).collect();
@@ -241,7 +271,7 @@ fn hostile_input_is_answered() {
 #[test]
 fn tasks_observations_and_states_are_those_of_the_version() {
     for kind in kinds() {
-        let tools = Toolbox::compile(&kind.spec().tools.data).expect("schemas");
+        let tools = toolbox(&*kind);
         let mut text = String::new();
         let mut states = Vec::new();
         for (split, seed) in [("train", 0), ("train", 7), ("validation", 1), ("test", 2)] {

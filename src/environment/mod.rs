@@ -5,8 +5,10 @@ pub mod app;
 pub mod bench;
 #[cfg(test)]
 mod conformance;
+pub mod control;
 pub mod dataset;
 pub mod policy;
+pub mod proof;
 pub mod published;
 pub mod puzzle;
 pub mod randomness;

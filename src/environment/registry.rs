@@ -7,6 +7,7 @@ use super::EnvironmentKind;
 use super::bench::counter::Counter;
 use super::bench::document::Document;
 use super::bench::effect::Effect;
+use super::control::cartpole::Cartpole;
 use super::puzzle;
 
 /// What built-in environments need to know of the server.
@@ -19,7 +20,8 @@ pub struct BuiltinSettings {
 /// Every built-in environment.
 #[must_use]
 pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
-    let mut kinds: Vec<Arc<dyn EnvironmentKind>> = vec![Arc::new(Counter::new()), Arc::new(Document::new())];
+    let mut kinds: Vec<Arc<dyn EnvironmentKind>> =
+        vec![Arc::new(Counter::new()), Arc::new(Document::new()), Arc::new(Cartpole::new())];
     kinds.extend(puzzle::all().into_iter().map(|puzzle| puzzle as Arc<dyn EnvironmentKind>));
     if let Some(folder) = &settings.effects_folder {
         kinds.push(Arc::new(Effect::new(folder.clone())));

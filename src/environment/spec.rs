@@ -80,6 +80,13 @@ impl SpecBuilder {
         self
     }
 
+    /// Every step has a reward of its own.
+    #[must_use]
+    pub const fn step_rewards(mut self) -> Self {
+        self.spec.step_rewards = true;
+        self
+    }
+
     /// The most that a null or random policy may reach on average, in [0, 1].
     #[must_use]
     pub const fn floor(mut self, floor: f64) -> Self {

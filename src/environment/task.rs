@@ -103,6 +103,19 @@ impl FromStr for TaskId {
     }
 }
 
+/// A difficulty as ids carry it, in thousandths.
+///
+/// # Errors
+/// When it is not from 0 to 1.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
+pub fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
+    if (0.0..=1.0).contains(&difficulty) {
+        Ok((difficulty * 1000.0).round() as u16)
+    } else {
+        Err(TaskError::BadChoice(format!("a difficulty is a number from 0 to 1, not {difficulty}")))
+    }
+}
+
 /// A generator seeded by the digest of `words`, so that every use of randomness has a stream of its own.
 #[must_use]
 pub fn seeded(words: &[&[u8]]) -> ChaCha8Rng {
@@ -169,6 +182,14 @@ mod tests {
         {
             assert!(text.parse::<TaskId>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn difficulties_off_the_scale_are_refused() {
+        for difficulty in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(thousandths(difficulty).is_err(), "{difficulty}");
+        }
+        assert_eq!(thousandths(0.4), Ok(400));
     }
 
     #[test]

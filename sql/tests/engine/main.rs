@@ -1,5 +1,7 @@
 //! What every engine does alike, and what SQLite's workers do beside that.
 
+#[path = "../shared/form.rs"]
+mod form;
 mod many;
 mod postgres;
 mod sqlite;

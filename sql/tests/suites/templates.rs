@@ -13,6 +13,9 @@ use crate::form::thorough;
 use crate::play::{Moves, Table};
 use crate::stage;
 
+/// Of so many templates one is answered wrongly too where not everything is tried.
+const WRONG_EVERY: usize = 3;
+
 /// Tasks of every template, split and seed, those of one template together.
 fn tasks(suite: &Suite) -> Vec<Vec<Drawn>> {
     let names: Vec<String> = suite.templates().map(|(name, _)| name.to_owned()).collect();
@@ -37,18 +40,23 @@ pub(crate) async fn check(name: &str, engine: Arc<dyn Engine>) {
     let table = Table { engine, library: Arc::clone(&suite) as Arc<_> };
     let dialect = table.engine.dialect();
     let all = tasks(&suite);
-    let most = if thorough(dialect) { usize::MAX } else { 1 };
+    let thorough = thorough(dialect);
     let mut faults = Vec::new();
     for (number, of_template) in all.iter().enumerate() {
         let stranger = &all[(number + 1) % all.len()][0];
-        for drawn in of_template.iter().take(most) {
+        for drawn in of_template.iter().take(if thorough { usize::MAX } else { 1 }) {
             let task = &drawn.task;
             let label = format!("{} on {:?}", task.template, task.data);
             let solved = table.play(task, &solution(task, dialect)).await;
             if (solved.score - 1.0).abs() > 1e-9 {
                 faults.push(format!("{label}: the solution scores {} {:#?}", solved.score, solved.notes));
             }
+            // The usual form tries one of them on every third template.
+            if !thorough && !number.is_multiple_of(WRONG_EVERY) {
+                continue;
+            }
             let attempts = attempts(&table, drawn, stranger, dialect).await;
+            let most = if thorough { attempts.len() } else { 1 };
             for (what, moves) in attempts.into_iter().take(most) {
                 let outcome = table.play(task, &moves).await;
                 if outcome.score > 0.0 {
@@ -106,7 +114,7 @@ pub(crate) async fn check_alike(name: &str, sqlite: Arc<dyn Engine>, postgres: A
     let suite = Arc::new(stage::suite(name));
     let tables = [sqlite, postgres].map(|engine| Table { engine, library: Arc::clone(&suite) as Arc<_> });
     let first_of_each = tasks(&suite).into_iter().filter_map(|of_template| of_template.into_iter().next());
-    for drawn in first_of_each.filter(|drawn| drawn.gold != Spoken::Nothing) {
+    for (number, drawn) in first_of_each.filter(|drawn| drawn.gold != Spoken::Nothing).enumerate() {
         let task = &drawn.task;
         let compare = task.checks.iter().find_map(|check| match &check.check {
             Check::Result { compare, .. } => Some(*compare),
@@ -114,12 +122,16 @@ pub(crate) async fn check_alike(name: &str, sqlite: Arc<dyn Engine>, postgres: A
         });
         let compare = Compare { columns: palestra_sql::task::Columns::Position, ..compare.unwrap_or_default() };
         let mut first = None;
-        for data in std::iter::once(&task.data).chain(&task.others) {
+        let places = 1 + task.others.len();
+        for (place, data) in std::iter::once(&task.data).chain(&task.others).enumerate() {
             let [one, other] = &tables;
             let one = one.rows(data, &task.setup, &spoken(&drawn.gold, Dialect::Sqlite)).await;
-            let other = other.rows(data, &task.setup, &spoken(&drawn.gold, Dialect::Postgres)).await;
-            let found = difference(Grid::from(&one), Grid::from(&other), &compare);
-            assert!(found.is_none(), "{} on {data:?}: {}", task.template, found.expect("a difference"));
+            // The usual form compares the engines on one data of each template, here on the first and there on another.
+            if thorough(Dialect::Postgres) || place == number % places {
+                let other = other.rows(data, &task.setup, &spoken(&drawn.gold, Dialect::Postgres)).await;
+                let found = difference(Grid::from(&one), Grid::from(&other), &compare);
+                assert!(found.is_none(), "{} on {data:?}: {}", task.template, found.expect("a difference"));
+            }
             match &first {
                 None => first = Some(one),
                 Some(first) => {

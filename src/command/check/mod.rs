@@ -1,5 +1,6 @@
 //! `palestra check app/* DIR`: proves that the data of apps is sound, their tasks solvable, and their goals not to be had for
-//! nothing; `palestra check terminal/* sql/*` that work can be done and judged.
+//! nothing; `palestra check terminal/* sql/*` that work can be done and judged; `palestra check control/* puzzle/*` that built-in
+//! environments are solved by their oracles alone.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,6 +12,7 @@ use palestra_apps::app::App;
 use palestra_apps::check::{Effort, Report, check as prove};
 use serde_json::{Value, json};
 
+mod builtin;
 mod sql;
 mod work;
 
@@ -28,7 +30,8 @@ const SQL_SEEDS_MAX: u64 = 4;
 /// What to check.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`, `sql/*`), or folders and files of apps.
+    /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`, `sql/*`, `control/*`, `puzzle/*`), or folders and files of
+    /// apps.
     #[arg(required = true)]
     pub apps: Vec<String>,
     /// Tasks of each template.
@@ -56,7 +59,8 @@ pub async fn check(
 ) -> Result<(), Failure> {
     let mut failed = Vec::new();
     let (works, others): (Vec<&String>, Vec<&String>) = arguments.apps.iter().partition(|asked| work::is_work(asked));
-    let (databases, apps): (Vec<&String>, Vec<&String>) = others.into_iter().partition(|asked| sql::asked_for(asked));
+    let (databases, others): (Vec<&String>, Vec<&String>) = others.into_iter().partition(|asked| sql::asked_for(asked));
+    let (kinds, apps): (Vec<&String>, Vec<&String>) = others.into_iter().partition(|asked| builtin::asked_for(asked));
     for asked in works {
         let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
         failed.extend(work::check(asked, &config, arguments.json, output, errors).await?);
@@ -65,6 +69,9 @@ pub async fn check(
         let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
         let seeds = arguments.seeds.min(SQL_SEEDS_MAX);
         failed.extend(sql::check(asked, &config, seeds, arguments.json, output, errors).await?);
+    }
+    for asked in kinds {
+        failed.extend(builtin::check(asked, arguments.seeds, arguments.json, output, errors).await?);
     }
     for (name, loaded) in apps.into_iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
         let faults = match loaded {

@@ -1,5 +1,6 @@
 //! What every puzzle must fulfil beyond what holds for environments, measured on each puzzle of the list: a new one needs no
-//! test of its own for any of this. `PALESTRA_PUZZLE_CASES` says how many instances are looked at.
+//! test of its own for any of this. `PALESTRA_PUZZLE_CASES` says how many instances are looked at: the usual number is 60, and with
+//! 250 a split is tried in full, with the curves of the guide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::facts::Category;
 use super::{Examinable, all};
+use crate::environment::conformance::cases;
 use crate::environment::task::{Task, seeded};
 use crate::environment::tool::Toolbox;
 use crate::environment::{Context, Input, Opening, Place, Tasks};
@@ -18,15 +20,21 @@ use crate::verifier::Case;
 /// Difficulties that are compared.
 pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Instances of each difficulty whose efforts are averaged.
+/// Instances of each difficulty whose efforts are averaged for the guide.
 pub(super) const EFFORTS: u64 = 60;
+
+/// The same where only the order of the averages is looked at, and these already show it.
+pub(super) const EFFORTS_SHORT: u64 = 20;
 
 /// Tasks of a split that must differ at most, seen from the first on.
 const DISTINCT: u64 = 1000;
 
-fn cases() -> u64 {
-    let asked = std::env::var("PALESTRA_PUZZLE_CASES").ok();
-    asked.map_or(60, |cases| cases.parse().expect("PALESTRA_PUZZLE_CASES is a number"))
+/// Cases from which on all is tried, which takes minutes.
+const THOROUGH_CASES: u64 = 250;
+
+/// Whether the long form is asked for.
+pub(super) fn thorough() -> bool {
+    cases() >= THOROUGH_CASES
 }
 
 pub(super) fn generate(puzzle: &dyn Examinable, split: &str, seed: u64, difficulty: Option<f64>) -> Arc<Task> {
@@ -95,10 +103,11 @@ fn plausible_mistakes_are_rejected_and_solutions_are_not() {
 
 #[test]
 fn tasks_of_a_split_are_distinct_and_splits_do_not_meet() {
+    let count = if thorough() { DISTINCT } else { cases() };
     for puzzle in all() {
         let mut seen: BTreeMap<String, String> = BTreeMap::new();
         for split in ["train", "validation", "test"] {
-            for seed in 0..DISTINCT.min(cases() * 4) {
+            for seed in 0..count {
                 let task = generate(&*puzzle, split, seed, None);
                 let content = puzzle.content(&task).expect("a content").to_string();
                 let earlier = seen.insert(content, task.public.id.clone());
@@ -108,10 +117,10 @@ fn tasks_of_a_split_are_distinct_and_splits_do_not_meet() {
     }
 }
 
-/// What a reference solver spends on tasks of a difficulty, from the least on.
-pub(super) fn efforts(puzzle: &dyn Examinable, difficulty: f64) -> Vec<f64> {
+/// What a reference solver spends on so many tasks of a difficulty, from the least on.
+pub(super) fn efforts(puzzle: &dyn Examinable, difficulty: f64, count: u64) -> Vec<f64> {
     let effort = |seed| puzzle.effort(&generate(puzzle, "train", seed, Some(difficulty))).expect("an effort");
-    let mut efforts: Vec<f64> = (0..EFFORTS).map(effort).collect();
+    let mut efforts: Vec<f64> = (0..count).map(effort).collect();
     efforts.sort_by(f64::total_cmp);
     efforts
 }

@@ -14,7 +14,7 @@ use crate::environment::spec::{
     GENERATED_SPLITS, SpecBuilder, builtin_verifier_version, check_seed, split_length, split_of,
 };
 use crate::environment::state::State;
-use crate::environment::task::{Task, TaskError, TaskId, pick, seeded};
+use crate::environment::task::{Task, TaskError, TaskId, pick, seeded, thousandths};
 use crate::environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -97,16 +97,6 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
             },
             secret,
         })
-    }
-}
-
-/// A difficulty as ids carry it.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
-fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
-    if (0.0..=1.0).contains(&difficulty) {
-        Ok((difficulty * 1000.0).round() as u16)
-    } else {
-        Err(TaskError::BadChoice(format!("a difficulty is a number from 0 to 1, not {difficulty}")))
     }
 }
 
@@ -220,18 +210,5 @@ impl<P: Puzzle> Environment for PuzzlePlace<P> {
             instance: Arc::clone(&self.instance),
             progress: self.progress.clone(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn difficulties_off_the_scale_are_refused() {
-        for difficulty in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            assert!(thousandths(difficulty).is_err(), "{difficulty}");
-        }
-        assert_eq!(thousandths(0.4), Ok(400));
     }
 }

@@ -1,5 +1,5 @@
 //! The public problems of MBPP: reference solutions are accepted, and changed ones rejected wherever the asserts can tell. A tenth
-//! of the problems unless `PALESTRA_MBPP=all`.
+//! of the problems unless `PALESTRA_MBPP=all`, and of changed ones a thirtieth.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +39,14 @@ impl Published {
     }
 }
 
-/// All problems, or every tenth.
-fn published() -> Option<Vec<Arc<Published>>> {
+/// Of so many problems the reference solution of one is judged where not all are.
+const REFERENCES_EVERY: usize = 10;
+
+/// Likewise changed solutions, of which each problem has several.
+const CHANGED_EVERY: usize = 30;
+
+/// All problems, or one of so many.
+fn published(every: usize) -> Option<Vec<Arc<Published>>> {
     let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
     let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"));
     let Ok(text) = std::fs::read_to_string(data.join("mbpp/problems.json")) else {
@@ -49,7 +55,7 @@ fn published() -> Option<Vec<Arc<Published>>> {
     };
     let all: Vec<Published> = serde_json::from_str(&text).expect("problems");
     assert_eq!(all.len(), 974);
-    let every = if std::env::var("PALESTRA_MBPP").is_ok_and(|value| value == "all") { 1 } else { 10 };
+    let every = if std::env::var("PALESTRA_MBPP").is_ok_and(|value| value == "all") { 1 } else { every };
     Some(all.into_iter().step_by(every).map(Arc::new).collect())
 }
 
@@ -80,7 +86,7 @@ async fn judge_all(place: &Arc<Place>, cases: Vec<(Arc<Published>, String, Strin
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reference_solutions_of_mbpp_are_accepted() {
-    let Some(problems) = published() else { return };
+    let Some(problems) = published(REFERENCES_EVERY) else { return };
     let Some(place) = place().await else { return };
     let place = Arc::new(place);
     let begun = Instant::now();
@@ -104,7 +110,7 @@ async fn reference_solutions_of_mbpp_are_accepted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_solutions_of_mbpp_are_rejected_wherever_the_asserts_can_tell() {
-    let Some(problems) = published() else { return };
+    let Some(problems) = published(CHANGED_EVERY) else { return };
     let Some(place) = place().await else { return };
     let place = Arc::new(place);
     let mut cases = Vec::new();

@@ -10,6 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::guest::{Guest, dump};
 use super::shop;
+use crate::form::thorough;
 
 /// What is done next.
 #[derive(Debug, Clone)]
@@ -21,8 +22,9 @@ enum Deed {
     Fork,
 }
 
-/// Cases that are tried; `PROPTEST_CASES` asks for another number.
+/// Cases that are tried; `PROPTEST_CASES` asks for another number, and `PALESTRA_SUITES=all` for all of them on PostgreSQL.
 const CASES: u32 = 48;
+const POSTGRES_CASES: u32 = 16;
 
 /// Among it what changes more than rows, and what looks as if it changed nothing.
 const SQLITE_OWN: &[&str] = &[
@@ -212,7 +214,8 @@ where
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let Some(engine) = runtime.block_on(make()) else { return };
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let cases = cases.unwrap_or(if thorough(engine.dialect()) { CASES } else { POSTGRES_CASES });
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     let deeds = proptest::collection::vec(deed(engine.dialect()), 1..24);
     let mut runner = TestRunner::new(config);
