@@ -24,6 +24,7 @@ use crate::desk::{self, DeskError};
 use crate::environment::EnvironmentKind;
 use crate::environment::registry::{self, BuiltinSettings};
 use crate::http;
+use crate::jobs::{JobParts, Jobs, JobsError};
 use crate::means::Means;
 use crate::session::{Parts, SessionError, Sessions};
 use crate::store::row::NodeRow;
@@ -73,6 +74,9 @@ pub enum StartError {
     /// The engine cannot start.
     #[error("the engine cannot start: {0}")]
     Sessions(#[from] SessionError),
+    /// The queue cannot start.
+    #[error("the queue of jobs cannot start: {0}")]
+    Jobs(#[from] JobsError),
     /// Log or metrics cannot be set up.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
@@ -88,6 +92,7 @@ struct Inner {
     catalog: Catalog,
     means: Means,
     sessions: Sessions,
+    jobs: Jobs,
     auth: Auth,
     clock: Clock,
     metrics: PrometheusHandle,
@@ -162,6 +167,17 @@ impl App {
         .await?;
         let admin_key = config.admin_key.as_ref().map(crate::config::Secret::reveal);
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
+        let jobs = Jobs::start(JobParts {
+            store: Arc::clone(&store),
+            tokens: auth.job_tokens(),
+            settings: config.job_settings(),
+            data: config.data.clone(),
+            clock: clock.clone(),
+            // Workers that wait for a job are not waited for.
+            cancel: shutdown.clone(),
+            tracker: tracker.clone(),
+        })
+        .await?;
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
         let sandboxes = means.desk.sandboxes.clone();
@@ -173,6 +189,7 @@ impl App {
             catalog,
             means,
             sessions,
+            jobs,
             auth,
             clock,
             metrics,
@@ -206,6 +223,12 @@ impl App {
     #[must_use]
     pub fn sessions(&self) -> &Sessions {
         &self.0.sessions
+    }
+
+    /// The queue.
+    #[must_use]
+    pub fn jobs(&self) -> &Jobs {
+        &self.0.jobs
     }
 
     /// Who may call.

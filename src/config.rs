@@ -10,6 +10,7 @@ use figment::Figment;
 use figment::providers::{Format, Serialized, Toml};
 use serde::{Deserialize, Serialize};
 
+use crate::jobs::{ArtifactPlace, JobSettings};
 use crate::session::SessionSettings;
 
 mod error;
@@ -24,6 +25,8 @@ const SECRET_BYTES_MIN: usize = 32;
 const ADMIN_KEY_BYTES_MIN: usize = 16;
 /// Fewest bytes that a body limit leaves for a request to be useful at all.
 const BODY_BYTES_MIN: usize = 1_024;
+/// Shortest lease of a job: three heartbeats have to come through in it.
+const JOB_LEASE_MS_MIN: u64 = 1_000;
 
 /// Text that is never shown: debugging output says that it is there, not what it is.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +148,18 @@ pub struct Config {
     pub sql_postgres_sessions_max: usize,
     /// Databases of PostgreSQL of each sort in use that are kept ready.
     pub sql_postgres_warm: usize,
+    /// Milliseconds that a worker's lease of a job lasts without a heartbeat.
+    pub job_lease_ms: u64,
+    /// Jobs of a tenant that may be queued at once.
+    pub jobs_queued_max: u64,
+    /// Milliseconds that a job is kept after it was over.
+    pub job_retention_ms: u64,
+    /// Where the bytes of artefacts lie.
+    pub artifacts: ArtifactPlace,
+    /// Bytes of one artefact.
+    pub artifact_bytes_max: u64,
+    /// Bytes of artefacts and policies that a tenant may keep, equal contents counted once.
+    pub artifact_quota_bytes: u64,
     /// Folder in which `bench/effects` leaves its marks; without one that environment does not exist.
     pub bench_effects: Option<PathBuf>,
 }
@@ -166,7 +181,7 @@ pub enum SandboxChoice {
 
 impl Default for Config {
     fn default() -> Self {
-        let sessions = SessionSettings::default();
+        let (sessions, jobs) = (SessionSettings::default(), JobSettings::default());
         Self {
             listen: "127.0.0.1:7070".to_owned(),
             data: PathBuf::from("palestra-data"),
@@ -205,6 +220,12 @@ impl Default for Config {
             sql_postgres_url: None,
             sql_postgres_sessions_max: 200,
             sql_postgres_warm: 2,
+            job_lease_ms: jobs.lease_ms,
+            jobs_queued_max: jobs.queued_max,
+            job_retention_ms: jobs.retention_ms,
+            artifacts: jobs.artifacts,
+            artifact_bytes_max: jobs.artifact_bytes_max,
+            artifact_quota_bytes: jobs.quota_bytes,
             bench_effects: None,
         }
     }
@@ -365,6 +386,30 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_SQL_POSTGRES_WARM")]
     #[serde(skip_serializing_if = "Option::is_none")]
     sql_postgres_warm: Option<usize>,
+    /// Milliseconds that a worker's lease of a job lasts without a heartbeat [default: 60000].
+    #[arg(long, env = "PALESTRA_JOB_LEASE_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_lease_ms: Option<u64>,
+    /// Jobs of a tenant that may be queued at once [default: 10000].
+    #[arg(long, env = "PALESTRA_JOBS_QUEUED_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs_queued_max: Option<u64>,
+    /// Milliseconds that a job is kept after it was over [default: 7776000000, 90 days].
+    #[arg(long, env = "PALESTRA_JOB_RETENTION_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_retention_ms: Option<u64>,
+    /// Where the bytes of artefacts lie: on disk, or in the store for several nodes without a folder in common [default: disk].
+    #[arg(long, env = "PALESTRA_ARTIFACTS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifacts: Option<ArtifactPlace>,
+    /// Bytes of one artefact [default: 17179869184, 16 GiB].
+    #[arg(long, env = "PALESTRA_ARTIFACT_BYTES_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact_bytes_max: Option<u64>,
+    /// Bytes of artefacts and policies that a tenant may keep [default: 68719476736, 64 GiB].
+    #[arg(long, env = "PALESTRA_ARTIFACT_QUOTA_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact_quota_bytes: Option<u64>,
     /// Folder in which bench/effects leaves its marks; without one that environment does not exist.
     #[arg(long, env = "PALESTRA_BENCH_EFFECTS", value_name = "FOLDER", hide = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -443,10 +488,17 @@ impl Config {
             ("openenv_sessions_max", self.openenv_sessions_max as u64),
             ("openenv_linger_ms", self.openenv_linger_ms),
             ("openenv_frame_bytes_max", self.openenv_frame_bytes_max as u64),
+            ("jobs_queued_max", self.jobs_queued_max),
+            ("job_retention_ms", self.job_retention_ms),
+            ("artifact_bytes_max", self.artifact_bytes_max),
+            ("artifact_quota_bytes", self.artifact_quota_bytes),
         ] {
             if value == 0 {
                 return Err(invalid(name, "must be at least 1"));
             }
+        }
+        if self.job_lease_ms < JOB_LEASE_MS_MIN {
+            return Err(invalid("job_lease_ms", format!("must be at least {JOB_LEASE_MS_MIN}")));
         }
         if let Some(origin) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
             return Err(invalid("cors_origins", format!("{origin:?} is no origin, as https://example.org")));
@@ -462,6 +514,20 @@ impl Config {
             session_ttl_ms: self.session_ttl_ms,
             idle_ms: self.idle_ms,
             ..SessionSettings::default()
+        }
+    }
+
+    /// The part that concerns jobs.
+    #[must_use]
+    pub fn job_settings(&self) -> JobSettings {
+        JobSettings {
+            lease_ms: self.job_lease_ms,
+            queued_max: self.jobs_queued_max,
+            retention_ms: self.job_retention_ms,
+            artifacts: self.artifacts,
+            artifact_bytes_max: self.artifact_bytes_max,
+            quota_bytes: self.artifact_quota_bytes,
+            ..JobSettings::default()
         }
     }
 }
@@ -540,6 +606,7 @@ mod tests {
             ("database_url = \"postgres://x\"", "secret"),
             ("sessions_max = 0", "sessions_max"),
             ("body_bytes_max = 10", "body_bytes_max"),
+            ("job_lease_ms = 999", "job_lease_ms"),
             ("cors_origins = [\"*\"]", "cors_origins"),
             ("cors_origins = [\"https://a.org/path\"]", "cors_origins"),
         ] {

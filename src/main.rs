@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use palestra::command::{apps, check, doctor, environments, images, keys, openapi, publish, run, serve};
+use palestra::command::{
+    apps, check, doctor, environments, images, jobs, keys, openapi, policies, publish, run, serve, work,
+};
 use palestra::databases::WORKER_COMMAND;
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
@@ -36,6 +38,12 @@ enum Command {
     Images(images::ImagesArguments),
     /// Lists environments, or shows one.
     Environments(environments::EnvironmentsArguments),
+    /// Queues jobs, watches them, and fetches what they left.
+    Jobs(jobs::JobsArguments),
+    /// Lists stored models, and downloads them.
+    Policies(policies::PoliciesArguments),
+    /// Does light jobs of a server: evaluate, collect, rescore and check.
+    Worker(Box<work::WorkArguments>),
     /// Makes, lists and revokes API keys.
     Keys(keys::KeysArguments),
     /// Says what works on this machine and what to install.
@@ -58,7 +66,7 @@ async fn command() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
     match perform(Program::parse().command).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Nothing is left to tell when standard error is closed.
             let _ = writeln!(io::stderr(), "palestra: {error}");
@@ -67,18 +75,23 @@ async fn command() -> ExitCode {
     }
 }
 
-async fn perform(command: Command) -> anyhow::Result<()> {
+async fn perform(command: Command) -> anyhow::Result<ExitCode> {
     let (output, errors) = (&mut io::stdout(), &mut io::stderr());
     match command {
-        Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await,
-        Command::Run(arguments) => Ok(Box::pin(run::run(&arguments, output)).await?),
-        Command::Publish(arguments) => Ok(Box::pin(publish::publish(&arguments, output, errors)).await?),
-        Command::Check(arguments) => Ok(check::check(&arguments, output, errors).await?),
-        Command::Apps(arguments) => Ok(apps::apps(&arguments, output)?),
-        Command::Images(arguments) => Box::pin(images::images(&arguments, output, errors)).await,
-        Command::Environments(arguments) => Ok(Box::pin(environments::environments(&arguments, output)).await?),
-        Command::Keys(arguments) => Ok(Box::pin(keys::keys(&arguments, output)).await?),
-        Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await,
-        Command::Openapi(arguments) => openapi::run(&arguments),
+        Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await?,
+        Command::Run(arguments) => Box::pin(run::run(&arguments, output)).await?,
+        Command::Publish(arguments) => Box::pin(publish::publish(&arguments, output, errors)).await?,
+        Command::Check(arguments) => check::check(&arguments, output, errors).await?,
+        Command::Apps(arguments) => apps::apps(&arguments, output)?,
+        Command::Images(arguments) => Box::pin(images::images(&arguments, output, errors)).await?,
+        Command::Environments(arguments) => Box::pin(environments::environments(&arguments, output)).await?,
+        // How a watched job ended is told by the code.
+        Command::Jobs(arguments) => return Ok(Box::pin(jobs::jobs(&arguments, output)).await?.into()),
+        Command::Policies(arguments) => Box::pin(policies::policies(&arguments, output)).await?,
+        Command::Worker(arguments) => Box::pin(work::work(&arguments)).await?,
+        Command::Keys(arguments) => Box::pin(keys::keys(&arguments, output)).await?,
+        Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await?,
+        Command::Openapi(arguments) => openapi::run(&arguments)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -39,6 +39,17 @@ pub const COMMANDS: &str = "palestra_commands_total";
 /// Credentials that were refused.
 pub const CREDENTIALS_REFUSED: &str = "palestra_credentials_refused_total";
 
+/// Jobs that are queued.
+pub const JOBS_QUEUED: &str = "palestra_jobs_queued";
+/// Jobs that run.
+pub const JOBS_RUNNING: &str = "palestra_jobs_running";
+/// Leases that were given, by `kind`.
+pub const JOBS_LEASED: &str = "palestra_jobs_leased_total";
+/// Jobs that are over, by `kind` and `state`.
+pub const JOBS_ENDED: &str = "palestra_jobs_ended_total";
+/// Leases that were taken back.
+pub const JOB_LEASES_LOST: &str = "palestra_job_leases_lost_total";
+
 /// Milliseconds between two summings up of what histograms have taken in.
 const UPKEEP_MS: u64 = 1_000;
 
@@ -124,4 +135,9 @@ fn describe() {
     metrics::describe_counter!(OPENENV_ENDS, Unit::Count, "Sockets of the OpenEnv mounts that ended.");
     metrics::describe_counter!(COMMANDS, Unit::Count, "Commands that were answered.");
     metrics::describe_counter!(CREDENTIALS_REFUSED, Unit::Count, "Credentials that were refused.");
+    metrics::describe_gauge!(JOBS_QUEUED, Unit::Count, "Jobs that are queued.");
+    metrics::describe_gauge!(JOBS_RUNNING, Unit::Count, "Jobs that run.");
+    metrics::describe_counter!(JOBS_LEASED, Unit::Count, "Leases that were given.");
+    metrics::describe_counter!(JOBS_ENDED, Unit::Count, "Jobs that are over.");
+    metrics::describe_counter!(JOB_LEASES_LOST, Unit::Count, "Leases that were taken back.");
 }

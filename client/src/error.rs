@@ -43,6 +43,9 @@ pub enum ClientError {
     /// What was to be sent is no JSON object, or larger than the stream sends.
     #[error("{0}")]
     Unsendable(String),
+    /// A file on this side cannot be read or written.
+    #[error("{0}")]
+    File(String),
 }
 
 /// The detail and every fault of a problem in one line.
@@ -90,13 +93,8 @@ impl From<Problem> for ClientError {
 }
 
 impl From<reqwest::Error> for ClientError {
+    /// Also a body that breaks off is called undecodable there; what a whole body says is read by this client itself.
     fn from(error: reqwest::Error) -> Self {
-        if error.is_decode() {
-            return Self::Unexpected {
-                status: error.status().map_or(200, |status| status.as_u16()),
-                excerpt: causes(&error),
-            };
-        }
         Self::Unreachable(causes(&error))
     }
 }

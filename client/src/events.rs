@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures::stream::{BoxStream, StreamExt};
 use palestra_protocol::episode::Event;
 use palestra_protocol::id::SessionId;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
+use serde::de::DeserializeOwned;
 
 use crate::error::ClientError;
 use crate::transport::{Client, succeed};
@@ -14,8 +15,10 @@ use crate::transport::{Client, succeed};
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long one connection listens, in milliseconds; longer than a session lives.
 const LISTEN_TIMEOUT_MS: u64 = 7 * 24 * 3_600_000;
+/// Longest silence of a connection that lives, in milliseconds: servers show four times a minute that they are there.
+const SILENCE_MS_MAX: u64 = 60_000;
 /// Lines that may lie in one chunk from the network are parsed at once, so the queue is bounded by the chunk.
-type Queue = std::collections::VecDeque<Result<Event, ClientError>>;
+type Queue<T> = std::collections::VecDeque<Result<T, ClientError>>;
 
 impl Client {
     /// The session's events after `after` (the `id` of an event; from the beginning where left out), then live ones. Ends when
@@ -28,27 +31,35 @@ impl Client {
         session: SessionId,
         after: Option<&str>,
     ) -> Result<BoxStream<'static, Result<Event, ClientError>>, ClientError> {
-        let mut request = self
-            .request(Method::GET, &["sessions", &session.to_string(), "events"])
-            .timeout(Duration::from_millis(LISTEN_TIMEOUT_MS));
+        let mut request = self.request(Method::GET, &["sessions", &session.to_string(), "events"]);
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        let body = succeed(request.send().await?).await?.bytes_stream();
-        let state = (body.boxed(), Lines::default(), Queue::new());
-        Ok(futures::stream::unfold(state, |(mut body, mut lines, mut queue)| async move {
-            loop {
-                if let Some(event) = queue.pop_front() {
-                    return Some((event, (body, lines, queue)));
-                }
-                match body.next().await? {
-                    Ok(chunk) => lines.take(&chunk, &mut queue),
-                    Err(error) => queue.push_back(Err(error.into())),
-                }
-            }
-        })
-        .boxed())
+        follow(request).await
     }
+}
+
+/// The events that answer a request, until the server ends them or the connection breaks.
+pub(crate) async fn follow<T: DeserializeOwned + Send + 'static>(
+    request: RequestBuilder,
+) -> Result<BoxStream<'static, Result<T, ClientError>>, ClientError> {
+    let request = request.timeout(Duration::from_millis(LISTEN_TIMEOUT_MS));
+    let body = succeed(request.send().await?).await?.bytes_stream();
+    let state = (body.boxed(), Lines::default(), Queue::<T>::new());
+    Ok(futures::stream::unfold(state, |(mut body, mut lines, mut queue)| async move {
+        loop {
+            if let Some(event) = queue.pop_front() {
+                return Some((event, (body, lines, queue)));
+            }
+            match tokio::time::timeout(Duration::from_millis(SILENCE_MS_MAX), body.next()).await {
+                Ok(Some(Ok(chunk))) => lines.take(&chunk, &mut queue),
+                Ok(Some(Err(error))) => queue.push_back(Err(error.into())),
+                Ok(None) => return None,
+                Err(_) => queue.push_back(Err(ClientError::Unreachable("the server fell silent".to_owned()))),
+            }
+        }
+    })
+    .boxed())
 }
 
 /// Puts lines together from chunks and reads the `data` of each event.
@@ -59,7 +70,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn take(&mut self, chunk: &[u8], queue: &mut Queue) {
+    fn take<T: DeserializeOwned>(&mut self, chunk: &[u8], queue: &mut Queue<T>) {
         for &byte in chunk {
             if byte == b'\n' {
                 self.end_line(queue);
@@ -69,7 +80,7 @@ impl Lines {
         }
     }
 
-    fn end_line(&mut self, queue: &mut Queue) {
+    fn end_line<T: DeserializeOwned>(&mut self, queue: &mut Queue<T>) {
         let line = std::mem::take(&mut self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         if let Some(data) = line.strip_prefix(b"data:") {
@@ -100,7 +111,7 @@ mod tests {
         );
         for size in [1, 2, 7, text.len()] {
             let mut lines = Lines::default();
-            let mut queue = Queue::new();
+            let mut queue = Queue::<Event>::new();
             text.as_bytes().chunks(size).for_each(|chunk| lines.take(chunk, &mut queue));
             let event = queue.pop_front().unwrap().unwrap();
             assert_eq!(event.kind, EventKind::Closed { reason: CloseReason::Deleted });

@@ -6,19 +6,26 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod download;
 mod environments;
 mod episodes;
 mod error;
 mod events;
+mod jobs;
 mod keys;
+mod policies;
 mod runs;
 mod sessions;
 pub mod stream;
 mod tls;
 mod transport;
+mod worker;
 
+pub use download::Downloaded;
 pub use environments::{Submission, TaskQuery};
 pub use episodes::EpisodeQuery;
 pub use error::ClientError;
+pub use jobs::JobQuery;
+pub use policies::PolicyQuery;
 pub use sessions::{SessionQuery, Verified};
 pub use transport::Client;

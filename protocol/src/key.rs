@@ -21,6 +21,12 @@ pub enum Scope {
     /// Publish environments.
     #[serde(rename = "environments:write")]
     EnvironmentsWrite,
+    /// Queue, read and cancel jobs, and use policies.
+    #[serde(rename = "jobs")]
+    Jobs,
+    /// Lease jobs and report on them.
+    #[serde(rename = "worker")]
+    Worker,
     /// Manage keys; implies every other scope.
     #[serde(rename = "admin")]
     Admin,
@@ -28,8 +34,15 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 5] =
-        [Self::Sessions, Self::StateRead, Self::VerifyProbe, Self::EnvironmentsWrite, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::Sessions,
+        Self::StateRead,
+        Self::VerifyProbe,
+        Self::EnvironmentsWrite,
+        Self::Jobs,
+        Self::Worker,
+        Self::Admin,
+    ];
 
     /// As it is written in JSON and in the store.
     #[must_use]
@@ -39,6 +52,8 @@ impl Scope {
             Self::StateRead => "state:read",
             Self::VerifyProbe => "verify:probe",
             Self::EnvironmentsWrite => "environments:write",
+            Self::Jobs => "jobs",
+            Self::Worker => "worker",
             Self::Admin => "admin",
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use palestra_protocol::id::KeyId;
+use palestra_protocol::id::{JobId, KeyId};
 use palestra_protocol::time::Timestamp;
 use parking_lot::Mutex;
 
-use super::Principal;
+use super::{Grant, Principal};
 
 /// Milliseconds that a verified credential is believed without a look into the store.
 pub(super) const KEPT_MS: u64 = 10_000;
@@ -21,7 +21,7 @@ pub(super) struct Cache(Mutex<Kept>);
 #[derive(Default)]
 struct Kept {
     entries: HashMap<[u8; 32], Entry>,
-    /// Rises with every revocation.
+    /// Rises with every revocation, that of a lease included.
     revocations: u64,
 }
 
@@ -64,5 +64,11 @@ impl Cache {
         let mut kept = self.0.lock();
         kept.revocations += 1;
         kept.entries.retain(|_, entry| entry.principal.key != Some(id));
+    }
+
+    pub(super) fn forget_job(&self, id: JobId) {
+        let mut kept = self.0.lock();
+        kept.revocations += 1;
+        kept.entries.retain(|_, entry| !matches!(entry.principal.grant, Grant::Job { job, .. } if job == id));
     }
 }

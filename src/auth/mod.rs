@@ -1,6 +1,7 @@
-//! Who is calling: API keys, session tokens, and what each may do.
+//! Who is calling: API keys, tokens of sessions and of leases, and what each may do.
 
 mod cache;
+mod job_token;
 mod key;
 mod principal;
 mod secret;
@@ -19,6 +20,7 @@ use crate::clock::Clock;
 use crate::store::row::{KeyRow, PageRequest};
 use crate::store::{Store, StoreError};
 use cache::Cache;
+pub use job_token::JobTokens;
 use key::KeySecret;
 pub use principal::{Grant, Principal};
 pub use secret::{RootSecret, SecretError};
@@ -61,15 +63,18 @@ pub struct Auth {
     tokens: Tokens,
     /// Of pages, which stand in paths.
     pages: Tokens,
+    /// Of leases.
+    jobs: JobTokens,
     /// Key of the ids that names stand for.
     names: [u8; 32],
-    cache: Cache,
+    cache: Arc<Cache>,
 }
 
 impl Auth {
     /// Authentication against the keys of `store`. `admin_key` is always accepted as the admin of [`DEFAULT_TENANT`].
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Clock, root: &RootSecret, admin_key: Option<&str>) -> Self {
+        let cache = Arc::<Cache>::default();
         Self {
             store,
             clock,
@@ -77,8 +82,9 @@ impl Auth {
             admin_key: admin_key.map(|key| (digest(key), Arc::new(Principal::admin(DEFAULT_TENANT.into())))),
             tokens: Tokens::new(&root.derive("session tokens"), token::SESSION),
             pages: Tokens::new(&root.derive("session pages"), token::PAGE),
+            jobs: JobTokens::new(&root.derive("job tokens"), Arc::clone(&cache)),
             names: root.derive("names"),
-            cache: Cache::default(),
+            cache,
         }
     }
 
@@ -107,7 +113,7 @@ impl Auth {
     }
 
     async fn verify_token(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthError> {
-        let principal = self.tokens.verify(bearer, now)?;
+        let principal = self.tokens.verify(bearer, now).or_else(|_| self.jobs.verify(bearer, now))?;
         if self.is_still_valid(&principal).await? { Ok(principal) } else { Err(AuthError::Refused) }
     }
 
@@ -127,6 +133,10 @@ impl Auth {
         let now = self.clock.now();
         if principal.expires_at.is_some_and(|end| end <= now) {
             return Ok(false);
+        }
+        if let Grant::Job { job, fence } = principal.grant {
+            let row = self.store.job_of_anybody(job).await?;
+            return Ok(row.is_some_and(|row| *row.tenant == *principal.tenant && row.is_held(fence)));
         }
         match principal.key {
             Some(id) => Ok(self.store.key(id).await?.is_some_and(|row| is_valid(&row, now))),
@@ -215,6 +225,12 @@ impl Auth {
     pub async fn authenticate_page(&self, token: &str) -> Result<Arc<Principal>, AuthError> {
         let principal = self.pages.verify(token, self.clock.now())?;
         if self.is_still_valid(&principal).await? { Ok(Arc::new(principal)) } else { Err(AuthError::Refused) }
+    }
+
+    /// Makes the credentials of leases.
+    #[must_use]
+    pub fn job_tokens(&self) -> JobTokens {
+        self.jobs.clone()
     }
 
     /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.

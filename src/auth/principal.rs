@@ -1,6 +1,6 @@
 //! Principals: who is calling, and the one place that says what they may do to sessions.
 
-use palestra_protocol::id::{KeyId, SessionId};
+use palestra_protocol::id::{JobId, KeyId, SessionId};
 use palestra_protocol::key::{Scope, WhoAmI};
 use palestra_protocol::time::Timestamp;
 
@@ -28,7 +28,17 @@ pub enum Grant {
     Scopes(Vec<Scope>),
     /// Acting in one session.
     Session(SessionId),
+    /// What a job needs in its tenant, while the lease with this fence is held.
+    Job {
+        /// The job.
+        job: JobId,
+        /// Of the lease.
+        fence: u64,
+    },
 }
+
+/// What the holder of a lease may do besides working on its job.
+const SCOPES_OF_A_LEASE: [Scope; 3] = [Scope::Sessions, Scope::StateRead, Scope::Jobs];
 
 impl Principal {
     /// The admin of a tenant, without a key in the store.
@@ -53,7 +63,8 @@ impl Principal {
     pub fn require(&self, scope: Scope) -> Result<(), AuthError> {
         match &self.grant {
             Grant::Scopes(scopes) if scopes.contains(&scope) || scopes.contains(&Scope::Admin) => Ok(()),
-            Grant::Scopes(_) => Err(AuthError::Scope(scope)),
+            Grant::Job { .. } if SCOPES_OF_A_LEASE.contains(&scope) => Ok(()),
+            Grant::Scopes(_) | Grant::Job { .. } => Err(AuthError::Scope(scope)),
             Grant::Session(_) => Err(AuthError::TokenTooNarrow),
         }
     }
@@ -64,7 +75,7 @@ impl Principal {
     /// When the key lacks the scope, or the token is for another session.
     pub fn require_sight_of(&self, session: SessionId) -> Result<(), AuthError> {
         match self.grant {
-            Grant::Scopes(_) => self.require(Scope::Sessions),
+            Grant::Scopes(_) | Grant::Job { .. } => self.require(Scope::Sessions),
             Grant::Session(own) if own == session => Ok(()),
             Grant::Session(_) => Err(AuthError::OtherSession),
         }
@@ -101,6 +112,7 @@ impl Principal {
         let (scopes, key, session) = match &self.grant {
             Grant::Scopes(scopes) => (scopes.clone(), self.key, None),
             Grant::Session(session) => (Vec::new(), None, Some(*session)),
+            Grant::Job { .. } => (SCOPES_OF_A_LEASE.to_vec(), None, None),
         };
         WhoAmI { tenant: self.tenant.to_string(), scopes, key, session }
     }

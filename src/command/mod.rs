@@ -2,17 +2,18 @@
 
 pub mod apps;
 pub mod check;
+mod crew;
 pub mod doctor;
+mod download;
 pub mod environments;
-mod episode;
 pub mod explore;
 pub mod failure;
 mod folder;
 pub mod images;
+pub mod jobs;
 pub mod keys;
 pub mod openapi;
-mod ownership;
-mod player;
+pub mod policies;
 mod progress;
 pub mod publish;
 pub mod run;
@@ -21,3 +22,5 @@ mod signal;
 mod tally;
 pub mod target;
 mod terminal;
+mod watch;
+pub mod work;

@@ -7,21 +7,24 @@ use clap::Args;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use palestra_client::stream::Options;
-use palestra_client::{Client, TaskQuery};
+use palestra_client::{Client, ClientError};
 use palestra_protocol::environment::Environment;
 use palestra_protocol::id::RunId;
 use palestra_protocol::session::TaskChoice;
+use palestra_protocol::spec::play::{PolicyFrom, Sampling};
 
-use super::episode::Episodes;
 use super::failure::Failure;
-use super::ownership;
-use super::player::Player;
 use super::progress::Progress;
 use super::signal::asked_to_stop;
 use super::tally::{Tally, table};
 use super::target::{Keep, TargetArguments};
-use crate::environment::policy::Builtin;
-use crate::environment::task::SEED_MAX;
+use crate::play::PlayError;
+use crate::play::endpoint::Hosts;
+use crate::play::episode::{Assignment, Episodes};
+use crate::play::ownership::{self, LEASE_MS};
+use crate::play::player::Player;
+use crate::play::policy::{Means, ReadyPolicy};
+use crate::play::tasks::{self, Wanted};
 
 /// Most episodes of one run.
 const EPISODES_MAX: u64 = 10_000_000;
@@ -29,19 +32,28 @@ const EPISODES_MAX: u64 = 10_000_000;
 const CONCURRENCY_MAX: u64 = 1_024;
 /// Most turns of one episode that can be asked for.
 const STEPS_MAX: u64 = 10_000_000;
+/// Most tokens of one answer.
+const TOKENS_MAX: i64 = 131_072;
 /// Most turns of one episode where none are asked for: some environments end by nothing but their limit, and that is far away.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
-/// Tasks asked for in one request.
-const TASKS_PER_PAGE: u64 = 100;
-
 /// What to play, and how often.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// The environment, as family/name or family/name@version.
     pub environment: String,
-    /// Who plays: builtin:oracle (solves every task), builtin:random or builtin:null (does nothing).
+    /// Who plays: builtin:oracle (solves every task), builtin:random, builtin:null (does nothing), a policy of the server (`pol_..`, or
+    /// `job_..` for what that job left), or `url:http://host/v1#model` for whoever answers OpenAI's chat completions there.
     #[arg(long, default_value = "builtin:oracle")]
-    pub policy: Builtin,
+    pub policy: PolicyFrom,
+    /// Randomness of a policy that is a language model; 0 takes the most probable token each time.
+    #[arg(long, default_value_t = 0.0, value_parser = temperature)]
+    pub temperature: f64,
+    /// Most tokens of one answer of such a policy.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=TOKENS_MAX))]
+    pub max_tokens: u32,
+    /// Credential for a policy at `url:..`.
+    #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
+    pub policy_key: Option<String>,
     /// How many episodes.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=EPISODES_MAX))]
     pub episodes: u64,
@@ -76,7 +88,7 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
     let played = Box::pin(play_owned(arguments, &target.client)).await;
     target.close().await;
     let (environment, tally, seconds) = played?;
-    let line = tally.line(&environment, arguments.policy, arguments.episodes, seconds);
+    let line = tally.line(&environment, &arguments.policy, arguments.episodes, seconds);
     if arguments.json {
         let text = serde_json::to_string(&line).map_err(|error| Failure::Other(error.to_string()))?;
         writeln!(output, "{text}")?;
@@ -92,19 +104,37 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
 /// Plays under a run that is renewed meanwhile, and ends it however the playing ends.
 async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String, Tally, f64), Failure> {
     let environment = client.environment(&arguments.environment).await?;
-    let player = Player::new(arguments.policy, client, &environment, arguments.seed).await?;
-    let run = ownership::begin(client).await?;
+    let run = ownership::begin(client, None, LEASE_MS).await?;
     let progress = Arc::new(Progress::begin(arguments.episodes, arguments.json));
-    let played = tokio::select! {
-        played = play_all(arguments, client, &environment, player, run, &progress) => played,
-        lost = ownership::keep(client, run) => Err(lost.into()),
-        () = progress.keep_writing() => Err(Failure::Other("the progress ended before the run".to_owned())),
-        asked = asked_to_stop() => Err(interrupted(asked)),
+    let ready = ReadyPolicy::new(&arguments.policy, &means(arguments, client, run)).await;
+    let played = match &ready {
+        Ok(policy) => tokio::select! {
+            played = play_all(arguments, client, &environment, policy, run, &progress) => played,
+            lost = ownership::keep(client, run, LEASE_MS) => Err(lost.into()),
+            () = progress.keep_writing() => Err(Failure::Other("the progress ended before the run".to_owned())),
+            asked = asked_to_stop() => Err(interrupted(asked)),
+        },
+        Err(error) => Err(Failure::Other(error.to_string())),
     };
     progress.end();
+    if let Ok(policy) = &ready {
+        policy.end().await;
+    }
     // Where this fails, the sessions end when the lease does.
     let _ = client.delete_run(run).await;
     played.map(|(name, tally)| (name, tally, progress.seconds()))
+}
+
+fn means(arguments: &RunArguments, client: &Client, run: RunId) -> Means {
+    let RunArguments { temperature, max_tokens, .. } = *arguments;
+    Means {
+        client: client.clone(),
+        owner: run.uuid(),
+        sampling: Sampling { temperature, max_tokens, ..Sampling::default() },
+        // Whoever types an address may go there.
+        hosts: Hosts::Any,
+        key: arguments.policy_key.clone(),
+    }
 }
 
 fn interrupted(asked: std::io::Result<&'static str>) -> Failure {
@@ -118,43 +148,68 @@ async fn play_all(
     arguments: &RunArguments,
     client: &Client,
     environment: &Environment,
-    player: Player,
+    policy: &ReadyPolicy,
     run: RunId,
     progress: &Arc<Progress>,
 ) -> Result<(String, Tally), Failure> {
+    let player = Player::new(policy, client, environment, arguments.seed).await.map_err(failure)?;
     let name = format!("{}@{}", environment.name, environment.version);
     let split = choose_split(arguments.split.as_deref(), environment)?;
+    let turns = Arc::clone(progress);
     let episodes = Episodes {
         stream: client.stream(Options::default()).await?,
         player: Arc::new(player),
         environment: name.as_str().into(),
         run,
         steps_max: steps_max(arguments, environment),
-        progress: Arc::clone(progress),
+        talks: false,
+        on_turn: Arc::new(move || turns.count_turn()),
     };
-    let tasks = tasks(client, &name, &split, arguments, environment.splits.get(&split).copied());
+    let wanted = Wanted {
+        environment: &name,
+        split: &split,
+        length: environment.splits.get(&split).copied().unwrap_or(1),
+        seed: arguments.seed,
+        count: arguments.episodes,
+    };
     let concurrency = usize::try_from(arguments.concurrency).unwrap_or(1);
-    let outcomes = tasks
+    let outcomes = chosen_tasks(client, wanted, &arguments.difficulty)
         .map(|found| {
             let episodes = episodes.clone();
             async move {
                 let (number, task) = found?;
-                Ok::<_, Failure>(episodes.play(number, task).await)
+                Ok::<_, Failure>(episodes.play(Assignment { number, seed: number, task }).await.verdict)
             }
         })
         .buffer_unordered(concurrency);
     let mut outcomes = std::pin::pin!(outcomes);
     let mut tally = Tally::default();
     while let Some(outcome) = outcomes.next().await {
-        tally.add(&outcome?);
+        let verdict = match outcome? {
+            Err(error) if error.ends_all() => return Err(failure(error)),
+            other => other,
+        };
+        tally.add(&verdict);
         progress.count_episode();
     }
     Ok((name.clone(), tally))
 }
 
+fn failure(error: PlayError) -> Failure {
+    match error {
+        PlayError::Client(error) => error.into(),
+        other => Failure::Other(other.to_string()),
+    }
+}
+
 fn difficulty(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("a difficulty is a number from 0 to 1".to_owned()) }
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=10.0).contains(&number) { Ok(number) } else { Err("a temperature is a number from 0 to 10".to_owned()) }
 }
 
 /// Most turns of one episode.
@@ -172,66 +227,18 @@ fn choose_split(asked: Option<&str>, environment: &Environment) -> Result<String
     })
 }
 
-/// Numbered tasks of the split.
-fn tasks<'a>(
+/// Numbered tasks of the split: of the difficulties in turn where some are named, otherwise as they are listed.
+fn chosen_tasks<'a>(
     client: &'a Client,
-    name: &'a str,
-    split: &'a str,
-    arguments: &'a RunArguments,
-    length: Option<u64>,
-) -> BoxStream<'a, Result<(u64, TaskChoice), Failure>> {
-    if arguments.difficulty.is_empty() {
-        Box::pin(listed_tasks(client, name, split, arguments, length))
-    } else {
-        Box::pin(futures::stream::iter(chosen_tasks(split, arguments).map(Ok)))
+    wanted: Wanted<'a>,
+    difficulties: &'a [f64],
+) -> BoxStream<'a, Result<(u64, TaskChoice), ClientError>> {
+    if difficulties.is_empty() {
+        return Box::pin(tasks::listed(client, wanted));
     }
-}
-
-/// Tasks of the difficulties in turn, from the seed on.
-fn chosen_tasks<'a>(split: &'a str, arguments: &'a RunArguments) -> impl Iterator<Item = (u64, TaskChoice)> + 'a {
-    (0..arguments.episodes).zip(arguments.difficulty.iter().cycle()).map(move |(number, difficulty)| {
-        // Seeds end at 2^53; the choice goes on at 0.
-        let seed = arguments.seed.wrapping_add(number) & SEED_MAX;
-        (
-            number,
-            TaskChoice {
-                split: Some(split.to_owned()),
-                seed: Some(seed),
-                difficulty: Some(*difficulty),
-                ..TaskChoice::default()
-            },
-        )
-    })
-}
-
-/// Tasks in the order of a fixed permutation of the split, from the beginning again where there are too few.
-fn listed_tasks<'a>(
-    client: &'a Client,
-    name: &'a str,
-    split: &'a str,
-    arguments: &'a RunArguments,
-    length: Option<u64>,
-) -> impl futures::Stream<Item = Result<(u64, TaskChoice), Failure>> + 'a {
-    async_stream::try_stream! {
-        let length = length.unwrap_or(1).max(1);
-        let mut number = 0;
-        while number < arguments.episodes {
-            let offset = number % length;
-            let limit = TASKS_PER_PAGE.min(length - offset).min(arguments.episodes - number);
-            let query = TaskQuery {
-                split: Some(split.to_owned()),
-                shuffle: Some(arguments.seed),
-                offset: Some(offset),
-                limit: Some(limit),
-            };
-            let page = client.tasks(name, &query).await?;
-            if page.data.is_empty() {
-                Err(Failure::Other(format!("split {split} has fewer tasks than {length}")))?;
-            }
-            for task in page.data {
-                yield (number, TaskChoice { id: Some(task.id), ..TaskChoice::default() });
-                number += 1;
-            }
-        }
-    }
+    let in_turn = |number: u64| {
+        let place = number % difficulties.len() as u64;
+        usize::try_from(place).ok().and_then(|place| difficulties.get(place)).copied().unwrap_or_default()
+    };
+    Box::pin(futures::stream::iter(wanted.of_difficulty(in_turn).map(Ok)))
 }

@@ -1,32 +1,64 @@
 //! `palestra serve`: runs the server until it is told to stop.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, Scope};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::crew::{Crew, Member, beside};
 use super::signal::asked_to_stop;
 use super::terminal::print_line;
 use crate::app::{self, App};
 use crate::auth::DEFAULT_TENANT;
-use crate::config::{Config, ConfigArguments};
+use crate::config::{Config, ConfigArguments, LogFormat};
 use crate::telemetry;
 
 /// The environment of the first session that a new user opens.
 const FIRST_ENVIRONMENT: &str = "puzzle/countdown";
 /// Its task.
 const FIRST_TASK: &str = "train-0";
+/// The program that trains policies.
+const TRAINER: &str = "palestra-trainer";
 
 /// Runs the server.
 #[derive(Debug, Args)]
 pub struct ServeArguments {
     #[command(flatten)]
     config: ConfigArguments,
+    /// Workers that this command starts and supervises.
+    #[arg(long, env = "PALESTRA_WORKERS", default_value = "local")]
+    workers: Workers,
+    /// The trainer among them [default: palestra-trainer beside this program, where it is].
+    #[arg(long, env = "PALESTRA_TRAINER", value_name = "FILE")]
+    trainer: Option<PathBuf>,
+    /// On what it computes, as cpu or gpu [default: what the trainer chooses].
+    #[arg(long, env = "PALESTRA_TRAINER_DEVICE", value_name = "DEVICE")]
+    trainer_device: Option<OsString>,
+    /// Folders from which jobs may load models as file:PATH [default: none].
+    #[arg(long = "models", env = "PALESTRA_MODELS", value_delimiter = ',', value_name = "FOLDERS")]
+    models: Vec<OsString>,
+    /// Hosts at which jobs may ask policies behind URLs, as host or host:port, separated by commas [default: none].
+    #[arg(long = "allow-policy-host", env = "PALESTRA_ALLOW_POLICY_HOST", value_delimiter = ',', value_name = "HOSTS")]
+    policy_hosts: Vec<String>,
+    /// Credential for those hosts.
+    #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
+    policy_key: Option<String>,
+}
+
+/// Which workers a server starts by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Workers {
+    /// One for light jobs, and the trainer where it is present.
+    Local,
+    /// None: workers come from elsewhere.
+    None,
 }
 
 /// Serves until SIGTERM or SIGINT.
@@ -36,6 +68,7 @@ pub struct ServeArguments {
 pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let config = Config::load(&arguments.config)?;
     telemetry::start_log(&config)?;
+    let members = members(arguments, &config)?;
     // Sockets and sandboxes take descriptors, and the usual limit is meant for programs that ask for more.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit of open files stays as it is");
@@ -45,13 +78,19 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     })?;
     let address = listener.local_addr()?;
     let app = App::open(config).await?;
-    greet(&app, address).await?;
+    let url = greet(&app, address).await?;
+    let crew = Crew::begin(&app, url, members);
     let stop = app.shutdown().clone();
     app.tracker().spawn(async move {
-        match asked_to_stop().await {
-            Ok(signal) => tracing::info!(signal, "stopping"),
-            Err(error) => tracing::error!(%error, "signals cannot be heard: stopping"),
+        tokio::select! {
+            asked = asked_to_stop() => match asked {
+                Ok(signal) => tracing::info!(signal, "stopping"),
+                Err(error) => tracing::error!(%error, "signals cannot be heard: stopping"),
+            },
+            () = stop.cancelled() => {}
         }
+        // Workers hand their jobs back while somebody answers them.
+        crew.end().await;
         stop.cancel();
     });
     app::serve(app, listener).await?;
@@ -59,8 +98,41 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The workers that are asked for.
+fn members(arguments: &ServeArguments, config: &Config) -> anyhow::Result<Vec<Member>> {
+    if arguments.workers == Workers::None {
+        return Ok(Vec::new());
+    }
+    let format = match config.log_format {
+        LogFormat::Text => "text",
+        LogFormat::Json => "json",
+    };
+    let log = || vec![("PALESTRA_LOG", config.log.clone().into()), ("PALESTRA_LOG_FORMAT", format.into())];
+    let mut light = Member {
+        name: "worker",
+        program: std::env::current_exe()?,
+        arguments: ["worker", "--name", "local worker", "--until-stdin-closes"].map(OsString::from).to_vec(),
+        variables: log(),
+    };
+    for host in &arguments.policy_hosts {
+        light.arguments.extend(["--allow-policy-host".into(), host.into()]);
+    }
+    light.variables.extend(arguments.policy_key.as_ref().map(|key| ("PALESTRA_POLICY_KEY", key.into())));
+    let mut members = vec![light];
+    if let Some(named) = arguments.trainer.as_ref().filter(|named| !named.is_file()) {
+        return Err(anyhow!("there is no trainer at {}: name the program with --trainer", named.display()));
+    }
+    if let Some(program) = arguments.trainer.clone().or_else(|| beside(TRAINER)) {
+        let mut words = ["work", "--name", "local trainer", "--until-stdin-closes"].map(OsString::from).to_vec();
+        words.extend(arguments.trainer_device.iter().flat_map(|device| ["--device".into(), device.clone()]));
+        words.extend(arguments.models.iter().flat_map(|folder| ["--models".into(), folder.clone()]));
+        members.push(Member { name: "trainer", program, arguments: words, variables: log() });
+    }
+    Ok(members)
+}
+
 /// Prints the first key and how to use it, on the first start alone, and then the line that scripts wait for.
-async fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
+async fn greet(app: &App, address: SocketAddr) -> anyhow::Result<String> {
     let url = format!("http://{}", reachable(address));
     if app.config().admin_key.is_none() && !app.auth().has_admin_key(DEFAULT_TENANT).await? {
         let request = CreateKey { name: "first admin".to_owned(), scopes: vec![Scope::Admin], expires_at: None };
@@ -68,7 +140,7 @@ async fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
         print_line(&welcome(&url, &key.secret, app.first_solution(FIRST_ENVIRONMENT, FIRST_TASK).await.as_ref()))?;
     }
     print_line(&format!("ready {url}"))?;
-    Ok(())
+    Ok(url)
 }
 
 /// An address that a caller on this machine can use.

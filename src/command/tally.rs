@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{Table, presets};
-use palestra_client::ClientError;
+use palestra_protocol::spec::play::PolicyFrom;
 use palestra_protocol::verdict::{Status, Verdict};
 use serde::Serialize;
 
-use crate::environment::policy::Builtin;
+use crate::play::PlayError;
 use crate::stats::wilson;
 
 /// What came of all episodes.
@@ -22,7 +22,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts one episode.
-    pub(super) fn add(&mut self, outcome: &Result<Verdict, ClientError>) {
+    pub(super) fn add(&mut self, outcome: &Result<Verdict, PlayError>) {
         match outcome {
             Ok(Verdict { status: Status::Scored, score: Some(score), strict, .. }) => {
                 self.scored += 1;
@@ -30,10 +30,7 @@ impl Tally {
                 self.strict += u64::from(strict.unwrap_or(0));
             }
             Ok(verdict) => *self.unscored.entry(verdict.status.as_str().to_owned()).or_default() += 1,
-            Err(error) => {
-                let reason = error.code().map_or("unreachable", |code| code.as_str());
-                *self.unscored.entry(reason.to_owned()).or_default() += 1;
-            }
+            Err(error) => *self.unscored.entry(error.reason().to_owned()).or_default() += 1,
         }
     }
 
@@ -44,7 +41,7 @@ impl Tally {
 
     /// The line of a run that asked for `episodes` and took `seconds`.
     #[expect(clippy::cast_precision_loss, reason = "at most ten million episodes")]
-    pub(super) fn line(&self, environment: &str, policy: Builtin, episodes: u64, seconds: f64) -> Line {
+    pub(super) fn line(&self, environment: &str, policy: &PolicyFrom, episodes: u64, seconds: f64) -> Line {
         Line {
             environment: environment.to_owned(),
             policy: policy.to_string(),
@@ -108,6 +105,7 @@ pub(super) fn table(line: &Line, tally: &Tally) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palestra_client::ClientError;
     use palestra_protocol::problem::{Code, Problem};
     use serde_json::json;
 
@@ -128,8 +126,8 @@ mod tests {
         tally.add(&Ok(verdict("scored", Some(1.0))));
         tally.add(&Ok(verdict("scored", Some(0.5))));
         tally.add(&Ok(verdict("infra_error", None)));
-        tally.add(&Err(Problem::new(Code::Capacity, "full").into()));
-        let line = tally.line("puzzle/countdown@1", Builtin::Null, 4, 1.0);
+        tally.add(&Err(ClientError::from(Problem::new(Code::Capacity, "full")).into()));
+        let line = tally.line("puzzle/countdown@1", &PolicyFrom::Null, 4, 1.0);
         assert_eq!((line.episodes, line.scored), (4, 2));
         assert_eq!((line.mean, line.strict), (Some(0.75), Some(0.5)));
         assert_eq!(tally.unscored, BTreeMap::from([("capacity".to_owned(), 1), ("infra_error".to_owned(), 1)]));
@@ -137,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_line_without_any_score_has_no_numbers() {
-        let line = Tally::default().line("puzzle/countdown@1", Builtin::Null, 1, 0.5);
+        let line = Tally::default().line("puzzle/countdown@1", &PolicyFrom::Null, 1, 0.5);
         assert_eq!(
             serde_json::to_string(&line).unwrap(),
             r#"{"environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"seconds":0.5}"#

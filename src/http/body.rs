@@ -84,7 +84,7 @@ async fn collect(body: &mut BodyDataStream, bytes_max: usize) -> Result<Bytes, F
 }
 
 /// Takes in what is still coming: closing a connection with unread bytes resets it, and the answer would be lost with it.
-async fn linger(body: &mut BodyDataStream) {
+pub(super) async fn linger(body: &mut BodyDataStream) {
     let drain = async {
         let mut thrown_away = 0;
         while let Some(Ok(piece)) = body.next().await {

@@ -15,6 +15,7 @@ use super::extract::Id;
 use super::problem::Failure;
 use crate::app::App;
 use crate::auth::{AuthError, Principal};
+use crate::jobs::WorkerScope;
 use crate::telemetry::CREDENTIALS_REFUSED;
 
 /// Longest credential that is looked at.
@@ -107,8 +108,23 @@ scoped! {
     StateReader: StateRead;
     /// A key that publishes environments.
     Publisher: EnvironmentsWrite;
+    /// A key that queues jobs and uses policies, or the token of a lease.
+    JobRunner: Jobs;
     /// A key that manages keys.
     Admin: Admin;
+}
+
+/// A key that leases jobs: whose jobs it may do.
+pub(super) struct Worker(pub(super) WorkerScope);
+
+impl FromRequestParts<App> for Worker {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
+        let principal = principal(parts)?;
+        principal.require(Scope::Worker)?;
+        Ok(Self(WorkerScope::of(&principal.tenant)))
+    }
 }
 
 /// Who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.

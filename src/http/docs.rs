@@ -25,6 +25,9 @@ const TAGS: &[(&str, &str)] = &[
     ("mcp", "A session's tools for clients of the Model Context Protocol."),
     ("episodes", "The record that outlives sessions."),
     ("runs", "Owners of sessions, alive as long as their lease is renewed."),
+    ("jobs", "Work that waits in a queue until a worker leases it."),
+    ("policies", "Stored models: describing, downloading and using them."),
+    ("worker", "What workers say to the queue."),
     ("keys", "Credentials."),
     (
         "openenv",
@@ -43,6 +46,10 @@ const WITH_BODY: &[Code] = &[Code::TooLarge, Code::UnsupportedMediaType, Code::I
 /// And those that act on sessions, runs and episodes, or hold a stream open.
 const ON_SESSIONS: &[Code] =
     &[Code::Conflict, Code::SessionOver, Code::SessionBusy, Code::TooManyRequests, Code::Invalid, Code::Draining];
+/// And those that act on jobs and policies.
+const ON_JOBS: &[Code] = &[Code::JobConflict, Code::TooManyRequests];
+/// How the router writes a part of a path that goes on to its end; OpenAPI knows no such form.
+const TO_THE_END: &str = "{*";
 
 /// Adds to the generated document what all operations have in common.
 pub(super) fn finish(mut api: OpenApi) -> OpenApi {
@@ -66,7 +73,9 @@ pub(super) fn finish(mut api: OpenApi) -> OpenApi {
         RefOr::T(SecurityScheme::Http(
             HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)
-                .description(Some("An API key, or a session's token for the calls of its acting side."))
+                .description(Some(
+                    "An API key, a session's token for the calls of its acting side, or a lease's token for what its job needs.",
+                ))
                 .build(),
         )),
     );
@@ -76,8 +85,10 @@ pub(super) fn finish(mut api: OpenApi) -> OpenApi {
             .entry(response_name(code.status()))
             .or_insert_with(|| problem_response(code.status()).into());
     }
+    let paths = std::mem::take(&mut api.paths.paths);
+    api.paths.paths = paths.into_iter().map(|(path, item)| (path.replace(TO_THE_END, "{"), item)).collect();
     for (path, item) in &mut api.paths.paths {
-        for operation in [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten() {
+        for operation in [&mut item.get, &mut item.post, &mut item.put, &mut item.delete].into_iter().flatten() {
             complete(path, operation);
         }
     }
@@ -105,12 +116,12 @@ fn complete(path: &str, operation: &mut Operation) {
     let on_sessions = ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes", "/openenv"]
         .iter()
         .any(|prefix| path.starts_with(prefix));
-    let mut statuses: Vec<u16> =
-        [(true, ALWAYS), (!public, GUARDED), (operation.request_body.is_some(), WITH_BODY), (on_sessions, ON_SESSIONS)]
-            .into_iter()
-            .filter(|(applies, _)| *applies)
-            .flat_map(|(_, codes)| codes.iter().map(|code| code.status()))
-            .collect();
+    let on_jobs = ["/v1/jobs", "/v1/policies", "/v1/worker"].iter().any(|prefix| path.starts_with(prefix));
+    let with_body = operation.request_body.is_some();
+    let groups =
+        [(true, ALWAYS), (!public, GUARDED), (with_body, WITH_BODY), (on_sessions, ON_SESSIONS), (on_jobs, ON_JOBS)];
+    let applying = groups.into_iter().filter(|(applies, _)| *applies);
+    let mut statuses: Vec<u16> = applying.flat_map(|(_, codes)| codes.iter().map(|code| code.status())).collect();
     statuses.sort_unstable();
     statuses.dedup();
     for status in statuses {

@@ -20,7 +20,7 @@ use super::problem::Failure;
 use crate::app::App;
 
 /// How often a silent stream shows that it is alive.
-const KEEP_ALIVE_MS: u64 = 15_000;
+pub(super) const KEEP_ALIVE_MS: u64 = 15_000;
 /// Longest cursor that is looked at.
 const CURSOR_BYTES_MAX: usize = 200;
 

@@ -192,6 +192,18 @@ impl<S: Send + Sync> FromRequestParts<S> for EnvironmentName {
     }
 }
 
+/// The path parameter `name`: a file, whose name may have several parts.
+#[derive(Debug, Clone)]
+pub(super) struct FileName(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for FileName {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        path_parameter(parts, state, "name").await.map(Self)
+    }
+}
+
 async fn path_parameter<T: FromStr, S: Send + Sync>(parts: &mut Parts, state: &S, wanted: &str) -> Result<T, Failure> {
     let nothing = || Failure::not_found("thing");
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| nothing())?;

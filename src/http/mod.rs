@@ -14,14 +14,17 @@ mod episodes;
 mod events;
 mod extract;
 mod fields;
+mod files;
 mod health;
 mod impatient;
+mod jobs;
 mod keys;
 mod listen;
 mod measure;
 mod page;
 mod perform;
 mod points;
+mod policies;
 mod problem;
 mod publishing;
 mod runs;
@@ -30,6 +33,7 @@ mod sessions;
 mod stream;
 mod strict;
 mod wording;
+mod worker;
 
 use std::time::Duration;
 
@@ -51,6 +55,8 @@ pub(crate) use listen::listen;
 
 /// Seconds that browsers may remember a CORS answer.
 const CORS_AGE_SECONDS: u64 = 600;
+/// Bytes of a job, of a report of its worker, or of a conversation that a policy continues.
+const JOB_BODY_BYTES_MAX: usize = 20 << 20;
 
 /// What routes are collected in: with their documentation, which takes megabytes, or without.
 pub(crate) trait Table: Sized {
@@ -100,6 +106,12 @@ struct Routes<T> {
     patient: T,
     /// With large bodies.
     uploads: T,
+    /// What jobs and workers say in bodies of some megabytes, answered within `answer_timeout_ms`.
+    reports: T,
+    /// The same, for those who say how long they wait.
+    exchanges: T,
+    /// Files of any size, as they come and go.
+    files: T,
     /// Pages of sessions, whose paths are their credentials.
     pages: T,
     /// Other people's protocols, which may wait for a verdict or stay open too.
@@ -136,6 +148,14 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(runs::create_run))
             .routes(routes!(runs::get_run, runs::delete_run))
             .routes(routes!(runs::renew_run))
+            .routes(routes!(jobs::get_job, jobs::delete_job))
+            .routes(routes!(jobs::cancel_job))
+            .routes(routes!(jobs::retry_job))
+            .routes(routes!(jobs::list_metrics))
+            .routes(routes!(jobs::list_checkpoints))
+            .routes(routes!(jobs::list_artifacts))
+            .routes(routes!(policies::list_policies))
+            .routes(routes!(policies::get_policy))
             .routes(routes!(keys::create_key, keys::list_keys))
             .routes(routes!(keys::revoke_key))
             .routes(routes!(keys::get_whoami)),
@@ -145,8 +165,23 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(batch::verify_many))
             .routes(routes!(episodes::rescore_episode))
             .routes(routes!(events::follow_session))
+            .routes(routes!(jobs::follow_job))
             .routes(routes!(stream::open_stream)),
         uploads: T::new().routes(routes!(environments::list_environments, publishing::publish_environment)),
+        reports: T::new()
+            .routes(routes!(jobs::create_job, jobs::list_jobs))
+            .routes(routes!(worker::keep_lease))
+            .routes(routes!(worker::report_events))
+            .routes(routes!(worker::finish_job))
+            .routes(routes!(worker::register_policy)),
+        exchanges: T::new()
+            .routes(routes!(policies::act))
+            .routes(routes!(worker::lease_job))
+            .routes(routes!(worker::exchange)),
+        files: T::new()
+            .routes(routes!(jobs::get_artifact))
+            .routes(routes!(policies::download_policy))
+            .routes(routes!(worker::upload_artifact, worker::delete_artifact)),
         pages: T::new().routes(routes!(screen::show_page, screen::act_on_page)),
         mounts: T::new().nest(openenv::PATH, openenv::routes()),
     }
@@ -155,7 +190,8 @@ fn routes<T: Table>() -> Routes<T> {
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { acts, public, prompt, patient, uploads, pages, mounts } = routes::<Router<App>>();
+    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts } =
+        routes::<Router<App>>();
     // The same once more, for those who can send no headers: the key stands in the path.
     let keyed = Router::new().nest(openenv::KEYED_PATH, openenv::routes());
 
@@ -169,6 +205,11 @@ pub fn router(app: App) -> Router {
     let patient = patient.route_layer(guard(bounds, None));
     let uploads =
         uploads.layer(CompressionLayer::new()).route_layer(guard(upload_bounds, Some(config.publish_timeout_ms)));
+    let job_bounds = BodyBounds { bytes_max: config.body_bytes_max.max(JOB_BODY_BYTES_MAX), ..bounds };
+    let reports = reports.layer(CompressionLayer::new()).route_layer(guard(job_bounds, Some(config.answer_timeout_ms)));
+    let exchanges = exchanges.layer(CompressionLayer::new()).route_layer(guard(job_bounds, None));
+    // Their bodies are read by their handlers, piece by piece.
+    let files = files.route_layer(guard(bounds, None));
     let by_page =
         middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.answer_timeout_ms)), screen::guard_by_page);
     let pages = pages.route_layer(by_page);
@@ -183,6 +224,9 @@ pub fn router(app: App) -> Router {
         .merge(prompt)
         .merge(patient)
         .merge(uploads)
+        .merge(reports)
+        .merge(exchanges)
+        .merge(files)
         .merge(pages)
         .merge(mounts)
         .merge(keyed)
@@ -198,9 +242,10 @@ pub fn router(app: App) -> Router {
 /// Every operation, as OpenAPI.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let Routes { acts, public, prompt, patient, uploads, pages, mounts } = routes::<OpenApiRouter<App>>();
+    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts } =
+        routes::<OpenApiRouter<App>>();
     let mut api = OpenApi::default();
-    for group in [acts, public, prompt, patient, uploads, pages, mounts] {
+    for group in [acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts] {
         api.merge(group.into_openapi());
     }
     docs::finish(api)

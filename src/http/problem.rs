@@ -12,6 +12,7 @@ use super::wording::plain;
 use crate::auth::AuthError;
 use crate::catalog::CatalogError;
 use crate::environment::task::TaskError;
+use crate::jobs::JobsError;
 use crate::session::SessionError;
 use crate::store::StoreError;
 
@@ -79,6 +80,36 @@ impl From<SessionError> for Failure {
             SessionError::Elsewhere(_) => Problem::new(Code::SessionElsewhere, "another node holds the session"),
             SessionError::Store(error) => return error.into(),
             SessionError::Internal(_) => return internal(&error),
+        }
+        .into()
+    }
+}
+
+impl From<JobsError> for Failure {
+    fn from(error: JobsError) -> Self {
+        let text = error.to_string();
+        let problem = |code| Problem::new(code, text.as_str());
+        match error {
+            JobsError::NotFound(_) => problem(Code::NotFound),
+            JobsError::Invalid(errors) => return faults(errors),
+            JobsError::LeaseLost => problem(Code::LeaseLost),
+            JobsError::NotOver(_) | JobsError::NotRetryable(_) => problem(Code::JobOver),
+            JobsError::Conflict(_) => problem(Code::JobConflict),
+            JobsError::KeyReused => problem(Code::KeyReused),
+            JobsError::QuotaExceeded { kept_bytes, quota_bytes } => {
+                problem(Code::QuotaExceeded).with("kept_bytes", kept_bytes).with("quota_bytes", quota_bytes)
+            }
+            JobsError::TooLarge(_) => problem(Code::TooLarge),
+            JobsError::DigestMismatch { .. } => return Self::invalid("x-content-sha256", text),
+            JobsError::BadArtifactName => return Self::invalid("name", text),
+            JobsError::PolicyCold => problem(Code::PolicyCold),
+            JobsError::Busy(_) => problem(Code::PolicyBusy),
+            JobsError::TimedOut(_) => problem(Code::PolicyLate),
+            // The worker's own code tells programs more than ours.
+            JobsError::ServeFailed(error) => problem(Code::PolicyFailed).with("worker_code", error.code),
+            JobsError::TooMany { .. } => problem(Code::TooManyRequests),
+            JobsError::Store(error) => return error.into(),
+            JobsError::Io(_) | JobsError::Internal(_) => return internal(&error),
         }
         .into()
     }
@@ -179,6 +210,7 @@ impl IntoResponse for Failure {
 #[cfg(test)]
 mod tests {
     use palestra_protocol::id::EpisodeId;
+    use palestra_protocol::job::JobError;
     use palestra_protocol::session::CloseReason;
 
     use super::*;
@@ -212,6 +244,37 @@ mod tests {
         ] {
             let failure = Failure::from(error);
             assert_eq!((failure.0.code.as_str(), failure.0.status), (code, status));
+        }
+    }
+
+    #[test]
+    fn every_refusal_of_the_queue_has_its_documented_code() {
+        let mismatch = JobsError::DigestMismatch { announced: "a".to_owned(), found: "b".to_owned() };
+        let failed = JobError { code: "device".to_owned(), detail: "gone".to_owned() };
+        for (error, code, status) in [
+            (JobsError::NotFound("job"), "not_found", 404),
+            (JobsError::Invalid(Vec::new()), "invalid", 422),
+            (JobsError::LeaseLost, "lease_lost", 409),
+            (JobsError::NotOver("x".to_owned()), "job_over", 409),
+            (JobsError::NotRetryable("x".to_owned()), "job_over", 409),
+            (JobsError::Conflict("x".to_owned()), "job_conflict", 409),
+            (JobsError::KeyReused, "key_reused", 422),
+            (JobsError::QuotaExceeded { kept_bytes: 1, quota_bytes: 2 }, "quota_exceeded", 413),
+            (JobsError::TooLarge(1), "too_large", 413),
+            (mismatch, "invalid", 422),
+            (JobsError::BadArtifactName, "invalid", 422),
+            (JobsError::PolicyCold, "policy_cold", 503),
+            (JobsError::Busy(256), "policy_busy", 429),
+            (JobsError::TimedOut(1), "policy_late", 504),
+            (JobsError::ServeFailed(failed), "policy_failed", 502),
+            (JobsError::TooMany { what: "jobs", most: 1 }, "too_many_requests", 429),
+            (JobsError::Store(StoreError::Fenced), "store_unavailable", 503),
+            (JobsError::Io(std::io::Error::other("/secret/path")), "internal", 500),
+            (JobsError::Internal("line 7".to_owned()), "internal", 500),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!((failure.0.code.as_str(), failure.0.status), (code, status));
+            assert!(!failure.0.detail.contains("secret"));
         }
     }
 

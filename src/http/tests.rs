@@ -101,7 +101,9 @@ async fn every_route_but_the_public_ones_needs_a_credential() {
             .replace("{name}", "b")
             .replace("{seq}", "1")
             .replace("{env}", "b");
-        for (method, operation) in [("GET", &item.get), ("POST", &item.post), ("DELETE", &item.delete)] {
+        for (method, operation) in
+            [("GET", &item.get), ("POST", &item.post), ("PUT", &item.put), ("DELETE", &item.delete)]
+        {
             if operation.is_none() {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! What every store must do, run against both engines.
 
 mod durability;
+mod jobs;
 mod lists;
 mod others;
 mod records;
@@ -136,4 +137,13 @@ on_both_engines! {
         an_abandoned_commit_leaves_no_half,
         a_flush_works_at_any_time,
         a_closed_store_fails;
+    jobs:
+        a_job_comes_back_as_it_went,
+        every_word_about_jobs_is_allowed,
+        jobs_are_listed_newest_first_and_filtered,
+        candidates_are_what_a_worker_could_begin,
+        what_is_due_is_found,
+        events_of_jobs_are_numbered_once,
+        equal_contents_count_once_for_a_tenant,
+        contents_stay_while_they_are_named;
 }

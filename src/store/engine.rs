@@ -21,6 +21,12 @@ impl<'a> Statement<'a> {
         Self { sql: sql.into_sql_str(), cells }
     }
 
+    /// A statement that was put together from constants.
+    pub(super) fn built(sql: String, cells: Vec<Cell<'a>>) -> Self {
+        use sqlx::SqlSafeStr;
+        Self { sql: sqlx::AssertSqlSafe(sql).into_sql_str(), cells }
+    }
+
     /// The same statement, for another thread.
     pub(super) fn into_owned(self) -> Statement<'static> {
         Statement { sql: self.sql, cells: self.cells.into_iter().map(Cell::into_owned).collect() }
@@ -37,6 +43,11 @@ impl<'a> Select<'a> {
     /// All columns of a table.
     pub(super) fn from(table: &Table) -> Self {
         Self { sql: format!("SELECT {} FROM {}", table.names(), table.name), cells: Vec::new() }
+    }
+
+    /// These columns of a table, or of several that are joined.
+    pub(super) fn named(columns: &str, tables: &'static str) -> Self {
+        Self { sql: format!("SELECT {columns} FROM {tables}"), cells: Vec::new() }
     }
 
     /// Only rows for which `condition`, followed by the value, holds: `"seq >="`.
@@ -71,8 +82,7 @@ impl<'a> Select<'a> {
 
     /// As many rows as there are.
     pub(super) fn build(self) -> Statement<'a> {
-        use sqlx::SqlSafeStr;
-        Statement { sql: sqlx::AssertSqlSafe(self.sql).into_sql_str(), cells: self.cells }
+        Statement::built(self.sql, self.cells)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The store: the only folder with SQL. One trait, two engines, one conformance suite for both.
 //!
 //! Everything that a session does reaches the store as [`Record`]s in groups that are committed whole or not at all, by
-//! the recorder alone. The rest (keys, definitions, nodes) writes through methods of its own.
+//! the recorder alone. Jobs change in transactions of their own, in which the queue decides. The rest (keys, definitions,
+//! nodes) writes through methods of its own.
 
 pub mod row;
 
 mod answer;
+mod artifact;
 mod cell;
 mod commit;
 #[cfg(test)]
@@ -15,9 +17,13 @@ mod engine;
 mod episode;
 mod field;
 mod filter;
+mod job;
+mod job_event;
+mod job_transaction;
 mod key;
 mod migration;
 mod node;
+mod policy;
 mod postgres;
 mod relational;
 mod run;
@@ -31,16 +37,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::job::{Artifact, JobEvent, JobEventKind, JobState};
 use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 use serde_json::Value;
 
+use row::job::{Candidate, ContentRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
 use row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, Record, RunRow,
     SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
 };
 
+pub use job_transaction::JobTransaction;
 pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 
@@ -252,6 +261,72 @@ pub trait Store: Send + Sync + 'static {
     async fn definitions(&self, tenant: &str) -> Result<Vec<DefinitionRow>, StoreError>;
     /// One row of a split, by the digest it was published under.
     async fn task_row(&self, digest: &str, split: &str, index: u64) -> Result<Option<Value>, StoreError>;
+
+    // Jobs, their events and files, and policies.
+    /// Begins a change of jobs, which waits for every other change of jobs to end.
+    async fn change_jobs(&self, durability: Durability) -> Result<Box<dyn JobTransaction + '_>, StoreError>;
+    /// Where a job stands, whoever's it is.
+    async fn job_of_anybody(&self, id: JobId) -> Result<Option<JobRow>, StoreError>;
+    /// A job with what it is to do, whoever's it is.
+    async fn stored_job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
+    /// Jobs of a tenant by descending id.
+    async fn jobs(&self, tenant: &str, filter: &JobFilter, page: &PageRequest) -> Result<Vec<StoredJob>, StoreError>;
+    /// Jobs that a job needs and that have not succeeded, by id.
+    async fn job_waits_for(&self, id: JobId) -> Result<Vec<JobId>, StoreError>;
+    /// How many queued jobs of its tenant come before a job.
+    async fn job_place(&self, row: &JobRow) -> Result<u64, StoreError>;
+    /// The heads of the queues of all tenants, of what a worker could do now.
+    async fn job_candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError>;
+    /// Running jobs whose lease ended by `now` or ends after `latest`, or that were asked to stop by `asked_before` or after
+    /// `now`.
+    async fn jobs_due(
+        &self,
+        now: Timestamp,
+        latest: Timestamp,
+        asked_before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<JobId>, StoreError>;
+    /// Queued jobs that are not begun before `latest`.
+    async fn jobs_waiting_beyond(&self, latest: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
+    /// Jobs that were over before, and that no job which is not over needs.
+    async fn jobs_over(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
+    /// How many jobs are queued and how many run, of all tenants.
+    async fn job_counts(&self) -> Result<Vec<(JobState, u64)>, StoreError>;
+    /// Events of a job after a number, ascending.
+    async fn job_events(
+        &self,
+        id: JobId,
+        kind: Option<JobEventKind>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, StoreError>;
+    /// The last events of a kind, newest first.
+    async fn last_job_events(&self, id: JobId, kind: JobEventKind, limit: u32) -> Result<Vec<JobEvent>, StoreError>;
+    /// Files of a job by name.
+    async fn artifacts(&self, id: JobId) -> Result<Vec<Artifact>, StoreError>;
+    async fn artifact(&self, id: JobId, name: &str) -> Result<Option<Artifact>, StoreError>;
+    /// Bytes of everything that a tenant keeps, equal contents counted once.
+    async fn kept_bytes(&self, tenant: &str) -> Result<u64, StoreError>;
+    /// Whether a file of a job or of a policy has this content.
+    async fn is_named(&self, digest: &str) -> Result<bool, StoreError>;
+    /// A policy of a tenant with its files.
+    async fn policy(&self, tenant: &str, id: PolicyId) -> Result<Option<PolicyRow>, StoreError>;
+    /// Policies of a tenant by descending id, with their files; those of one job where one is named.
+    async fn policies(
+        &self,
+        tenant: &str,
+        job: Option<JobId>,
+        page: &PageRequest,
+    ) -> Result<Vec<PolicyRow>, StoreError>;
+    /// The content of a digest, where it is kept here.
+    async fn content(&self, digest: &str) -> Result<Option<ContentRow>, StoreError>;
+    /// Writes a piece of what may become a content.
+    async fn put_piece(&self, pieces: &str, position: u64, at: Timestamp, bytes: &[u8]) -> Result<(), StoreError>;
+    /// A piece of a content.
+    async fn piece(&self, pieces: &str, position: u64) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Forgets contents here that nothing names, and pieces that are no content's, both older than `before`; answers how many
+    /// rows went.
+    async fn forget_unnamed(&self, before: Timestamp) -> Result<u64, StoreError>;
 
     // Nodes.
     /// Takes the node for this incarnation, fencing every earlier one.

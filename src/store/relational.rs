@@ -4,20 +4,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::job::{Artifact, JobEvent, JobEventKind, JobState};
 use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 use serde_json::Value;
 
 use super::engine::{BulkRow, Engine, Statement, Table, Transaction};
 use super::field::Fields as _;
+use super::job_transaction::JobTransaction;
+use super::row::job::{Candidate, ContentRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
 use super::row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, RunRow, SessionFilter,
     SessionRow, SnapshotRow, StepRow, VerdictRow,
 };
 use super::{
-    Durability, Groups, Store, StoreError, answer, definition, episode, key, node, run, session, snapshot, step,
-    verdict,
+    Durability, Groups, Store, StoreError, answer, artifact, definition, episode, job, job_event, key, node, policy,
+    run, session, snapshot, step, verdict,
 };
 
 /// A store on a relational engine.
@@ -304,6 +307,129 @@ impl<E: Engine> Store for Relational<E> {
 
     async fn task_row(&self, digest: &str, split: &str, index: u64) -> Result<Option<Value>, StoreError> {
         self.one(definition::task_row(digest, split, index), definition::decode_task_row).await
+    }
+
+    async fn change_jobs(&self, durability: Durability) -> Result<Box<dyn JobTransaction + '_>, StoreError> {
+        self.open_jobs(durability).await
+    }
+
+    async fn job_of_anybody(&self, id: JobId) -> Result<Option<JobRow>, StoreError> {
+        self.one(job::one(id), job::decode).await
+    }
+
+    async fn stored_job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.one(job::stored(id), job::decode_stored).await
+    }
+
+    async fn jobs(&self, tenant: &str, filter: &JobFilter, page: &PageRequest) -> Result<Vec<StoredJob>, StoreError> {
+        self.all(job::page(tenant, filter, page), job::decode_stored).await
+    }
+
+    async fn job_waits_for(&self, id: JobId) -> Result<Vec<JobId>, StoreError> {
+        let needs = self.all(job::needs(id), job::decode_needs).await?;
+        Ok(needs.into_iter().filter(|(_, state)| *state != Some(JobState::Succeeded)).map(|(id, _)| id).collect())
+    }
+
+    async fn job_place(&self, row: &JobRow) -> Result<u64, StoreError> {
+        let number = self.one(job::place(row), |row| row.number("number")).await?;
+        Ok(number.unwrap_or_default())
+    }
+
+    async fn job_candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError> {
+        self.all(job::candidates(wanted), job::decode_candidate).await
+    }
+
+    async fn jobs_due(
+        &self,
+        now: Timestamp,
+        latest: Timestamp,
+        asked_before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<JobId>, StoreError> {
+        self.all(job::due(now, latest, asked_before, limit), job::decode_id).await
+    }
+
+    async fn jobs_waiting_beyond(&self, latest: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+        self.all(job::waiting_beyond(latest, limit), job::decode_id).await
+    }
+
+    async fn jobs_over(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+        self.all(job::over(before, limit), job::decode_id).await
+    }
+
+    async fn job_counts(&self) -> Result<Vec<(JobState, u64)>, StoreError> {
+        self.all(job::counts(), job::decode_count).await
+    }
+
+    async fn job_events(
+        &self,
+        id: JobId,
+        kind: Option<JobEventKind>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, StoreError> {
+        self.all(job_event::after(id, kind, after, limit), job_event::decode).await
+    }
+
+    async fn last_job_events(&self, id: JobId, kind: JobEventKind, limit: u32) -> Result<Vec<JobEvent>, StoreError> {
+        self.all(job_event::last(id, kind, limit), job_event::decode).await
+    }
+
+    async fn artifacts(&self, id: JobId) -> Result<Vec<Artifact>, StoreError> {
+        self.all(artifact::of_job(id), artifact::decode).await
+    }
+
+    async fn artifact(&self, id: JobId, name: &str) -> Result<Option<Artifact>, StoreError> {
+        self.one(artifact::one(id, name), artifact::decode).await
+    }
+
+    async fn kept_bytes(&self, tenant: &str) -> Result<u64, StoreError> {
+        let number = self.one(artifact::kept_bytes(tenant), |row| row.number("number")).await?;
+        Ok(number.unwrap_or_default())
+    }
+
+    async fn is_named(&self, digest: &str) -> Result<bool, StoreError> {
+        Ok(self.one(artifact::names(digest), |_| Ok(())).await?.is_some())
+    }
+
+    async fn policy(&self, tenant: &str, id: PolicyId) -> Result<Option<PolicyRow>, StoreError> {
+        let found = self.one(policy::one(id), policy::decode).await?.filter(|row| row.tenant == tenant);
+        let Some(mut row) = found else { return Ok(None) };
+        row.policy.files = self.all(policy::files(id), artifact::decode).await?;
+        Ok(Some(row))
+    }
+
+    async fn policies(
+        &self,
+        tenant: &str,
+        job: Option<JobId>,
+        page: &PageRequest,
+    ) -> Result<Vec<PolicyRow>, StoreError> {
+        let mut rows = self.all(policy::page(tenant, job, page), policy::decode).await?;
+        for row in &mut rows {
+            row.policy.files = self.all(policy::files(row.policy.id), artifact::decode).await?;
+        }
+        Ok(rows)
+    }
+
+    async fn content(&self, digest: &str) -> Result<Option<ContentRow>, StoreError> {
+        self.one(artifact::content(digest), artifact::decode_content).await
+    }
+
+    async fn put_piece(&self, pieces: &str, position: u64, at: Timestamp, bytes: &[u8]) -> Result<(), StoreError> {
+        // The commit that names the content makes its pieces durable too.
+        let mut transaction = self.begin(Durability::Process).await?;
+        let row = artifact::encode_piece(pieces, position, at, bytes)?;
+        let done = transaction.bulk(&artifact::PIECES.insert("", "piece"), &[row]).await;
+        self.settle(transaction, Durability::Process, done).await
+    }
+
+    async fn piece(&self, pieces: &str, position: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.one(artifact::piece(pieces, position), |row| row.bytes("bytes")).await
+    }
+
+    async fn forget_unnamed(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.forget_contents(before).await
     }
 
     async fn claim_node(&self, node: &NodeRow) -> Result<(), StoreError> {

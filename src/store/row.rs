@@ -1,5 +1,7 @@
 //! Rows of the store, and the records that sessions leave.
 
+pub mod job;
+
 use std::sync::Arc;
 
 use palestra_protocol::environment::Limits;

@@ -65,6 +65,8 @@ class Server:
             "PALESTRA_ADMIN_KEY": ADMIN_KEY,
             "PALESTRA_SECRET": ROOT_SECRET,
             "PALESTRA_LOG": "warn",
+            # Programs that need workers ask for them.
+            "PALESTRA_WORKERS": "none",
             **(environment or {}),
         }
         if database_url:

@@ -1,11 +1,12 @@
 //! Bad input over HTTP: each has its documented code, changes nothing and tells nothing of the inside.
 
-use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId};
+use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::policies::policy;
 use super::sessions::{add, counter};
 use super::stream::{ask, open};
 use crate::support::server::{ADMIN_KEY, Answer, TestServer, read};
@@ -29,7 +30,7 @@ fn assert_tells_nothing(answer: &Value, case: &str) {
 async fn fingerprint(server: &TestServer, session: &str) -> Value {
     let state = server.get(&format!("/v1/sessions/{session}/state")).await.ok();
     let mut all = vec![state["episode"].clone(), state["seq"].clone(), state["hash"].clone()];
-    for list in ["/v1/sessions", "/v1/episodes", "/v1/environments", "/v1/keys"] {
+    for list in ["/v1/sessions", "/v1/episodes", "/v1/environments", "/v1/keys", "/v1/jobs", "/v1/policies"] {
         all.push(json!(server.get(list).await.ok()["data"].as_array().unwrap().len()));
     }
     Value::Array(all)
@@ -144,6 +145,24 @@ async fn bodies_that_cannot_be_read_or_do_not_fit_change_nothing() {
         ("/v1/runs".into(), text("{\"lease_ms\":-1}"), "invalid"),
         ("/v1/runs".into(), text("{\"lease_ms\":1,\"id\":\"ses_1\"}"), "invalid"),
         ("/v1/keys".into(), text("{\"name\":\"a\",\"scopes\":\"admin\"}"), "invalid"),
+        ("/v1/jobs".into(), text("{}"), "invalid"),
+        ("/v1/jobs".into(), text("{\"kind\":\"check\"}"), "invalid"),
+        ("/v1/jobs".into(), text("{\"kind\":\"cook\",\"spec\":{}}"), "invalid"),
+        ("/v1/jobs".into(), text("{\"kind\":\"check\",\"spec\":{\"environment\":7}}"), "invalid"),
+        ("/v1/jobs".into(), text("{\"kind\":\"check\",\"spec\":[]}"), "invalid"),
+        ("/v1/jobs".into(), format!("{{\"kind\":\"check\",\"spec\":{deep}}}").into(), "malformed"),
+        ("/v1/jobs".into(), text("{\"kind\":\"serve\",\"spec\":{\"policy\":\"pol_1\"}}"), "invalid"),
+        (
+            "/v1/worker/lease".into(),
+            text("{\"worker\":\"a\",\"kinds\":[],\"device\":\"cpu\",\"memory_bytes\":0}"),
+            "invalid",
+        ),
+        (
+            "/v1/worker/lease".into(),
+            text("{\"worker\":\"a\\u0000\",\"kinds\":[\"check\"],\"device\":\"cpu\",\"memory_bytes\":0}"),
+            "invalid",
+        ),
+        ("/v1/worker/lease".into(), text("[]"), "invalid"),
         ("/v1/environments".into(), text("{\"environment\":{},\"rows\":7}"), "invalid"),
         ("/v1/environments".into(), text("[]"), "invalid"),
     ];
@@ -208,7 +227,8 @@ async fn operations_with_an_id(server: &TestServer) -> Vec<(Method, String, Opti
             let content = &operation["requestBody"]["content"]["application/json"];
             let example = content["examples"].as_object().and_then(|examples| examples.values().next());
             let body = example.map(|example| example["value"].clone()).or_else(|| content.get("example").cloned());
-            let path = path.replace("{seq}", "1");
+            let path = path.replace("{seq}", "1").replace("{name}", "a.bin");
+            let path = if path.contains("/v1/worker/jobs/{id}/artifacts/") { format!("{path}?fence=1") } else { path };
             let path = if path.ends_with("/diff") { format!("{path}?against={NO_SNAPSHOT}") } else { path };
             operations.push((method.to_uppercase().parse().unwrap(), path, body));
         }
@@ -227,6 +247,7 @@ async fn ids_that_are_unknown_foreign_or_none_at_all_are_not_found_on_every_rout
     let key = key["id"].as_str().unwrap();
     let request = serde_json::from_value(json!({"name": "other", "scopes": ["admin"]})).unwrap();
     let stranger = server.app.auth().create_key("other", request).await.unwrap().secret;
+    let (policy, job) = policy(&server).await;
     let before = fingerprint(&server, session).await;
     for (method, path, body) in operations_with_an_id(&server).await {
         let (own, unknown) = match path.split('/').nth(2).unwrap() {
@@ -234,6 +255,8 @@ async fn ids_that_are_unknown_foreign_or_none_at_all_are_not_found_on_every_rout
             "episodes" => (episode, EpisodeId::new().to_string()),
             "runs" => (run.as_str(), RunId::new().to_string()),
             "keys" => (key, KeyId::new().to_string()),
+            "jobs" | "worker" => (job.as_str(), JobId::new().to_string()),
+            "policies" => (policy.as_str(), PolicyId::new().to_string()),
             other => panic!("{other}: say what its ids are"),
         };
         let none = ["ses_1", "%00", "%FF", "..%2f..", "0", NO_SNAPSHOT, &"x".repeat(5_000)];
@@ -297,6 +320,11 @@ async fn paths_queries_and_methods_that_fit_nothing_are_refused() {
         ("GET", "/v1/episodes?colour=red", "malformed"),
         ("GET", "/v1/episodes?status=tired", "malformed"),
         ("GET", "/v1/keys?colour=red", "malformed"),
+        ("GET", "/v1/jobs?colour=red", "malformed"),
+        ("GET", "/v1/jobs?state=tired", "malformed"),
+        ("GET", "/v1/policies?cursor=job_1", "malformed"),
+        ("PUT", "/v1/jobs", "method_not_allowed"),
+        ("GET", "/v1/worker/lease", "method_not_allowed"),
         ("GET", "/v1/environments?colour=red", "malformed"),
         ("GET", "/v1/environments?tools=xml", "malformed"),
         ("GET", "/v1/environments/no/such", "unknown_environment"),

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Ends the program with the test.
 struct Running(Child);
@@ -25,9 +26,13 @@ fn palestra() -> Command {
     command
 }
 
-/// Starts a server and reads what it prints up to the line that says that it is ready.
+/// Starts a server without workers and reads what it prints up to the line that says that it is ready.
 fn start(data: &std::path::Path) -> (Running, Vec<String>) {
-    let mut child = palestra()
+    start_by(palestra().env("PALESTRA_WORKERS", "none"), data)
+}
+
+fn start_by(palestra: &mut Command, data: &std::path::Path) -> (Running, Vec<String>) {
+    let mut child = palestra
         .args(["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
         .stdout(Stdio::piped())
@@ -82,6 +87,94 @@ fn a_flag_wins_over_the_environment_and_a_wrong_value_is_named() {
     );
     let from_flag = refused(palestra().args(["serve", "--listen", "elsewhere"]).env("PALESTRA_LISTEN", "nowhere"));
     assert!(from_flag.contains("setting listen (set by --listen or PALESTRA_LISTEN): \"elsewhere\""), "{from_flag}");
+}
+
+/// Longest wait for a worker to begin or to be gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The processes that a process started, where the system tells.
+fn children(parent: u32) -> Vec<u32> {
+    // Each thread has children of its own.
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    texts.flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
+/// Whether a process runs still; one that ended and was not fetched does not.
+fn runs(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_server_does_light_jobs_by_itself_and_takes_its_workers_with_it() {
+    const KEY: &str = "an-admin-key-for-tests";
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = palestra();
+    server.env("PALESTRA_ADMIN_KEY", KEY);
+    let (mut running, lines) = start_by(&mut server, &data);
+    let url = lines.last().unwrap().strip_prefix("ready ").unwrap().to_owned();
+    let client = |words: &[&str]| {
+        let output = palestra().args(words).args(["--url", &url, "--key", KEY]).output().unwrap();
+        (
+            output.status,
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+
+    let file = folder.path().join("job.json");
+    let spec = json!({
+        "policy": {"from": "builtin:oracle"}, "environments": [{"name": "puzzle/countdown", "split": "test"}], "episodes": 3
+    });
+    std::fs::write(&file, spec.to_string()).unwrap();
+    let (status, output, errors) = client(&["jobs", "submit", file.to_str().unwrap(), "--kind", "evaluate", "--watch"]);
+    assert!(status.success() && output.contains(" is succeeded"), "{output}{errors}");
+    assert!(errors.contains("running on local worker"), "{errors}");
+    let id = output.split_whitespace().next().unwrap();
+    let (_, shown, _) = client(&["jobs", "show", id]);
+    assert!(shown.contains("succeeded") && shown.contains("file "), "{shown}");
+    let out = folder.path().join("out");
+    let (status, listed, errors) = client(&["jobs", "download", id, "--out", out.to_str().unwrap()]);
+    assert!(status.success() && !listed.is_empty(), "{errors}");
+    let (status, listed, _) = client(&["jobs", "list", "--kind", "evaluate", "--json"]);
+    assert!(status.success());
+    assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()[0]["id"], id);
+
+    // A job with a mistake is refused with the field.
+    let wrong = folder.path().join("wrong.json");
+    std::fs::write(&wrong, json!({"kind": "evaluate", "spec": {}}).to_string()).unwrap();
+    let (status, _, errors) = client(&["jobs", "submit", wrong.to_str().unwrap()]);
+    assert!(!status.success() && errors.contains("spec"), "{errors}");
+
+    // Killed, it leaves no worker behind.
+    let workers = children(running.0.id());
+    assert!(!workers.is_empty());
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    wait_until("the workers of a killed server end", || !workers.iter().any(|id| runs(*id)));
+
+    // Stopped, it revokes the keys of its workers: that of the killed server, and its own.
+    let mut server = palestra();
+    server.env("PALESTRA_ADMIN_KEY", KEY);
+    let (mut running, _) = start_by(&mut server, &data);
+    wait_until("a worker begins", || !children(running.0.id()).is_empty());
+    assert!(Command::new("kill").arg(running.0.id().to_string()).status().unwrap().success());
+    assert!(running.0.wait().unwrap().success());
+    let keys = palestra().args(["keys", "list", "--data"]).arg(&data).output().unwrap();
+    let keys = String::from_utf8_lossy(&keys.stdout).into_owned();
+    let of_workers: Vec<&str> = keys.lines().filter(|line| line.contains("local workers of")).collect();
+    assert_eq!(of_workers.len(), 2, "{keys}");
+    assert!(of_workers.iter().all(|line| !line.trim_end_matches(['│', ' ']).ends_with('-')), "{keys}");
 }
 
 #[test]

@@ -1,0 +1,441 @@
+//! Playing, measuring, judging again and serving: the lighter kinds of jobs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Faults;
+use crate::id::{EpisodeId, JobId, PolicyId, RunId};
+
+/// Most episodes of one job.
+pub const EPISODES_MAX: u64 = 10_000_000;
+/// Most environments of one job.
+pub const ENVIRONMENTS_MAX: usize = 256;
+
+/// Where a policy comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PolicyFrom {
+    /// `builtin:oracle`: solves each task from its secret.
+    Oracle,
+    /// `builtin:random`: acts well formed but without looking.
+    Random,
+    /// `builtin:null`: says nothing.
+    Null,
+    /// `builtin:mlp`: a small network over observations that are vectors, from scratch.
+    Mlp,
+    /// `builtin:tiny-transformer`: a small decoder over bytes, from scratch.
+    TinyTransformer,
+    /// `pol_..`: a registered policy.
+    Registered(PolicyId),
+    /// `job_..`: what that job registered last, once it has succeeded.
+    Job(JobId),
+    /// `file:PATH`: a folder or GGUF file on the worker's machine, below the folders that it was told to offer.
+    File(String),
+    /// `url:http(s)://..`: whoever answers OpenAI's chat completions there.
+    Url(String),
+}
+
+impl PolicyFrom {
+    /// Whether it has weights that a trainer can change.
+    #[must_use]
+    pub const fn is_trainable(&self) -> bool {
+        !matches!(self, Self::Oracle | Self::Random | Self::Null | Self::Url(_))
+    }
+
+    /// Whether its weights are made from scratch.
+    #[must_use]
+    pub const fn is_scratch(&self) -> bool {
+        matches!(self, Self::Mlp | Self::TinyTransformer)
+    }
+
+    /// Whether it needs no model: any worker can play it.
+    #[must_use]
+    pub const fn needs_no_model(&self) -> bool {
+        matches!(self, Self::Oracle | Self::Random | Self::Null | Self::Url(_))
+    }
+
+    pub(super) fn check(&self, field: &str, faults: &mut Faults) {
+        if let Self::File(path) = self {
+            let sane = !path.is_empty() && path.len() <= 4_096 && !path.contains('\0');
+            faults.unless(sane, field, "`file:` and a path of at most 4096 bytes");
+        }
+        if let Self::Url(url) = self {
+            let sane = (url.starts_with("http://") || url.starts_with("https://")) && url.len() <= 4_096;
+            faults.unless(sane, field, "`url:http://..` or `url:https://..` of at most 4096 bytes");
+        }
+    }
+}
+
+impl fmt::Display for PolicyFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Oracle => f.write_str("builtin:oracle"),
+            Self::Random => f.write_str("builtin:random"),
+            Self::Null => f.write_str("builtin:null"),
+            Self::Mlp => f.write_str("builtin:mlp"),
+            Self::TinyTransformer => f.write_str("builtin:tiny-transformer"),
+            Self::Registered(id) => id.fmt(f),
+            Self::Job(id) => id.fmt(f),
+            Self::File(path) => write!(f, "file:{path}"),
+            Self::Url(url) => write!(f, "url:{url}"),
+        }
+    }
+}
+
+/// This names no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} names no policy; there are builtin:oracle, builtin:random, builtin:null, builtin:mlp, builtin:tiny-transformer, \
+     pol_.., job_.., file:PATH and url:http://.."
+)]
+pub struct UnknownPolicy(String);
+
+impl FromStr for PolicyFrom {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
+        let unknown = || UnknownPolicy(text.chars().take(200).collect());
+        Ok(match text {
+            "builtin:oracle" => Self::Oracle,
+            "builtin:random" => Self::Random,
+            "builtin:null" => Self::Null,
+            "builtin:mlp" => Self::Mlp,
+            "builtin:tiny-transformer" => Self::TinyTransformer,
+            _ if text.starts_with(PolicyId::PREFIX) => Self::Registered(text.parse().map_err(|_| unknown())?),
+            _ if text.starts_with(JobId::PREFIX) => Self::Job(text.parse().map_err(|_| unknown())?),
+            _ => match text.split_once(':') {
+                Some(("file", path)) => Self::File(path.to_owned()),
+                Some(("url", url)) => Self::Url(url.to_owned()),
+                _ => return Err(unknown()),
+            },
+        })
+    }
+}
+
+impl Serialize for PolicyFrom {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicyFrom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for PolicyFrom {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::schema::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some("builtin:oracle, builtin:random, builtin:null, builtin:mlp, builtin:tiny-transformer, pol_.., job_.., file:PATH or url:http://..".to_owned()))
+            .examples([serde_json::json!("builtin:tiny-transformer")])
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for PolicyFrom {}
+
+/// Tasks of one environment, with their share of the whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EnvironmentMix {
+    /// `family/name`, optionally `@version`.
+    #[cfg_attr(feature = "openapi", schema(max_length = 300))]
+    pub name: String,
+    /// Which split; `train` where left out.
+    #[serde(default = "train")]
+    pub split: String,
+    /// Its share is its weight over the sum of all.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Difficulties between these two, from 0 to 1; for environments whose tasks have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difficulty: Option<[f64; 2]>,
+}
+
+fn train() -> String {
+    "train".to_owned()
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Checks the environments of a job.
+pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut Faults) {
+    faults.unless(environments.len() <= ENVIRONMENTS_MAX, "environments", format!("at most {ENVIRONMENTS_MAX}"));
+    for (index, mix) in environments.iter().enumerate() {
+        let at = |field: &str| format!("environments[{index}].{field}");
+        let named = mix.name.split_once('/').is_some_and(|(family, name)| !family.is_empty() && !name.is_empty());
+        faults.unless(named && mix.name.len() <= 300, &at("name"), "an environment is named family/name");
+        faults.unless(mix.weight.is_finite() && mix.weight > 0.0, &at("weight"), "above 0");
+        if let Some([low, high]) = mix.difficulty {
+            let sane = (0.0..=1.0).contains(&low) && (0.0..=1.0).contains(&high) && low <= high;
+            faults.unless(sane, &at("difficulty"), "two numbers from 0 to 1, the lower first");
+        }
+    }
+}
+
+/// How answers are sampled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Sampling {
+    /// 0 takes the most probable token each time.
+    pub temperature: f64,
+    /// Samples from the most probable tokens that together have this probability.
+    pub top_p: f64,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { temperature: 0.0, top_p: 1.0, max_tokens: 512 }
+    }
+}
+
+impl Sampling {
+    pub(super) fn check(&self, field: &str, faults: &mut Faults) {
+        let temperature = self.temperature.is_finite() && (0.0..=10.0).contains(&self.temperature);
+        faults.unless(temperature, &format!("{field}.temperature"), "0 to 10");
+        faults.unless(self.top_p > 0.0 && self.top_p <= 1.0, &format!("{field}.top_p"), "above 0, at most 1");
+        faults.unless((1..=131_072).contains(&self.max_tokens), &format!("{field}.max_tokens"), "1 to 131072");
+    }
+}
+
+/// How much is played at once, and how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct PlayLimits {
+    /// Sessions at once.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 4096))]
+    pub concurrent_sessions: u32,
+    /// Most turns of an episode; the environment's own limit, but at most 1,000, where left out.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
+    pub max_turns: Option<u32>,
+}
+
+impl Default for PlayLimits {
+    fn default() -> Self {
+        Self { concurrent_sessions: 32, max_turns: None }
+    }
+}
+
+impl PlayLimits {
+    fn check(&self, faults: &mut Faults) {
+        faults.unless((1..=4_096).contains(&self.concurrent_sessions), "limits.concurrent_sessions", "1 to 4096");
+        let turns = self.max_turns.is_none_or(|turns| (1..=100_000).contains(&turns));
+        faults.unless(turns, "limits.max_turns", "1 to 100000");
+    }
+}
+
+/// Which policy plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PlayedPolicy {
+    /// Where it comes from.
+    pub from: PolicyFrom,
+}
+
+/// Measures a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Evaluate {
+    /// Who plays.
+    pub policy: PlayedPolicy,
+    /// What it plays; weights do not count here: each gets `episodes` tasks.
+    pub environments: Vec<EnvironmentMix>,
+    /// How many tasks of each environment.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
+    pub episodes: u64,
+    /// How often each task is played.
+    #[serde(default = "once")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
+    pub samples_per_task: u32,
+    /// Chooses tasks and randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// How answers are sampled.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// How much is played at once, and how long.
+    #[serde(default)]
+    pub limits: PlayLimits,
+    /// Whom to compare with, task by task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+}
+
+/// Whom a policy is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Baseline {
+    /// A policy, which plays the same tasks with the same seeds.
+    Policy(PlayedPolicy),
+    /// An earlier evaluation of the same tasks and seeds.
+    Evaluation(JobId),
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Plays episodes and keeps their trajectories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// Who plays.
+    pub policy: PlayedPolicy,
+    /// What it plays.
+    pub environments: Vec<EnvironmentMix>,
+    /// How many episodes altogether.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
+    pub episodes: u64,
+    /// Chooses tasks and randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// How answers are sampled.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// How much is played at once, and how long.
+    #[serde(default)]
+    pub limits: PlayLimits,
+    /// Only episodes with at least this score are exported; all that were scored where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_min: Option<f64>,
+}
+
+/// Judges stored episodes again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rescore {
+    /// These episodes; at most 10,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 10_000))]
+    pub episodes: Vec<EpisodeId>,
+    /// Or those of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Or those of an environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The verifier version; the current one where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+}
+
+/// Runs the publication gate of an environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// `family/name`, optionally `@version`.
+    #[cfg_attr(feature = "openapi", schema(max_length = 300))]
+    pub environment: String,
+    /// Tasks that are tried per split and policy.
+    #[serde(default = "hundred")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
+    pub tasks: u32,
+    /// Chooses them.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+/// Answers for a policy until it is cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    /// Which policy.
+    pub policy: PolicyId,
+    /// Most requests that are answered at once.
+    #[serde(default = "batch")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
+    pub batch_max: u32,
+    /// Ends by itself after this long without a request; never where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+}
+
+fn batch() -> u32 {
+    32
+}
+
+impl Evaluate {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        self.policy.from.check("policy.from", faults);
+        faults.unless(
+            !self.policy.from.is_scratch(),
+            "policy.from",
+            "a model from scratch knows nothing worth measuring",
+        );
+        faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
+        check_environments(&self.environments, faults);
+        faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("1 to {EPISODES_MAX}"));
+        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
+        let all = self.episodes.saturating_mul(u64::from(self.samples_per_task));
+        faults.unless(all <= EPISODES_MAX, "samples_per_task", format!("at most {EPISODES_MAX} episodes altogether"));
+        self.sampling.check("sampling", faults);
+        self.limits.check(faults);
+        if let Some(Baseline::Policy(policy)) = &self.baseline {
+            policy.from.check("baseline.policy.from", faults);
+        }
+    }
+}
+
+impl Collect {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        self.policy.from.check("policy.from", faults);
+        faults.unless(
+            !self.policy.from.is_scratch(),
+            "policy.from",
+            "a model from scratch knows nothing worth collecting",
+        );
+        faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
+        check_environments(&self.environments, faults);
+        faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("1 to {EPISODES_MAX}"));
+        self.sampling.check("sampling", faults);
+        self.limits.check(faults);
+        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "0 to 1");
+    }
+}
+
+impl Rescore {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        let ways = [!self.episodes.is_empty(), self.run.is_some(), self.environment.is_some()];
+        let named = ways.iter().filter(|way| **way).count();
+        faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
+        faults.unless(self.episodes.len() <= 10_000, "episodes", "at most 10000");
+    }
+}
+
+impl Check {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        let named =
+            self.environment.split_once('/').is_some_and(|(family, name)| !family.is_empty() && !name.is_empty());
+        faults.unless(named && self.environment.len() <= 300, "environment", "an environment is named family/name");
+        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "1 to 100000");
+    }
+}
+
+impl Serve {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "1 to 1024");
+    }
+}

@@ -1,0 +1,108 @@
+//! `/v1/policies`: stored models; describing, downloading and using them.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::job::Policy;
+use palestra_protocol::list::Page;
+use palestra_protocol::problem::Problem;
+use palestra_protocol::worker::{ActAnswer, ActRequest};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::Body;
+use super::caller::JobRunner;
+use super::extract::{Id, Json, Query};
+use super::files::file;
+use super::page;
+use super::problem::Failure;
+use super::worker::until_stop;
+use crate::app::App;
+
+/// The file that a download without a name means.
+const WEIGHTS: &str = "model.safetensors";
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Policies of this job alone.
+    job: Option<JobId>,
+    /// Most rows.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List policies, newest first.
+#[utoipa::path(get, path = "/v1/policies", tag = "policies", params(ListQuery),
+    responses((status = 200, description = "A page.", body = Page<Policy>)))]
+pub(super) async fn list_policies(
+    State(app): State<App>,
+    JobRunner(principal): JobRunner,
+    Query(query): Query<ListQuery>,
+) -> Result<Body<Page<Policy>>, Failure> {
+    let asked = page::request::<PolicyId>(query.limit, query.cursor)?;
+    let rows = app.jobs().policies(&principal.tenant, query.job, &asked).await?;
+    Ok(Body(page::page(rows, &asked, |policy| policy.id)))
+}
+
+/// Describe a policy.
+#[utoipa::path(get, path = "/v1/policies/{id}", tag = "policies", params(("id" = PolicyId, Path)),
+    responses((status = 200, description = "The policy.", body = Policy)))]
+pub(super) async fn get_policy(
+    State(app): State<App>,
+    JobRunner(principal): JobRunner,
+    Id(policy): Id<PolicyId>,
+) -> Result<Body<Policy>, Failure> {
+    Ok(Body(app.jobs().policy(&principal.tenant, policy).await?))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct FileQuery {
+    /// Which file of its folder; `model.safetensors` where left out.
+    file: Option<String>,
+}
+
+/// Download a file of a policy's folder.
+#[utoipa::path(get, path = "/v1/policies/{id}/download", tag = "policies", params(("id" = PolicyId, Path), FileQuery),
+    responses((status = 200, description = "The file.", body = Vec<u8>, content_type = "application/octet-stream",
+               headers(("x-content-sha256" = String, description = "Its digest: `sha256:` and 64 hexadecimal digits."),
+                       ("etag" = String, description = "The same, in quotes."))),
+              (status = 304, description = "`If-None-Match` names what it is still.")))]
+pub(super) async fn download_policy(
+    State(app): State<App>,
+    JobRunner(principal): JobRunner,
+    Id(policy): Id<PolicyId>,
+    Query(query): Query<FileQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let name = query.file.as_deref().unwrap_or(WEIGHTS);
+    let (artifact, bytes) = app.jobs().open_policy_file(&principal.tenant, policy, name).await?;
+    Ok(file(&headers, &artifact, bytes))
+}
+
+/// Ask a policy to act.
+///
+/// Answered by the worker of a job of the kind `serve`; without one, `policy_cold`.
+#[utoipa::path(post, path = "/v1/policies/{id}/act", tag = "policies", params(("id" = PolicyId, Path)),
+    request_body(content = ActRequest, examples(
+        ("messages" = (value = json!({"messages": [{"role": "user", "content": "2 + 2?"}], "max_tokens": 64}))),
+        ("observation" = (value = json!({"observation": [0.1, 0.0, -0.2, 0.3], "temperature": 0.0}))))),
+    responses((status = 200, description = "What it does.", body = ActAnswer),
+              (status = 502, description = "Its worker failed.", body = Problem, content_type = "application/problem+json"),
+              (status = 503, description = "Nobody serves it.", body = Problem, content_type = "application/problem+json"),
+              (status = 504, description = "It did not answer in time.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn act(
+    State(app): State<App>,
+    JobRunner(principal): JobRunner,
+    Id(policy): Id<PolicyId>,
+    Json(request): Json<ActRequest>,
+) -> Result<Body<ActAnswer>, Failure> {
+    let acting = app.jobs().act(&principal.tenant, policy, request);
+    Ok(Body(until_stop(&app, acting).await?))
+}

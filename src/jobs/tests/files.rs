@@ -1,0 +1,154 @@
+//! Artefacts, checkpoints, policies: bytes that outlive their job, and bytes that nothing names.
+
+use palestra_protocol::id::PolicyId;
+use palestra_protocol::job::JobEventKind;
+use palestra_protocol::worker::{RegisterPolicy, Report, ReportedEvent};
+
+use super::super::ArtifactPlace;
+use super::*;
+use crate::store::row::PageRequest;
+
+const PLACES: [ArtifactPlace; 2] = [ArtifactPlace::Disk, ArtifactPlace::Store];
+
+fn register(lease: &Lease, id: PolicyId, artifacts: &[&str]) -> RegisterPolicy {
+    RegisterPolicy {
+        fence: lease.fence,
+        id,
+        parent: None,
+        architecture: "transformer".to_owned(),
+        environments: vec!["puzzle/countdown@3".to_owned()],
+        metrics: Map::new(),
+        artifacts: artifacts.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+#[tokio::test]
+async fn a_file_comes_back_as_it_went() {
+    for artifacts in PLACES {
+        let fixture = Fixture::sqlite(JobSettings { artifacts, ..settings() }).await;
+        let id = fixture.create("acme", check()).await.id;
+        let lease = fixture.next().await;
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
+        let chunks = bytes.chunks(77_777).map(<[u8]>::to_vec).collect();
+        let (name, fence) = ("checkpoint/step-1/model.safetensors".to_owned(), lease.fence);
+        let kept = fixture.jobs.upload(&EVERYBODY, id, name.clone(), fence, None, stream(chunks)).await.unwrap();
+        assert_eq!(kept.size_bytes, 3_000_000);
+        let (found, content) = fixture.jobs.open_artifact(&tenant("acme"), id, &name).await.unwrap();
+        assert_eq!(found, kept);
+        assert_eq!(read(content).await, bytes);
+        fixture.upload(&lease, "empty", b"").await.unwrap();
+        let (_, content) = fixture.jobs.open_artifact(&tenant("acme"), id, "empty").await.unwrap();
+        assert!(read(content).await.is_empty());
+        let names: Vec<_> =
+            fixture.jobs.artifacts(&tenant("acme"), id).await.unwrap().into_iter().map(|file| file.name).collect();
+        assert_eq!(names, [name.as_str(), "empty"]);
+        let other = fixture.jobs.open_artifact(&tenant("other"), id, &name).await;
+        assert!(matches!(other, Err(JobsError::NotFound("job"))));
+        fixture.end().await;
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_arrive_whole_is_not_kept() {
+    for artifacts in PLACES {
+        let limits = JobSettings { artifacts, artifact_bytes_max: 100, quota_bytes: 150, ..settings() };
+        let fixture = Fixture::sqlite(limits).await;
+        let id = fixture.create("acme", check()).await.id;
+        let lease = fixture.next().await;
+        let upload = |name: &str, digest: Option<&str>, bytes: ByteStream| {
+            let (jobs, fence) = (&fixture.jobs, lease.fence);
+            let (name, digest) = (name.to_owned(), digest.map(str::to_owned));
+            async move { jobs.upload(&EVERYBODY, id, name, fence, digest, bytes).await }
+        };
+        let cut = futures::stream::iter([Ok(Bytes::from_static(b"half")), Err(std::io::Error::other("cut"))]);
+        assert!(matches!(upload("a", None, Box::pin(cut)).await, Err(JobsError::Io(_))));
+        let wrong = upload("a", Some("sha256:00"), stream(vec![b"x".to_vec()])).await;
+        assert!(matches!(wrong, Err(JobsError::DigestMismatch { .. })));
+        assert!(matches!(upload("a", None, stream(vec![vec![0; 101]])).await, Err(JobsError::TooLarge(100))));
+        assert!(matches!(upload("../a", None, stream(Vec::new())).await, Err(JobsError::BadArtifactName)));
+        assert_eq!(fixture.jobs.artifacts(&tenant("acme"), id).await.unwrap(), []);
+        upload("a", None, stream(vec![vec![1; 90]])).await.unwrap();
+        let full = upload("b", None, stream(vec![vec![2; 90]])).await;
+        assert!(matches!(full, Err(JobsError::QuotaExceeded { kept_bytes: 90, quota_bytes: 150 })), "{full:?}");
+        // What takes the place of another needs room for the moment, and equal contents count once.
+        upload("a", None, stream(vec![vec![3; 60]])).await.unwrap();
+        upload("b", None, stream(vec![vec![3; 60]])).await.unwrap();
+        assert_eq!(fixture.store.kept_bytes("acme").await.unwrap(), 60);
+        fixture.end().await;
+    }
+}
+
+#[tokio::test]
+async fn what_nothing_names_is_removed_and_policies_keep_theirs() {
+    for artifacts in PLACES {
+        let fixture = Fixture::sqlite(JobSettings { artifacts, ..settings() }).await;
+        let owner = tenant("acme");
+        let id = fixture.create("acme", check()).await.id;
+        let lease = fixture.next().await;
+        fixture.upload(&lease, "policy/model.safetensors", b"weights").await.unwrap();
+        fixture.upload(&lease, "policy/config.json", b"{}").await.unwrap();
+        fixture.upload(&lease, "old", b"old").await.unwrap();
+        fixture.upload(&lease, "old", b"new").await.unwrap();
+        let policy = PolicyId::new();
+        let names = ["policy/model.safetensors", "policy/config.json"];
+        let registered = fixture.jobs.register_policy(&EVERYBODY, id, register(&lease, policy, &names)).await.unwrap();
+        let again = fixture.jobs.register_policy(&EVERYBODY, id, register(&lease, policy, &names)).await.unwrap();
+        assert_eq!(again, registered);
+        let other = fixture.jobs.register_policy(&EVERYBODY, id, register(&lease, policy, &names[..1])).await;
+        assert!(matches!(other, Err(JobsError::Conflict(_))));
+        let twice = register(&lease, PolicyId::new(), &[names[0], names[0]]);
+        assert!(matches!(fixture.jobs.register_policy(&EVERYBODY, id, twice).await, Err(JobsError::Invalid(_))));
+        fixture.finish(&lease, succeeded()).await.unwrap();
+        fixture.jobs.delete(&owner, id).await.unwrap();
+        fixture.clock.advance_ms(1_000);
+        fixture.jobs.remove_old().await.unwrap();
+        assert_eq!(fixture.store.kept_bytes("acme").await.unwrap(), 9);
+        let (file, content) = fixture.jobs.open_policy_file(&owner, policy, "model.safetensors").await.unwrap();
+        assert_eq!((file.size_bytes, read(content).await), (7, b"weights".to_vec()));
+        assert_eq!(
+            fixture.jobs.policies(&owner, Some(id), &PageRequest { before: None, limit: 9 }).await.unwrap(),
+            [registered]
+        );
+        assert!(matches!(fixture.jobs.policy(&tenant("other"), policy).await, Err(JobsError::NotFound("policy"))));
+        if artifacts == ArtifactPlace::Disk {
+            let folder = fixture.folder.path().join("artifacts");
+            let files = std::fs::read_dir(&folder)
+                .unwrap()
+                .map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap().count());
+            assert_eq!(files.sum::<usize>(), 2);
+        } else {
+            assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 0);
+        }
+        fixture.end().await;
+    }
+}
+
+#[tokio::test]
+async fn only_checkpoints_whose_files_are_as_they_were_are_gone_on_from() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let owner = tenant("acme");
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    assert_eq!(lease.checkpoint, None);
+    for step in 1..=3_u64 {
+        let name = format!("checkpoint/{step}");
+        fixture.upload(&lease, &name, &[u8::try_from(step).unwrap()]).await.unwrap();
+        let data = json!({"step": step, "artifacts": [name]});
+        let events = vec![ReportedEvent { kind: JobEventKind::Checkpoint, data }];
+        fixture.jobs.report(&EVERYBODY, id, Report { fence: lease.fence, events }).await.unwrap();
+    }
+    let steps = async || {
+        let points = fixture.jobs.checkpoints(&owner, id).await.unwrap();
+        points.iter().map(|point| point.step).collect::<Vec<_>>()
+    };
+    assert_eq!(steps().await, [1, 2, 3]);
+    fixture.jobs.delete_artifact(&EVERYBODY, id, "checkpoint/1", lease.fence).await.unwrap();
+    let missing = fixture.jobs.delete_artifact(&EVERYBODY, id, "checkpoint/1", lease.fence).await;
+    assert!(matches!(missing, Err(JobsError::NotFound("artefact"))));
+    fixture.upload(&lease, "checkpoint/3", b"other").await.unwrap();
+    assert_eq!(steps().await, [2]);
+    fixture.finish(&lease, Outcome::Released).await.unwrap();
+    let point = fixture.next().await.checkpoint.unwrap();
+    assert_eq!((point.step, point.attempt, point.artifacts[0].name.as_str()), (2, 1, "checkpoint/2"));
+    fixture.end().await;
+}

@@ -1,0 +1,66 @@
+//! Policies that are asked for each turn: served by a trainer, or by whoever answers OpenAI's chat completions.
+
+use palestra_protocol::action::Action;
+use serde_json::Value;
+
+use super::PlayError;
+use super::endpoint::Endpoint;
+use super::served::Served;
+use super::talk::Talk;
+
+/// A policy that is asked for each turn.
+pub(crate) enum Model {
+    /// One of this server's, which a trainer serves.
+    Served(Served),
+    /// Somebody who answers chat completions.
+    Endpoint(Endpoint),
+}
+
+/// What a policy is asked.
+pub(crate) struct Asked<'a> {
+    /// The conversation so far.
+    pub(crate) talk: &'a Talk,
+    /// The structured form of what is seen now.
+    pub(crate) data: &'a Value,
+    /// Randomness of the answer.
+    pub(crate) seed: u64,
+}
+
+/// What a policy does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answered {
+    /// The action.
+    pub(crate) action: Action,
+    /// What it took.
+    pub(crate) tokens: Tokens,
+}
+
+/// How much a policy read and wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    /// Tokens that were read.
+    pub(crate) prompt: u64,
+    /// Tokens that were written.
+    pub(crate) completion: u64,
+}
+
+impl Tokens {
+    /// Counts those of another turn.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.prompt += other.prompt;
+        self.completion += other.completion;
+    }
+}
+
+impl Model {
+    /// The next turn.
+    ///
+    /// # Errors
+    /// When the policy fails, or cannot be had.
+    pub(crate) async fn answer(&self, asked: &Asked<'_>) -> Result<Answered, PlayError> {
+        match self {
+            Self::Served(served) => served.answer(asked).await,
+            Self::Endpoint(endpoint) => endpoint.answer(asked).await,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The acting side of an episode on some server: a built-in policy, or a model that is asked for each turn.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use palestra_client::Client;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::{Environment, Task as PublicTask};
+use serde_json::Value;
+
+use super::PlayError;
+use super::model::{Answered, Asked, Model, Tokens};
+use super::policy::ReadyPolicy;
+use super::talk::Talk;
+use crate::databases::Databases;
+use crate::desk::without_sandboxes;
+use crate::environment::app::{FAMILY, shipped};
+use crate::environment::policy::{Builtin, Policy};
+use crate::environment::published::{APP, Definition};
+use crate::environment::registry::{BuiltinSettings, builtin};
+use crate::environment::task::{SEED_MAX, TaskId, seed_of};
+use crate::environment::{EnvironmentKind, Tasks, sql, work};
+use crate::means::Means;
+
+/// A policy that can play one environment.
+///
+/// Oracle and random policies look at what no server tells: they recreate each task from its id by the environment that is
+/// built into this program, or made from the definition that the server has. So they play built-in environments, and only in the
+/// version that this program has, and apps whose definition the credential may read.
+pub(crate) enum Player {
+    /// Says nothing in every turn; plays everything.
+    Null,
+    /// Plays from the task's secret.
+    Local {
+        /// The environment in this program.
+        kind: Arc<dyn EnvironmentKind>,
+        /// Which policy.
+        policy: Builtin,
+        /// Its randomness.
+        seed: u64,
+    },
+    /// Is asked for each turn; plays everything.
+    Model {
+        /// Who is asked.
+        model: Arc<Model>,
+        /// Its randomness.
+        seed: u64,
+    },
+}
+
+/// A policy in one episode.
+pub(crate) enum Acting {
+    /// Acts by itself.
+    Alone(Box<dyn Policy>),
+    /// Is asked for each turn.
+    Model {
+        /// Who is asked.
+        model: Arc<Model>,
+        /// Randomness of the episode.
+        seed: u64,
+    },
+}
+
+impl Player {
+    /// `policy` for `environment`.
+    ///
+    /// # Errors
+    /// When this program does not have the environment, or has another version of it, or may not read its definition.
+    pub(crate) async fn new(
+        policy: &ReadyPolicy,
+        client: &Client,
+        environment: &Environment,
+        seed: u64,
+    ) -> Result<Self, PlayError> {
+        let policy = match policy {
+            ReadyPolicy::Builtin(Builtin::Null) => return Ok(Self::Null),
+            ReadyPolicy::Builtin(policy) => *policy,
+            ReadyPolicy::Model(model) => return Ok(Self::Model { model: Arc::clone(model), seed }),
+        };
+        let name = &environment.name;
+        let kind = find(client, environment).await?.ok_or_else(|| {
+            PlayError::Policy(format!("{policy} plays built-in environments alone, and {name} is none"))
+        })?;
+        if kind.spec().digest != environment.digest {
+            return Err(PlayError::Policy(format!(
+                "the server has {name}@{}, and this program another form of it: use the program that the server runs",
+                environment.version
+            )));
+        }
+        Ok(Self::Local { kind, policy, seed })
+    }
+
+    /// The policy in one episode; `number` is the episode's.
+    ///
+    /// # Errors
+    /// When the task cannot be recreated or has no known solution.
+    pub(crate) fn begin(&self, task: &PublicTask, number: u64) -> Result<Acting, PlayError> {
+        match self {
+            Self::Null => Ok(Acting::Alone(Box::new(Silence))),
+            Self::Local { kind, policy, seed } => {
+                let begun = begin_local(kind, *policy, task, seed.wrapping_add(number));
+                begun.map(Acting::Alone).map_err(PlayError::Turn)
+            }
+            Self::Model { model, seed } => {
+                let words = [&b"model"[..], task.id.as_bytes(), &seed.to_le_bytes(), &number.to_le_bytes()];
+                Ok(Acting::Model { model: Arc::clone(model), seed: number_of(&words) })
+            }
+        }
+    }
+}
+
+impl Acting {
+    /// Whether it reads the conversation.
+    pub(crate) const fn reads(&self) -> bool {
+        matches!(self, Self::Model { .. })
+    }
+
+    /// The turn `seq`, with what it took; `None` when the policy gives up. `data` is the structured form of what is seen now.
+    ///
+    /// # Errors
+    /// When the policy fails.
+    pub(crate) async fn next_action(
+        &mut self,
+        seq: u64,
+        talk: Option<&Talk>,
+        data: &Value,
+    ) -> Result<Option<(Action, Tokens)>, PlayError> {
+        match self {
+            Self::Alone(policy) => Ok(policy.next_action().map(|action| (action, Tokens::default()))),
+            Self::Model { model, seed } => {
+                let talk = talk.ok_or_else(|| PlayError::Turn("nobody kept the conversation".to_owned()))?;
+                let seed = number_of(&[b"turn", &seed.to_le_bytes(), &seq.to_le_bytes()]);
+                let Answered { action, tokens } = model.answer(&Asked { talk, data, seed }).await?;
+                Ok(Some((action, tokens)))
+            }
+        }
+    }
+}
+
+/// A number below 2^53 that follows from `words`.
+pub(crate) fn number_of(words: &[&[u8]]) -> u64 {
+    let digest = seed_of(words);
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_le_bytes(first) & SEED_MAX
+}
+
+/// A policy that knows the task's secret, or at least its actions.
+fn begin_local(
+    kind: &Arc<dyn EnvironmentKind>,
+    policy: Builtin,
+    task: &PublicTask,
+    seed: u64,
+) -> Result<Box<dyn Policy>, String> {
+    let id: TaskId = task.id.parse().map_err(|error| format!("{error}"))?;
+    let Tasks::Generated(generator) = kind.tasks() else {
+        return Err(format!("tasks of {} are not made from their ids", kind.spec().name));
+    };
+    let whole = generator.generate(&id.split, id.number, id.difficulty()).map_err(|error| error.to_string())?;
+    policy.begin(kind, &Arc::new(whole), seed).ok_or_else(|| format!("no solution of task {} is known", task.id))
+}
+
+/// The same environment in this program.
+async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<dyn EnvironmentKind>>, PlayError> {
+    let Environment { name, version, digest, .. } = environment;
+    if let Some(app) = shipped::all().into_iter().find(|app| app.name() == *name) {
+        return app.kind().map(Some).map_err(PlayError::Policy);
+    }
+    if let Some(work) = work::shipped::all().into_iter().find(|work| work.name() == name) {
+        return work.kind(&without_sandboxes(Path::new("."))).map(Some).map_err(PlayError::Policy);
+    }
+    if let Some(sql) = sql::shipped::all().into_iter().find(|sql| sql.name() == name) {
+        return sql.kind(&Databases::none()).map(Some).map_err(PlayError::Policy);
+    }
+    if environment.family == FAMILY {
+        let files = client.definition(&format!("{name}@{version}")).await?.files;
+        let definition = serde_json::json!({"kind": APP, "files": files});
+        let splits = &environment.splits;
+        let means = Means { desk: without_sandboxes(Path::new(".")), databases: Databases::none() };
+        let definition = Definition { name, version: *version, digest, definition: &definition, splits };
+        return definition.kind(&means).map(Some).map_err(PlayError::Policy);
+    }
+    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == *name))
+}
+
+/// Says nothing, in every turn.
+struct Silence;
+
+impl Policy for Silence {
+    fn next_action(&mut self) -> Option<Action> {
+        Some(Action::Text(String::new()))
+    }
+}

@@ -1,0 +1,295 @@
+//! `check`: the gate of an environment, tried on the server that offers it. The reference solution reaches the maximum; policies that know
+//! nothing stay at the stated floor; what is played twice ends alike; and of an app, everything that `palestra check` proves.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::StreamExt;
+use palestra_apps::app::App;
+use palestra_apps::check::{Effort, Report as Proof, check_while};
+use palestra_client::ClientError;
+use palestra_protocol::environment::Environment;
+use palestra_protocol::problem::Code;
+use palestra_protocol::spec::play::{Check, EnvironmentMix, PlayLimits, PolicyFrom, Sampling};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::failure::WorkError;
+use super::lines::EpisodeLine;
+use super::playing::{Playing, line, play, scored, versioned};
+use crate::environment::app::{FAMILY, shipped};
+use crate::play::PlayError;
+use crate::play::player::Player;
+use crate::stats::outcome::Outcome;
+use crate::stats::summary::{self, Summary};
+
+/// The file with everything that was found.
+const REPORT: &str = "check.json";
+/// Failures that the result names; the file has more.
+const FAILURES_SHOWN_MAX: usize = 100;
+/// Failures that are kept at all.
+const FAILURES_MAX: usize = 10_000;
+/// Tasks of a split that are played twice.
+const REPEATED_TASKS_MAX: u64 = 20;
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    splits: BTreeMap<String, BTreeMap<String, Summary>>,
+    failures: Vec<Value>,
+    failed: u64,
+    skipped: Vec<Value>,
+}
+
+impl Found {
+    fn fail(&mut self, split: &str, check: &str, detail: impl Into<String>) {
+        self.failed += 1;
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push(json!({"split": split, "check": check, "detail": detail.into()}));
+        }
+    }
+
+    fn skip(&mut self, check: &str, why: impl Into<String>) {
+        self.skipped.push(json!({"check": check, "why": why.into()}));
+    }
+}
+
+/// What is known of an episode that may be played again.
+type Ending = (String, Option<f64>, Option<String>);
+
+/// Runs the gate. The job succeeds once the gate ran; `passed` in the result says what it found.
+///
+/// # Errors
+/// When there is no such environment, or nothing can be played.
+pub(super) async fn run(check: &Check, context: &Context) -> Result<Value, WorkError> {
+    let environment = context.client.environment(&check.environment).await?;
+    let splits: Vec<(&String, u64)> = environment
+        .splits
+        .iter()
+        .filter(|(_, length)| **length > 0)
+        .map(|(split, length)| (split, u64::from(check.tasks).min(*length)))
+        .collect();
+    let mut found = Found::default();
+    let players = players(&environment, context, check.seed, &mut found).await?;
+    let repeats = environment.capabilities.deterministic && players.contains(&PolicyFrom::Random);
+    for (_, tasks) in &splits {
+        let again = if repeats { 2 * (*tasks).min(REPEATED_TASKS_MAX) } else { 0 };
+        context.expect(tasks * players.len() as u64 + again);
+    }
+    for (split, tasks) in splits {
+        let gate = Gate { check, environment: &environment, split, context };
+        for player in &players {
+            gate.try_policy(player, tasks, &mut found).await?;
+        }
+        if repeats {
+            gate.repeat(tasks.min(REPEATED_TASKS_MAX), &mut found).await?;
+        }
+    }
+    let proof = prove(&environment, u64::from(check.tasks), context, &mut found).await?;
+    let mut report = json!({
+        "environment": versioned(&environment), "digest": environment.digest, "passed": found.failed == 0,
+        "splits": found.splits, "failed": found.failed, "failures": found.failures, "skipped": found.skipped,
+    });
+    if let Some(proof) = proof {
+        report["proof"] = serde_json::to_value(proof)?;
+    }
+    context.keep_document(REPORT, &report).await?;
+    for field in ["/failures", "/proof/failures"] {
+        if let Some(Value::Array(failures)) = report.pointer_mut(field) {
+            failures.truncate(FAILURES_SHOWN_MAX);
+        }
+    }
+    report["artifact"] = json!(REPORT);
+    Ok(report)
+}
+
+/// The policies that can play here; the others are noted.
+async fn players(
+    environment: &Environment,
+    context: &Context,
+    seed: u64,
+    found: &mut Found,
+) -> Result<Vec<PolicyFrom>, WorkError> {
+    let mut players = Vec::new();
+    for from in [PolicyFrom::Oracle, PolicyFrom::Null, PolicyFrom::Random] {
+        let policy = context.policy(&from, &Sampling::default()).await?;
+        match Player::new(&policy, &context.client, environment, seed).await {
+            Ok(_) => players.push(from),
+            Err(PlayError::Policy(why)) => found.skip(&from.to_string(), why),
+            Err(PlayError::Client(error)) if error.code() == Some(Code::Forbidden) => {
+                found.skip(&from.to_string(), format!("the definition cannot be read: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(players)
+}
+
+/// The gate of one split.
+struct Gate<'a> {
+    check: &'a Check,
+    environment: &'a Environment,
+    split: &'a str,
+    context: &'a Context,
+}
+
+impl Gate<'_> {
+    /// Plays `tasks` tasks. Answers the lines of the episodes, and how each ended by task and seed.
+    async fn play(
+        &self,
+        from: &PolicyFrom,
+        tasks: u64,
+    ) -> Result<(Vec<EpisodeLine>, HashMap<(String, u64), Ending>), WorkError> {
+        let policy = self.context.policy(from, &Sampling::default()).await?;
+        let mix = EnvironmentMix {
+            name: versioned(self.environment),
+            split: self.split.to_owned(),
+            weight: 1.0,
+            difficulty: None,
+        };
+        let playing = Playing {
+            policy: &policy,
+            environment: self.environment,
+            mix: &mix,
+            tasks,
+            samples: 1,
+            seed: self.check.seed,
+            limits: &PlayLimits::default(),
+            talks: false,
+        };
+        let name = versioned(self.environment);
+        let (mut lines, mut endings) = (Vec::new(), HashMap::new());
+        let mut episodes = std::pin::pin!(play(self.context, playing));
+        while let Some(ended) = episodes.next().await {
+            let ended = ended?;
+            let line = line(&name, &ended);
+            let state = scored(&ended.played).and_then(|verdict| verdict.state.clone());
+            endings.insert((line.task.clone(), line.seed), (line.status.clone(), line.score, state));
+            lines.push(line);
+        }
+        Ok((lines, endings))
+    }
+
+    async fn try_policy(&self, from: &PolicyFrom, tasks: u64, found: &mut Found) -> Result<(), WorkError> {
+        let name = from.to_string();
+        self.context.announce(format!("{name} in {} of {}", self.split, versioned(self.environment)));
+        let (lines, _) = self.play(from, tasks).await?;
+        for line in lines.iter().filter(|line| line.score.is_none()) {
+            let detail = format!("task {} was not scored: {}", line.task, line.status);
+            found.fail(self.split, &format!("{name} is scored"), detail);
+        }
+        let outcomes: Vec<Outcome> = lines.iter().map(EpisodeLine::outcome).collect();
+        let summary = summary::summarise(&outcomes, 1);
+        if *from == PolicyFrom::Oracle {
+            for line in lines.iter().filter(|line| line.score.is_some() && line.strict != Some(1)) {
+                let detail = format!("task {} has score {:?}", line.task, line.score);
+                found.fail(self.split, "the solution reaches the maximum", detail);
+            }
+        } else if let Some(detail) = above_floor(&summary, self.environment.floor) {
+            found.fail(self.split, &format!("{name} stays at the floor"), detail);
+        }
+        found.splits.entry(self.split.to_owned()).or_default().insert(name, summary);
+        Ok(())
+    }
+
+    /// Plays the same again: same version, task, seed and actions end in the same state and score.
+    async fn repeat(&self, tasks: u64, found: &mut Found) -> Result<(), WorkError> {
+        self.context.announce(format!("again in {} of {}", self.split, versioned(self.environment)));
+        let (_, first) = self.play(&PolicyFrom::Random, tasks).await?;
+        let (_, second) = self.play(&PolicyFrom::Random, tasks).await?;
+        for ((task, seed), ending) in &first {
+            if second.get(&(task.clone(), *seed)).is_none_or(|again| again != ending) {
+                let detail = format!("task {task} with seed {seed} ended otherwise the second time");
+                found.fail(self.split, "what is played twice ends alike", detail);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a mean is above the floor: by more than chance, as far as the number of tasks can tell.
+fn above_floor(summary: &Summary, floor: f64) -> Option<String> {
+    let mean = summary.mean?;
+    let surely = mean.interval.is_none_or(|[low, _]| low > floor);
+    (mean.mean > floor && surely).then(|| format!("its mean score is {:.4}, the floor {floor}", mean.mean))
+}
+
+/// Stops a proof when the work is dropped.
+struct StopsWhenDropped(Arc<AtomicBool>);
+
+impl Drop for StopsWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Proves an app from its definition; `None` where it is none, or its definition cannot be read.
+async fn prove(
+    environment: &Environment,
+    tasks: u64,
+    context: &Context,
+    found: &mut Found,
+) -> Result<Option<Proof>, WorkError> {
+    if environment.family != FAMILY {
+        return Ok(None);
+    }
+    context.announce(format!("proving {}", versioned(environment)));
+    let shipped = shipped::all().into_iter().find(|app| app.name() == environment.name);
+    let files = match shipped {
+        Some(app) => app.files(),
+        None => match context.client.definition(&versioned(environment)).await {
+            Ok(definition) => definition.files,
+            Err(error @ ClientError::Problem(_)) if error.code() == Some(Code::Forbidden) => {
+                found.skip("proof", format!("the definition cannot be read: {error}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let app = match App::load(&files) {
+        Ok(app) => app,
+        Err(faults) => {
+            faults.iter().for_each(|fault| found.fail("", "the definition is sound", fault.to_string()));
+            return Ok(None);
+        }
+    };
+    let effort = Effort { seeds: tasks.min(Effort::FULL.seeds), ..Effort::FULL };
+    let stopped = StopsWhenDropped(Arc::new(AtomicBool::new(false)));
+    let seen = Arc::clone(&stopped.0);
+    let proof = tokio::task::spawn_blocking(move || check_while(&app, effort, &|| !seen.load(Ordering::Relaxed))).await;
+    let proof = proof.map_err(|error| WorkError::internal(format!("the proof broke off: {error}")))?;
+    for failure in &proof.failures {
+        found.fail("", "the app is proven", failure.clone());
+    }
+    Ok(Some(proof))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::outcome::Scored;
+
+    fn summary(scores: &[f64]) -> Summary {
+        let outcomes: Vec<Outcome> = scores
+            .iter()
+            .enumerate()
+            .map(|(number, score)| Outcome {
+                environment: "a/b@1".into(),
+                task: number.to_string().into(),
+                seed: 0,
+                result: Ok(Scored { score: *score, strict: *score >= 1.0, passed: *score >= 1.0 }),
+            })
+            .collect();
+        summary::summarise(&outcomes, 1)
+    }
+
+    #[test]
+    fn a_floor_is_broken_by_more_than_chance() {
+        assert_eq!(above_floor(&summary(&[0.0; 10]), 0.05), None);
+        let lucky: Vec<f64> = (0..10).map(|number| f64::from(u8::from(number == 0))).collect();
+        assert_eq!(above_floor(&summary(&lucky), 0.05), None);
+        assert!(above_floor(&summary(&[1.0; 10]), 0.05).is_some());
+        assert!(above_floor(&summary(&[1.0]), 0.05).is_some());
+    }
+}

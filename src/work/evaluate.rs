@@ -1,0 +1,124 @@
+//! `evaluate`: how well a policy does, with intervals that know which episodes belong together, and beside another policy task by task.
+
+use futures::StreamExt;
+use palestra_protocol::environment::Environment;
+use palestra_protocol::id::JobId;
+use palestra_protocol::job::{JobKind, JobState};
+use palestra_protocol::spec::play::{Baseline, Evaluate, PlayedPolicy};
+use serde_json::{Value, json};
+use tokio::fs::File;
+
+use super::context::Context;
+use super::failure::WorkError;
+use super::lines::read_outcomes;
+use super::playing::{Playing, find, line, play, versioned};
+use super::report::{Report, Side, beside, shortened};
+use crate::stats::summary::summarise;
+
+/// The file with a line per episode.
+const EPISODES: &str = "episodes.jsonl";
+/// The same of a policy that is the baseline.
+const BASELINE_EPISODES: &str = "baseline-episodes.jsonl";
+/// The file with all numbers.
+const REPORT: &str = "evaluation.json";
+
+/// Measures the policy.
+///
+/// # Errors
+/// When the policy cannot be played, nothing was scored, or the baseline cannot be had.
+pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value, WorkError> {
+    let mut environments = Vec::new();
+    for mix in &evaluate.environments {
+        environments.push(find(&context.client, mix).await?);
+    }
+    let of_one = evaluate.episodes * u64::from(evaluate.samples_per_task) * environments.len() as u64;
+    let played_baseline = matches!(evaluate.baseline, Some(Baseline::Policy(_)));
+    context.expect(if played_baseline { 2 * of_one } else { of_one });
+    // Fetched first: a baseline that cannot be had is known before hours of playing.
+    let fetched = match &evaluate.baseline {
+        Some(Baseline::Evaluation(job)) => Some(fetch(*job, context).await?),
+        _ => None,
+    };
+    let policy = side(evaluate, &evaluate.policy, &environments, EPISODES, context).await?;
+    let samples = evaluate.samples_per_task;
+    let baseline = match (&evaluate.baseline, fetched) {
+        (Some(Baseline::Evaluation(job)), Some(fetched)) => Some(beside(&policy, &fetched, job.to_string(), samples)),
+        (Some(Baseline::Policy(other)), _) => {
+            let played = side(evaluate, other, &environments, BASELINE_EPISODES, context).await?;
+            Some(beside(&policy, &played, other.from.to_string(), samples))
+        }
+        _ => None,
+    };
+    if let Some(baseline) = &baseline
+        && baseline.comparison.pairs == 0
+    {
+        context.log("warn", "no episode has a partner in the baseline: other tasks, seeds or versions were played");
+    }
+    let report = Report {
+        policy: evaluate.policy.from.to_string(),
+        tasks: evaluate.episodes,
+        samples_per_task: samples,
+        seed: evaluate.seed,
+        all: summarise(&policy.outcomes, samples),
+        environments: policy.by_environment(samples),
+        usage: policy.usage,
+        baseline,
+    };
+    context.keep_document(REPORT, &report).await?;
+    let mut result = serde_json::to_value(shortened(&report))?;
+    result["artifacts"] = json!({"report": REPORT, "episodes": EPISODES});
+    if played_baseline {
+        result["artifacts"]["baseline_episodes"] = json!(BASELINE_EPISODES);
+    }
+    Ok(result)
+}
+
+/// Plays one policy in all environments.
+async fn side(
+    evaluate: &Evaluate,
+    who: &PlayedPolicy,
+    environments: &[Environment],
+    file: &str,
+    context: &Context,
+) -> Result<Side, WorkError> {
+    let policy = context.policy(&who.from, &evaluate.sampling).await?;
+    let (mut side, mut lines) = (Side::default(), context.lines(file).await?);
+    for (mix, environment) in evaluate.environments.iter().zip(environments) {
+        let name = versioned(environment);
+        context.announce(format!("{} in {name}", who.from));
+        let playing = Playing {
+            policy: &policy,
+            environment,
+            mix,
+            tasks: evaluate.episodes,
+            samples: evaluate.samples_per_task,
+            seed: evaluate.seed,
+            limits: &evaluate.limits,
+            talks: false,
+        };
+        let mut episodes = std::pin::pin!(play(context, playing));
+        while let Some(ended) = episodes.next().await {
+            let line = line(&name, &ended?);
+            lines.add(&line).await?;
+            side.add(&line);
+        }
+    }
+    context.keep(lines).await?;
+    side.check_scored(&who.from.to_string())?;
+    Ok(side)
+}
+
+/// The episodes of an earlier evaluation.
+async fn fetch(job: JobId, context: &Context) -> Result<Side, WorkError> {
+    let earlier = context.client.job(job).await?;
+    if earlier.kind != JobKind::Evaluate || earlier.state != JobState::Succeeded {
+        let (kind, state) = (earlier.kind.as_str(), earlier.state.as_str());
+        let detail =
+            format!("the baseline {job} is a job of kind {kind} that is {state}, and no evaluation that succeeded");
+        return Err(WorkError::bad_data(detail));
+    }
+    context.announce(format!("reading {job}"));
+    let path = context.path("fetched.jsonl");
+    context.client.download_artifact(job, EPISODES, &mut File::create(&path).await?).await?;
+    Ok(Side { outcomes: read_outcomes(&path).await?, ..Side::default() })
+}

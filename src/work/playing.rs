@@ -1,0 +1,225 @@
+//! Episodes of a policy in one environment of a job, as they end.
+
+use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use palestra_client::stream::Options;
+use palestra_client::{Client, ClientError};
+use palestra_protocol::environment::Environment;
+use palestra_protocol::problem::Code;
+use palestra_protocol::session::TaskChoice;
+use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits};
+use palestra_protocol::verdict::{Status, Verdict};
+
+use super::context::Context;
+use super::failure::WorkError;
+use super::lines::EpisodeLine;
+use crate::play::PlayError;
+use crate::play::episode::{Assignment, Episodes, Played};
+use crate::play::player::{Player, number_of};
+use crate::play::policy::ReadyPolicy;
+use crate::play::tasks::{self, Wanted};
+
+/// Most turns of an episode where neither job nor environment says less.
+const STEPS_DEFAULT_MAX: u64 = 1_000;
+
+/// What is played in one environment.
+pub(super) struct Playing<'a> {
+    /// Who plays.
+    pub(super) policy: &'a ReadyPolicy,
+    /// The environment.
+    pub(super) environment: &'a Environment,
+    /// Which tasks of it.
+    pub(super) mix: &'a EnvironmentMix,
+    /// How many tasks.
+    pub(super) tasks: u64,
+    /// How often each.
+    pub(super) samples: u32,
+    /// Chooses tasks and randomness.
+    pub(super) seed: u64,
+    /// How much at once, and how long.
+    pub(super) limits: &'a PlayLimits,
+    /// Whether conversations are wanted.
+    pub(super) talks: bool,
+}
+
+/// An episode that was played.
+pub(super) struct Ended {
+    /// Which attempt at its task, from 0.
+    pub(super) sample: u32,
+    /// What came of it.
+    pub(super) played: Played,
+}
+
+/// `family/name@version`.
+pub(super) fn versioned(environment: &Environment) -> String {
+    format!("{}@{}", environment.name, environment.version)
+}
+
+/// The environment of a mix, if it has the split.
+///
+/// # Errors
+/// When there is no such environment or split.
+pub(super) async fn find(client: &Client, mix: &EnvironmentMix) -> Result<Environment, WorkError> {
+    let environment = client.environment(&mix.name).await?;
+    if environment.splits.get(&mix.split).is_none_or(|tasks| *tasks == 0) {
+        let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
+        let detail = format!("{} has no tasks in split {:?}; it has {}", mix.name, mix.split, splits.join(", "));
+        return Err(WorkError::bad_spec(detail));
+    }
+    Ok(environment)
+}
+
+/// Plays, and answers each episode as it ends. What fails in an episode is its outcome; what would fail in every further one ends the
+/// stream with an error.
+pub(super) fn play<'a>(
+    context: &'a Context,
+    playing: Playing<'a>,
+) -> impl Stream<Item = Result<Ended, WorkError>> + Send + 'a {
+    async_stream::try_stream! {
+        let name = versioned(playing.environment);
+        let player = Player::new(playing.policy, &context.client, playing.environment, playing.seed).await?;
+        let own = playing.environment.limits.steps.unwrap_or(STEPS_DEFAULT_MAX);
+        let episodes = Episodes {
+            stream: context.client.stream(Options::default()).await?,
+            player: Arc::new(player),
+            environment: name.as_str().into(),
+            run: context.run,
+            steps_max: playing.limits.max_turns.map_or(own.min(STEPS_DEFAULT_MAX), u64::from),
+            talks: playing.talks,
+            on_turn: Arc::new(|| {}),
+        };
+        let concurrency = usize::try_from(playing.limits.concurrent_sessions).unwrap_or(1);
+        let samples = u64::from(playing.samples);
+        let assignments = choose(&context.client, &playing, &name).flat_map(|found| {
+            let copies = match found {
+                Ok((number, task)) => (0..playing.samples)
+                    .map(|sample| {
+                        let number = number * samples + u64::from(sample);
+                        let seed = number_of(&[b"session", &playing.seed.to_le_bytes(), &number.to_le_bytes()]);
+                        Ok((sample, Assignment { number, seed, task: task.clone() }))
+                    })
+                    .collect(),
+                Err(error) => vec![Err(error)],
+            };
+            futures::stream::iter(copies)
+        });
+        let played = assignments
+            .map(|assigned| {
+                let episodes = episodes.clone();
+                async move {
+                    let (sample, assignment) = assigned?;
+                    Ok::<_, WorkError>(Ended { sample, played: episodes.play(assignment).await })
+                }
+            })
+            .buffer_unordered(concurrency);
+        let mut played = std::pin::pin!(played);
+        while let Some(ended) = played.next().await {
+            let Ended { sample, played } = ended?;
+            let verdict = match played.verdict {
+                Err(error) if ends_all(&error) => Err(WorkError::from(error))?,
+                verdict => verdict,
+            };
+            let ended = Ended { sample, played: Played { verdict, ..played } };
+            tell(context, &name, &ended);
+            yield ended;
+        }
+    }
+}
+
+/// Whether every further episode would end alike.
+fn ends_all(error: &PlayError) -> bool {
+    match error {
+        PlayError::Client(ClientError::GaveUp { .. } | ClientError::Closed | ClientError::Address(_)) => true,
+        PlayError::Client(error) => matches!(
+            error.code(),
+            Some(Code::RunOver | Code::Unauthorized | Code::Forbidden | Code::UnknownEnvironment | Code::Unavailable)
+        ),
+        other => other.ends_all(),
+    }
+}
+
+fn tell(context: &Context, environment: &str, ended: &Ended) {
+    let played = &ended.played;
+    context.count(scored(played).and_then(|verdict| verdict.score));
+    let why = match &played.verdict {
+        Ok(verdict) if verdict.status == Status::Scored => return,
+        Ok(verdict) => format!("{}: {}", verdict.status.as_str(), verdict.detail.as_deref().unwrap_or("no detail")),
+        Err(error) => format!("{}: {error}", error.reason()),
+    };
+    let episode = played.episode.map_or_else(|| "no episode".to_owned(), |episode| episode.to_string());
+    context.log("warn", format!("{environment} {} ({episode}) was not scored: {why}", played.task));
+}
+
+/// The verdict of an episode that was scored.
+pub(super) fn scored(played: &Played) -> Option<&Verdict> {
+    played.verdict.as_ref().ok().filter(|verdict| verdict.status == Status::Scored && verdict.score.is_some())
+}
+
+/// An episode as a line of a file.
+pub(super) fn line(environment: &str, ended: &Ended) -> EpisodeLine {
+    let Ended { sample, played } = ended;
+    let verdict = scored(played);
+    let status = match &played.verdict {
+        Ok(verdict) => verdict.status.as_str(),
+        Err(error) => error.reason(),
+    };
+    EpisodeLine {
+        environment: environment.to_owned(),
+        task: played.task.clone(),
+        sample: *sample,
+        seed: played.assignment.seed,
+        episode: played.episode,
+        status: status.to_owned(),
+        score: verdict.and_then(|verdict| verdict.score),
+        strict: verdict.and_then(|verdict| verdict.strict),
+        passed: verdict.is_some_and(|verdict| verdict.passed),
+        steps: played.steps,
+        prompt_tokens: played.tokens.prompt,
+        completion_tokens: played.tokens.completion,
+    }
+}
+
+/// Numbered tasks: of difficulties in the range where one is named, otherwise as they are listed.
+fn choose<'a>(
+    client: &'a Client,
+    playing: &Playing<'a>,
+    name: &'a str,
+) -> BoxStream<'a, Result<(u64, TaskChoice), ClientError>> {
+    let wanted = Wanted {
+        environment: name,
+        split: &playing.mix.split,
+        length: playing.environment.splits.get(&playing.mix.split).copied().unwrap_or(1),
+        seed: playing.seed,
+        count: playing.tasks,
+    };
+    let Some([low, high]) = playing.mix.difficulty else { return Box::pin(tasks::listed(client, wanted)) };
+    let seed = playing.seed;
+    let within = move |number: u64| difficulty(seed, number, low, high);
+    Box::pin(futures::stream::iter(wanted.of_difficulty(within).map(Ok)))
+}
+
+/// A difficulty between two others that follows from seed and number; in thousandths, as ids of tasks have it.
+#[expect(clippy::cast_precision_loss, reason = "numbers below 2^53 are exact")]
+fn difficulty(seed: u64, number: u64, low: f64, high: f64) -> f64 {
+    let share = number_of(&[b"difficulty", &seed.to_le_bytes(), &number.to_le_bytes()]) as f64 / (1_u64 << 53) as f64;
+    let thousandths = ((low + share * (high - low)) * 1_000.0).round() / 1_000.0;
+    thousandths.clamp(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difficulties_follow_from_the_seed_and_stay_in_their_range() {
+        for number in 0..200 {
+            let found = difficulty(3, number, 0.2, 0.45);
+            assert!((0.2..=0.45).contains(&found), "{found}");
+            assert_eq!(found, difficulty(3, number, 0.2, 0.45));
+        }
+        assert_ne!(difficulty(3, 0, 0.0, 1.0), difficulty(4, 0, 0.0, 1.0));
+        assert_eq!(difficulty(3, 0, 0.5, 0.5), 0.5);
+    }
+}

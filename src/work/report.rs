@@ -1,0 +1,133 @@
+//! What an evaluation found: the numbers of each environment and of all, and beside a baseline.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::failure::WorkError;
+use super::lines::EpisodeLine;
+use crate::stats::outcome::Outcome;
+use crate::stats::paired::{self, Comparison};
+use crate::stats::summary::{self, Summary};
+
+/// Up to which k each pass@k stands in the result of a job; above it powers of two do, and the last. The report has them all.
+const EACH_K_MAX: u32 = 16;
+
+/// What an evaluation found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Report {
+    /// Who played.
+    pub(super) policy: String,
+    /// Tasks of each environment.
+    pub(super) tasks: u64,
+    /// How often each was played.
+    pub(super) samples_per_task: u32,
+    /// Chose tasks and randomness.
+    pub(super) seed: u64,
+    /// Over all episodes.
+    pub(super) all: Summary,
+    /// By `family/name@version`.
+    pub(super) environments: BTreeMap<String, Summary>,
+    /// What it took.
+    pub(super) usage: Usage,
+    /// Beside another policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) baseline: Option<BesideBaseline>,
+}
+
+/// What episodes took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Usage {
+    /// Turns.
+    pub(super) steps: u64,
+    /// Tokens that the policy read.
+    pub(super) prompt_tokens: u64,
+    /// Tokens that the policy wrote.
+    pub(super) completion_tokens: u64,
+}
+
+/// A policy beside another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct BesideBaseline {
+    /// The other policy, or the evaluation that it was played in.
+    pub(super) from: String,
+    /// Over all of its episodes.
+    pub(super) all: Summary,
+    /// Over all pairs.
+    pub(super) comparison: Comparison,
+    /// Over the pairs of each environment that was played here.
+    pub(super) environments: BTreeMap<String, Comparison>,
+}
+
+/// Episodes of one policy.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    /// As statistics take them.
+    pub(super) outcomes: Vec<Outcome>,
+    /// What they took.
+    pub(super) usage: Usage,
+}
+
+impl Side {
+    /// Adds an episode.
+    pub(super) fn add(&mut self, line: &EpisodeLine) {
+        self.outcomes.push(line.outcome());
+        self.usage.steps += line.steps;
+        self.usage.prompt_tokens += line.prompt_tokens;
+        self.usage.completion_tokens += line.completion_tokens;
+    }
+
+    /// Refuses to speak about a policy of which nothing was scored.
+    ///
+    /// # Errors
+    /// When no episode was scored, with the reasons.
+    pub(super) fn check_scored(&self, who: &str) -> Result<(), WorkError> {
+        if self.outcomes.iter().any(|outcome| outcome.result.is_ok()) {
+            return Ok(());
+        }
+        let reasons = summary::summarise(&self.outcomes, 1).unscored;
+        Err(WorkError::environment(format!("no episode of {who} was scored: {reasons:?}")))
+    }
+
+    /// The numbers of each environment.
+    pub(super) fn by_environment(&self, samples_per_task: u32) -> BTreeMap<String, Summary> {
+        let mut split: BTreeMap<String, Vec<&Outcome>> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            split.entry(outcome.environment.to_string()).or_default().push(outcome);
+        }
+        split.into_iter().map(|(name, outcomes)| (name, summary::summarise(outcomes, samples_per_task))).collect()
+    }
+
+    fn of(&self, environment: &str) -> Vec<Outcome> {
+        self.outcomes.iter().filter(|outcome| *outcome.environment == *environment).cloned().collect()
+    }
+}
+
+/// A side beside another.
+pub(super) fn beside(policy: &Side, baseline: &Side, from: String, samples_per_task: u32) -> BesideBaseline {
+    let environments = policy
+        .by_environment(1)
+        .into_keys()
+        .map(|name| {
+            let compared = paired::compare(&policy.of(&name), &baseline.of(&name));
+            (name, compared)
+        })
+        .collect();
+    BesideBaseline {
+        from,
+        all: summary::summarise(&baseline.outcomes, samples_per_task),
+        comparison: paired::compare(&policy.outcomes, &baseline.outcomes),
+        environments,
+    }
+}
+
+/// The report with few values of k, as a job's result.
+pub(super) fn shortened(report: &Report) -> Report {
+    let mut short = report.clone();
+    let beside = short.baseline.iter_mut().map(|baseline| &mut baseline.all);
+    for summary in std::iter::once(&mut short.all).chain(short.environments.values_mut()).chain(beside) {
+        let last = summary.pass_at.last().map_or(0, |at| at.k);
+        summary.pass_at.retain(|at| at.k <= EACH_K_MAX || at.k.is_power_of_two() || at.k == last);
+    }
+    short
+}

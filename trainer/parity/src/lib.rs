@@ -1,0 +1,1 @@
+//! The models of the trainer beside an independent implementation: tests alone.

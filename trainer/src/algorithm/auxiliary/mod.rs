@@ -1,0 +1,3 @@
+//! Terms that are added to the loss of the policy.
+
+pub mod echo;

@@ -1,0 +1,199 @@
+//! Algorithms by name: which parts each is made of, and parts that a job sets apart from its preset.
+
+use palestra_protocol::spec::train::{Advantage, Aggregation, Algorithm, AlgorithmName, Auxiliary, Clip, Rollout};
+
+use super::loss::value::VALUE_CLIP;
+use super::loss::{Ratio, TokenLoss};
+use super::reward::overlong::Overlong;
+use crate::failure::TrainerError;
+
+/// Tasks of one update where a job says nothing.
+const TASKS_PER_STEP: u32 = 8;
+/// Rollouts of one task where a job says nothing.
+const GROUP_SIZE: u32 = 8;
+/// Passes over the episodes of one update of `ppo`.
+const PPO_EPOCHS: u32 = 4;
+/// Parts into which the episodes of one update of `ppo` are cut.
+const PPO_MINIBATCHES: u32 = 4;
+/// Dual clip of all presets with a ratio per token, <https://arxiv.org/abs/1912.09729>.
+const DUAL_CLIP: f64 = 3.0;
+/// Keeps the quotients of group statistics finite.
+const DEVIATION_MIN: f64 = 1e-6;
+/// The overlong punishment begins at this share of the longest answer less than it: 4096 of 20480 tokens in the paper.
+const OVERLONG_CACHE_PARTS: usize = 5;
+
+/// How turns are judged.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judging {
+    /// Given tokens are learned with cross-entropy: there is nothing to judge.
+    Supervised,
+    /// By a value function, with generalised advantage estimation and whitening.
+    Generalised {
+        /// Trace decay.
+        lambda: f64,
+        /// Weight of the value loss.
+        value_weight: f64,
+        /// How far a value moves in one update.
+        value_clip: f64,
+    },
+    /// By comparing rewards.
+    Compared(Advantage),
+}
+
+/// The parts of an algorithm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parts {
+    /// How turns are judged.
+    pub judging: Judging,
+    /// Discount per turn.
+    pub gamma: f64,
+    /// The policy loss per token: ratio, clip, divergence and entropy.
+    pub loss: TokenLoss,
+    /// How token losses become one number.
+    pub aggregation: Aggregation,
+    /// Passes over the episodes of one update.
+    pub epochs: u32,
+    /// Parts into which the episodes of one update are cut, with a change of weights after each.
+    pub minibatches: u32,
+    /// Rollouts of one task that enter an update; 1 where nothing is compared within groups.
+    pub group_size: u32,
+    /// Tasks of one update.
+    pub tasks_per_step: u32,
+    /// One rollout more per task is drawn: the median one, which leaves.
+    pub extra_rollout: bool,
+    /// Groups with equal rewards are replaced by other tasks.
+    pub resample_equal_groups: bool,
+    /// Episodes that a limit cut leave the update.
+    pub mask_truncated: bool,
+    /// Long answers are punished.
+    pub overlong: Option<Overlong>,
+    /// More terms of the loss.
+    pub auxiliary: Vec<Auxiliary>,
+}
+
+impl Parts {
+    /// The parts that a job asks for: those of its preset, each replaced where the job sets it.
+    ///
+    /// # Errors
+    /// `BadSpec` where parts contradict each other.
+    pub fn new(algorithm: &Algorithm, rollout: &Rollout) -> Result<Self, TrainerError> {
+        let mut parts = Self::preset(algorithm.name, longest_episode_tokens(rollout));
+        parts.replace(algorithm);
+        parts.extra_rollout = matches!(parts.judging, Judging::Compared(Advantage::GroupMedian { .. }));
+        parts.check()?;
+        Ok(parts)
+    }
+
+    /// Rollouts of one task that are drawn.
+    #[must_use]
+    pub const fn rollouts_per_task(&self) -> u32 {
+        self.group_size + self.extra_rollout as u32
+    }
+
+    /// The parts of a preset. `longest` are the most action tokens of an episode.
+    fn preset(name: AlgorithmName, longest: usize) -> Self {
+        let token = |low, high| (Ratio::Token, Clip { low, high, dual: Some(DUAL_CLIP) });
+        let grouped = Advantage::GroupNormalised { epsilon: DEVIATION_MIN };
+        let constant = Aggregation::TokenSumOverConstant { constant: longest as f64 };
+        let compared = Judging::Compared;
+        let ((ratio, clip), judging, aggregation) = match name {
+            AlgorithmName::Sft => (token(0.2, 0.2), Judging::Supervised, Aggregation::TokenMean),
+            AlgorithmName::Ppo => {
+                let judging = Judging::Generalised { lambda: 0.95, value_weight: 0.5, value_clip: VALUE_CLIP };
+                (token(0.2, 0.2), judging, Aggregation::TokenMean)
+            }
+            AlgorithmName::Grpo => (token(0.2, 0.2), compared(grouped), Aggregation::SequenceMeanOfTokenMean),
+            AlgorithmName::DrGrpo => (token(0.2, 0.2), compared(Advantage::GroupCentred), constant),
+            AlgorithmName::Rloo => {
+                (token(0.2, 0.2), compared(Advantage::LeaveOneOut), Aggregation::SequenceMeanOfTokenSum)
+            }
+            AlgorithmName::ReinforcePp => {
+                let advantage = Advantage::BatchWhitened { group_mean_first: false };
+                (token(0.2, 0.2), compared(advantage), Aggregation::TokenMean)
+            }
+            AlgorithmName::Dapo => (token(0.2, 0.28), compared(grouped), Aggregation::TokenMean),
+            AlgorithmName::Gspo => {
+                let clip = Clip { low: 3e-4, high: 4e-4, dual: None };
+                ((Ratio::Sequence, clip), compared(grouped), Aggregation::SequenceMeanOfTokenMean)
+            }
+            AlgorithmName::McGrpo => {
+                let advantage = Advantage::GroupMedian { epsilon: 1e-3 };
+                (token(0.2, 0.2), compared(advantage), Aggregation::SequenceMeanOfTokenMean)
+            }
+            AlgorithmName::Gigpo => {
+                let advantage = Advantage::GroupInGroup { step_weight: 1.0, normalise: true };
+                (token(0.2, 0.2), compared(advantage), Aggregation::SequenceMeanOfTokenMean)
+            }
+            AlgorithmName::Stratified => {
+                let advantage = Advantage::Stratified { alpha: 0.8, epsilon: DEVIATION_MIN };
+                (token(0.2, 0.2), compared(advantage), Aggregation::SequenceMeanOfTokenMean)
+            }
+            AlgorithmName::RoleConditioned => {
+                let advantage = Advantage::RoleBaseline { decay: 0.95 };
+                (token(0.2, 0.2), compared(advantage), Aggregation::SequenceMeanOfTokenSum)
+            }
+        };
+        let (ppo, dapo) = (name == AlgorithmName::Ppo, name == AlgorithmName::Dapo);
+        Self {
+            judging,
+            gamma: if ppo { 0.99 } else { 1.0 },
+            loss: TokenLoss { ratio, clip, kl: None, entropy: if ppo { 0.01 } else { 0.0 } },
+            aggregation,
+            epochs: if ppo { PPO_EPOCHS } else { 1 },
+            minibatches: if ppo { PPO_MINIBATCHES } else { 1 },
+            group_size: if name.is_grouped() { GROUP_SIZE } else { 1 },
+            tasks_per_step: TASKS_PER_STEP,
+            extra_rollout: false,
+            resample_equal_groups: dapo,
+            mask_truncated: dapo,
+            overlong: dapo.then_some(Overlong { longest, cache: longest / OVERLONG_CACHE_PARTS }),
+            auxiliary: Vec::new(),
+        }
+    }
+
+    fn replace(&mut self, algorithm: &Algorithm) {
+        if let Some(advantage) = &algorithm.advantage {
+            self.judging = Judging::Compared(advantage.clone());
+        }
+        if let Judging::Generalised { lambda, value_weight, .. } = &mut self.judging {
+            *lambda = algorithm.lambda.unwrap_or(*lambda);
+            *value_weight = algorithm.value.unwrap_or(*value_weight);
+        }
+        if let Some(aggregation) = &algorithm.aggregation {
+            self.aggregation = aggregation.clone();
+        }
+        if let Some(kl) = &algorithm.kl {
+            // A weight of 0 costs nothing: not even a forward pass of the reference.
+            self.loss.kl = (kl.beta != 0.0).then_some((kl.beta, kl.estimator));
+        }
+        self.loss.clip = algorithm.clip.unwrap_or(self.loss.clip);
+        self.loss.entropy = algorithm.entropy.unwrap_or(self.loss.entropy);
+        self.gamma = algorithm.gamma.unwrap_or(self.gamma);
+        self.epochs = algorithm.epochs.unwrap_or(self.epochs);
+        self.minibatches = algorithm.minibatches.unwrap_or(self.minibatches);
+        self.group_size = algorithm.group_size.unwrap_or(self.group_size);
+        self.tasks_per_step = algorithm.tasks_per_step.unwrap_or(self.tasks_per_step);
+        self.auxiliary.clone_from(&algorithm.auxiliary);
+    }
+
+    /// A job with such a contradiction is refused when it is made; this holds where a trainer is called without a
+    /// server.
+    fn check(&self) -> Result<(), TrainerError> {
+        match &self.judging {
+            Judging::Compared(advantage) if self.group_size < 2 && advantage.compares_within_groups() => {
+                let message = "algorithm.advantage: each task is played once, and a group of one compares with nothing";
+                Err(TrainerError::BadSpec(message.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The most action tokens of one episode: all its answers at their longest, within its context.
+fn longest_episode_tokens(rollout: &Rollout) -> usize {
+    let answers = u64::from(rollout.max_turns) * u64::from(rollout.max_tokens);
+    usize::try_from(answers.min(u64::from(rollout.max_context_tokens))).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Models: a decoder transformer, a pair of small networks, and their files.
+
+mod attention;
+mod cache;
+mod config;
+mod feed_forward;
+mod linear;
+pub mod load;
+mod log_probs;
+mod lora;
+mod mlp;
+mod named;
+mod norm;
+mod rotary;
+mod save;
+mod transformer;
+mod value_head;
+mod weights;
+
+pub use cache::Cache;
+pub use config::{Family, TransformerConfig};
+pub use load::{TokenizerSource, load_folder, load_gguf};
+pub use lora::{adapt, merged};
+pub use mlp::{Mlp, MlpConfig};
+pub use named::Named;
+pub use save::save_folder;
+pub use transformer::Transformer;
+pub use value_head::ValueHead;

@@ -1,0 +1,406 @@
+//! Plays planned episodes, all live ones turn by turn together.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use futures::future::join_all;
+use palestra_client::ClientError;
+use palestra_client::stream::Stream;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::Limits;
+use palestra_protocol::id::{GroupId, RunId, SessionId};
+use palestra_protocol::observation::Observe;
+use palestra_protocol::session::{CreateSession, Created, Opened, RecordMode};
+use palestra_protocol::step::{FinishReason, Stepped, StopReason};
+use palestra_protocol::stream::{Outcome, StepItem};
+use palestra_protocol::verdict::{Status, Verdict};
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+
+use super::{Act, Actor, Planned};
+use crate::failure::TrainerError;
+
+/// Steps that travel in one frame.
+const STEPS_PER_FRAME: usize = 256;
+
+/// How far episodes go.
+#[derive(Debug, Clone, Copy)]
+pub struct PlayLimits {
+    /// Sessions at once.
+    pub concurrent_sessions: usize,
+    /// Most turns of an episode.
+    pub max_turns: u32,
+    /// Whether hashes of states are wanted.
+    pub state_hashes: bool,
+}
+
+/// One turn that was taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The step's reward; 0 where the environment defines none.
+    pub reward: f64,
+    /// Hash of the state before it, where it was asked for.
+    pub state: Option<String>,
+    /// Tools that were called in it.
+    pub tool_calls: usize,
+}
+
+/// How an episode ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// It was judged.
+    Scored {
+        /// In [0, 1].
+        score: f64,
+        /// 1 when every check passed, else 0.
+        strict: f64,
+        /// Whether the task counts as solved.
+        passed: bool,
+    },
+    /// It is no sample, for this reason.
+    Masked(String),
+}
+
+/// An episode that was played.
+#[derive(Debug, Clone)]
+pub struct Played<T> {
+    /// What was planned.
+    pub planned: Planned,
+    /// The environment with its version; empty where no session could be opened.
+    pub environment: String,
+    /// How it ended.
+    pub ended: Ended,
+    /// The task ended by its own rules.
+    pub terminated: bool,
+    /// Every turn.
+    pub turns: Vec<Turn>,
+    /// What the actor left; none where no session could be opened.
+    pub trace: Option<T>,
+}
+
+/// Time that playing took, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Times {
+    /// Waiting for the server: environments, network and queues.
+    pub environment_seconds: f64,
+    /// Computing answers.
+    pub policy_seconds: f64,
+    /// Inside environments, as the server measured it, added up over sessions.
+    pub env_seconds: f64,
+    /// Waiting for a session's turn, as the server measured it, added up over sessions.
+    pub queue_seconds: f64,
+}
+
+/// An episode that is being played.
+struct Live<S> {
+    place: usize,
+    session: SessionId,
+    environment: String,
+    seat: S,
+    turns: Vec<Turn>,
+    state: Option<String>,
+}
+
+/// Plays episodes over one stream.
+pub struct Player {
+    /// Where they are played.
+    pub stream: Stream,
+    /// Who owns the sessions.
+    pub run: RunId,
+    /// Where asynchronous work runs.
+    pub runtime: Handle,
+    /// How far episodes go.
+    pub limits: PlayLimits,
+    /// What it took so far.
+    pub times: Times,
+}
+
+/// What became of an episode in a round.
+enum Next<S> {
+    On(Live<S>),
+    Over(Live<S>, Ended, bool),
+}
+
+impl Player {
+    /// Plays every planned episode. The answer is in their order.
+    ///
+    /// An episode that the server or its environment fails is masked; `go_on` is asked before every round.
+    ///
+    /// # Errors
+    /// When the actor fails, the server refuses what the job asks for, or `go_on` says no.
+    pub fn play<A: Actor>(
+        &mut self,
+        planned: &[Planned],
+        actor: &mut A,
+        go_on: &dyn Fn() -> Result<(), TrainerError>,
+    ) -> Result<Vec<Played<A::Trace>>, TrainerError> {
+        let mut waiting: VecDeque<usize> = (0..planned.len()).collect();
+        let mut done: Vec<Option<Played<A::Trace>>> = planned.iter().map(|_| None).collect();
+        let mut live: Vec<Live<A::Seat>> = Vec::new();
+        let groups: Vec<GroupId> = (0..planned.len()).map(|_| GroupId::new()).collect();
+        while !(waiting.is_empty() && live.is_empty()) {
+            go_on()?;
+            let room = self.limits.concurrent_sessions.max(1).saturating_sub(live.len()).min(waiting.len());
+            let opening: Vec<usize> = waiting.drain(..room).collect();
+            for (place, opened) in self.open(planned, &groups, &opening) {
+                match opened {
+                    Ok(opened) => live.push(Self::seat(place, &opened, &planned[place], actor)?),
+                    Err(error) => {
+                        let reason = masked(error)?;
+                        done[place] = Some(unplayed(&planned[place], reason));
+                    }
+                }
+            }
+            let mut over = Vec::new();
+            for next in self.round(std::mem::take(&mut live), actor)? {
+                match next {
+                    Next::On(one) => live.push(one),
+                    Next::Over(one, ended, terminated) => over.push((one, ended, terminated)),
+                }
+            }
+            self.close(over.iter().map(|(one, ..)| one.session).collect());
+            for (one, ended, terminated) in over {
+                let Live { place, environment, seat, turns, .. } = one;
+                let (planned, trace) = (planned[place].clone(), Some(actor.end(seat)));
+                done[place] = Some(Played { planned, environment, ended, terminated, turns, trace });
+            }
+        }
+        Ok(done.into_iter().flatten().collect())
+    }
+
+    fn seat<A: Actor>(
+        place: usize,
+        opened: &Opened,
+        planned: &Planned,
+        actor: &mut A,
+    ) -> Result<Live<A::Seat>, TrainerError> {
+        let seat = actor.begin(planned.number, opened)?;
+        // Rollouts of one task begin in one state.
+        let state = Some("start".to_owned());
+        Ok(Live { place, session: opened.id, environment: opened.environment.clone(), seat, turns: Vec::new(), state })
+    }
+
+    fn open(
+        &mut self,
+        planned: &[Planned],
+        groups: &[GroupId],
+        places: &[usize],
+    ) -> Vec<(usize, Result<Box<Opened>, ClientError>)> {
+        let began = Instant::now();
+        let requests: Vec<CreateSession> =
+            places.iter().map(|place| self.request(&planned[*place], groups[planned[*place].group])).collect();
+        let created = self.runtime.block_on(join_all(requests.iter().map(|request| self.stream.create(request))));
+        self.times.environment_seconds += began.elapsed().as_secs_f64();
+        let one = |created| match created {
+            Ok(Created::One(opened)) => Ok(opened),
+            Ok(Created::Many(_)) => {
+                Err(ClientError::Unexpected { status: 200, excerpt: "one session was asked for".to_owned() })
+            }
+            Err(error) => Err(error),
+        };
+        places.iter().copied().zip(created.into_iter().map(one)).collect()
+    }
+
+    fn request(&self, planned: &Planned, group: GroupId) -> CreateSession {
+        let observe = Observe { state_hash: Some(true), ..Observe::default() };
+        CreateSession {
+            environment: planned.name.clone(),
+            task: Some(planned.task.clone()),
+            seed: Some(planned.seed),
+            config: Map::new(),
+            id: None,
+            run: Some(self.run),
+            group: Some(group),
+            count: None,
+            limits: Some(Limits { steps: Some(u64::from(self.limits.max_turns)), ..Limits::default() }),
+            verify: None,
+            observe: self.limits.state_hashes.then_some(observe),
+            record: Some(RecordMode::Group),
+            metadata: Value::Null,
+        }
+    }
+
+    /// One turn of every live episode.
+    fn round<A: Actor>(
+        &mut self,
+        mut live: Vec<Live<A::Seat>>,
+        actor: &mut A,
+    ) -> Result<Vec<Next<A::Seat>>, TrainerError> {
+        if live.is_empty() {
+            return Ok(Vec::new());
+        }
+        let began = Instant::now();
+        let acts = actor.act(&mut live.iter_mut().map(|one| &mut one.seat).collect::<Vec<_>>())?;
+        self.times.policy_seconds += began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let answers = self.send(&live, &acts);
+        self.times.environment_seconds += began.elapsed().as_secs_f64();
+        live.into_iter()
+            .zip(acts)
+            .zip(answers)
+            .map(|((one, act), answer)| self.take(one, &act, answer, actor))
+            .collect()
+    }
+
+    /// Sends what was done; each answer is a step or, where there is no room for tokens any more, a verdict.
+    fn send<S>(&self, live: &[Live<S>], acts: &[Act]) -> Vec<Result<Answer, ClientError>> {
+        let mut items = Vec::new();
+        let mut stepping = Vec::new();
+        let mut finishing = Vec::new();
+        for (place, (one, act)) in live.iter().zip(acts).enumerate() {
+            match act {
+                Act::Step(action) => {
+                    let seq = Some(one.turns.len() as u64 + 1);
+                    let action = action.clone();
+                    items.push(StepItem {
+                        session: one.session,
+                        seq,
+                        action,
+                        episode: None,
+                        observe: None,
+                        meta: None,
+                    });
+                    stepping.push(place);
+                }
+                Act::Full => finishing.push(place),
+            }
+        }
+        let steps = async {
+            let frames = items.chunks(STEPS_PER_FRAME).map(|frame| async {
+                match self.stream.steps(frame).await {
+                    Ok(outcomes) => outcomes.into_iter().map(step_answer).collect::<Vec<_>>(),
+                    Err(error) => frame.iter().map(|_| Err(copy(&error))).collect(),
+                }
+            });
+            join_all(frames).await.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let finishes = join_all(finishing.iter().map(|place| finish(&self.stream, live[*place].session)));
+        let (steps, finishes) = self.runtime.block_on(futures::future::join(steps, finishes));
+        let mut answers: Vec<Option<Result<Answer, ClientError>>> = live.iter().map(|_| None).collect();
+        for (place, answer) in stepping.into_iter().zip(steps).chain(finishing.into_iter().zip(finishes)) {
+            answers[place] = Some(answer);
+        }
+        answers.into_iter().map(|answer| answer.unwrap_or(Err(ClientError::Closed))).collect()
+    }
+
+    fn take<A: Actor>(
+        &mut self,
+        mut one: Live<A::Seat>,
+        act: &Act,
+        answer: Result<Answer, ClientError>,
+        actor: &mut A,
+    ) -> Result<Next<A::Seat>, TrainerError> {
+        let stepped = match answer {
+            Ok(Answer::Stepped(stepped)) => stepped,
+            Ok(Answer::Judged(verdict)) => return Ok(Next::Over(one, judged(Some(&verdict)), false)),
+            Err(error) => return Ok(Next::Over(one, Ended::Masked(masked(error)?), false)),
+        };
+        let tool_calls = match act {
+            Act::Step(action) => tools_called(action),
+            Act::Full => 0,
+        };
+        one.turns.push(Turn { reward: stepped.reward.unwrap_or(0.0), state: one.state.take(), tool_calls });
+        one.state.clone_from(&stepped.info.state_hash);
+        self.times.env_seconds += stepped.info.env_ms / 1_000.0;
+        self.times.queue_seconds += stepped.info.queue_ms / 1_000.0;
+        actor.observe(&mut one.seat, &stepped)?;
+        if !(stepped.terminated || stepped.truncated) {
+            return Ok(Next::On(one));
+        }
+        if stepped.stop_reason == Some(StopReason::InfraError) {
+            return Ok(Next::Over(one, Ended::Masked("infra_error".to_owned()), false));
+        }
+        let ended = match &stepped.verdict {
+            Some(verdict) => judged(Some(verdict)),
+            None => match self.runtime.block_on(self.stream.verify(one.session)) {
+                Ok(verdict) => judged(Some(&verdict)),
+                Err(error) => Ended::Masked(masked(error)?),
+            },
+        };
+        Ok(Next::Over(one, ended, stepped.terminated))
+    }
+
+    fn close(&mut self, sessions: Vec<SessionId>) {
+        let began = Instant::now();
+        // What cannot be closed ends with its run.
+        self.runtime.block_on(join_all(sessions.into_iter().map(|session| self.stream.close(session))));
+        self.times.environment_seconds += began.elapsed().as_secs_f64();
+    }
+}
+
+/// What the server says to a turn.
+enum Answer {
+    Stepped(Box<Stepped>),
+    Judged(Box<Verdict>),
+}
+
+fn step_answer(outcome: Outcome<Stepped>) -> Result<Answer, ClientError> {
+    match outcome {
+        Outcome::Ok(stepped) => Ok(Answer::Stepped(Box::new(stepped))),
+        Outcome::Error(problem) => Err(ClientError::Problem(Box::new(problem))),
+    }
+}
+
+async fn finish(stream: &Stream, session: SessionId) -> Result<Answer, ClientError> {
+    let finished = stream.finish(session, FinishReason::MaxTokens).await?;
+    let verdict = match finished.verdict {
+        Some(verdict) => verdict,
+        None => stream.verify(session).await?,
+    };
+    Ok(Answer::Judged(Box::new(verdict)))
+}
+
+fn copy(error: &ClientError) -> ClientError {
+    match error {
+        ClientError::Problem(problem) => ClientError::Problem(problem.clone()),
+        other => ClientError::Unreachable(other.to_string()),
+    }
+}
+
+fn judged(verdict: Option<&Verdict>) -> Ended {
+    match verdict {
+        Some(verdict) if verdict.status == Status::Scored && verdict.trainable => match verdict.score {
+            Some(score) => {
+                Ended::Scored { score, strict: f64::from(verdict.strict.unwrap_or(0)), passed: verdict.passed }
+            }
+            None => Ended::Masked("scored without a score".to_owned()),
+        },
+        Some(verdict) if verdict.status == Status::Scored => Ended::Masked("not trainable".to_owned()),
+        Some(verdict) => Ended::Masked(verdict.status.as_str().to_owned()),
+        None => Ended::Masked("no verdict".to_owned()),
+    }
+}
+
+/// Why an episode is no sample, unless the whole job cannot go on.
+fn masked(error: ClientError) -> Result<String, TrainerError> {
+    match &error {
+        ClientError::Problem(problem) => match problem.status {
+            // The credential ends with the lease.
+            401 => Err(TrainerError::LeaseLost),
+            400 | 403 | 404 | 422 => Err(TrainerError::BadSpec(format!("the server refuses to play: {error}"))),
+            _ => Ok(problem.code.as_str().to_owned()),
+        },
+        ClientError::Address(_) | ClientError::Unsendable(_) => Err(TrainerError::BadSpec(error.to_string())),
+        _ => Ok("unreachable".to_owned()),
+    }
+}
+
+fn unplayed<T>(planned: &Planned, reason: String) -> Played<T> {
+    Played {
+        planned: planned.clone(),
+        environment: String::new(),
+        ended: Ended::Masked(reason),
+        terminated: false,
+        turns: Vec::new(),
+        trace: None,
+    }
+}
+
+fn tools_called(action: &Action) -> usize {
+    match action {
+        Action::Text(_) => 0,
+        Action::Tool { .. } => 1,
+        Action::Calls(calls) => calls.len(),
+        Action::Message(message) => message.get("tool_calls").and_then(Value::as_array).map_or(0, Vec::len),
+    }
+}

@@ -1,0 +1,181 @@
+//! Played episodes as what an update learns from: rewards, advantages, and rows of tokens.
+
+use palestra_protocol::spec::train::{Reward, RewardFrom, Truncated};
+
+use crate::algorithm::advantage::{Advantages, Episode, Turn};
+use crate::data::{Part, Sequence};
+use crate::rollout::{Ended, Played};
+
+/// A token that is learnt from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Target {
+    /// Its place in the row; foretold from the place before.
+    pub(super) place: usize,
+    /// How much better it was than expected.
+    pub(super) advantage: f64,
+    /// The log-probability with which it was sampled.
+    pub(super) behaviour: f32,
+}
+
+/// A sequence that goes through the model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Row {
+    /// Every token.
+    pub(super) tokens: Vec<u32>,
+    /// Tokens that the policy sampled.
+    pub(super) actions: Vec<Target>,
+    /// Places of tokens that the environment showed.
+    pub(super) observations: Vec<usize>,
+}
+
+/// What an episode earned, before any shaping by an algorithm; none where it is no sample.
+#[must_use]
+pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Option<f64> {
+    let Ended::Scored { score, strict, .. } = played.ended else { return None };
+    let earned = match spec.from {
+        RewardFrom::Score => score,
+        RewardFrom::Strict => strict,
+        RewardFrom::Return => played.turns.iter().map(|turn| turn.reward).sum(),
+    };
+    let counted = match (played.terminated, spec.truncated) {
+        (true, _) | (false, Truncated::Score) => earned,
+        (false, Truncated::Zero) => 0.0,
+        (false, Truncated::Mask) => return None,
+    };
+    Some(counted - spec.length_cost * tokens as f64 / 1_000.0)
+}
+
+/// An episode as advantages see it. `earned` is what it earned after all shaping; none masks it.
+#[must_use]
+pub(super) fn episode(played: &Played<Sequence>, earned: Option<f64>, spec: &Reward) -> Episode {
+    let tokens = tokens_of_turns(played);
+    let last = played.turns.len().saturating_sub(1);
+    let returns = spec.from == RewardFrom::Return;
+    let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
+    let turns = played.turns.iter().enumerate().map(|(place, turn)| {
+        let at_end = if place == last { earned.unwrap_or(0.0) } else { 0.0 };
+        // What shaping added to a return is earned at the end.
+        let shaped = if place == last { earned.unwrap_or(raw) - raw } else { 0.0 };
+        Turn {
+            tokens: tokens.get(place).copied().unwrap_or(0),
+            reward: if returns { turn.reward + shaped } else { at_end },
+            state: turn.state.clone(),
+        }
+    });
+    Episode {
+        group: played.planned.group,
+        reward: earned.unwrap_or(0.0),
+        counts: earned.is_some() && !played.turns.is_empty(),
+        turns: turns.collect(),
+        tool_calls: played.turns.iter().map(|turn| turn.tool_calls).sum(),
+        game: played.planned.name.clone(),
+        role: String::new(),
+        terminated: played.terminated,
+    }
+}
+
+/// Sampled tokens of each turn.
+fn tokens_of_turns(played: &Played<Sequence>) -> Vec<usize> {
+    let Some(sequence) = &played.trace else { return Vec::new() };
+    let mut tokens = vec![0; played.turns.len()];
+    for place in sequence.places(Part::Action) {
+        if let Some(count) = tokens.get_mut(sequence.turn(place)) {
+            *count += 1;
+        }
+    }
+    tokens
+}
+
+/// Rows of the episodes that enter the update.
+#[must_use]
+pub(super) fn rows(played: &[Played<Sequence>], advantages: &Advantages) -> Vec<Row> {
+    let episodes = played.iter().zip(&advantages.turns).zip(&advantages.kept);
+    let kept = episodes.filter(|(_, kept)| **kept).filter_map(|((played, turns), _)| {
+        let sequence = played.trace.as_ref()?;
+        let actions: Vec<Target> = sequence
+            .places(Part::Action)
+            .filter_map(|place| {
+                let advantage = *turns.get(sequence.turn(place))?;
+                Some(Target { place, advantage, behaviour: sequence.behaviour(place) })
+            })
+            .collect();
+        let observations = sequence.places(Part::Observation).collect();
+        // Behind the last token that teaches, nothing needs to be read.
+        Some(Row { tokens: sequence.tokens().to_vec(), actions, observations })
+    });
+    kept.filter(|row| !row.actions.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::session::TaskChoice;
+
+    use super::*;
+    use crate::rollout::{Planned, Turn as PlayedTurn};
+
+    fn played(ended: Ended, terminated: bool) -> Played<Sequence> {
+        let mut sequence = Sequence::begin(&[1, 2]);
+        sequence.answer(&[3, 4], &[-0.5, -0.5], 0);
+        sequence.extend(&[5], Part::Observation, 1);
+        sequence.answer(&[6], &[-1.0], 1);
+        let turn = |reward| PlayedTurn { reward, state: None, tool_calls: 1 };
+        Played {
+            planned: Planned {
+                number: 1,
+                group: 0,
+                environment: 0,
+                name: "a/b".to_owned(),
+                task: TaskChoice::default(),
+                seed: 0,
+            },
+            environment: "a/b@1".to_owned(),
+            ended,
+            terminated,
+            turns: vec![turn(0.25), turn(0.5)],
+            trace: Some(sequence),
+        }
+    }
+
+    const SCORED: Ended = Ended::Scored { score: 0.6, strict: 0.0, passed: false };
+
+    #[test]
+    fn each_source_of_reward_gives_its_number() {
+        let of = |from, truncated, terminated| {
+            reward(&played(SCORED, terminated), 1_000, &Reward { from, truncated, length_cost: 0.1 })
+        };
+        assert_eq!(of(RewardFrom::Score, Truncated::Score, true), Some(0.5));
+        assert_eq!(of(RewardFrom::Strict, Truncated::Score, true), Some(-0.1));
+        assert_eq!(of(RewardFrom::Return, Truncated::Zero, true), Some(0.65));
+        assert_eq!(of(RewardFrom::Score, Truncated::Zero, false), Some(-0.1));
+        assert_eq!(of(RewardFrom::Score, Truncated::Mask, false), None);
+    }
+
+    #[test]
+    fn what_was_not_scored_is_never_a_zero() {
+        let masked = played(Ended::Masked("infra_error".to_owned()), true);
+        assert_eq!(reward(&masked, 3, &Reward::default()), None);
+        assert!(!episode(&masked, None, &Reward::default()).counts);
+    }
+
+    #[test]
+    fn tokens_get_the_advantage_of_their_turn_and_nothing_else_is_learnt_from() {
+        let advantages = Advantages { turns: vec![vec![1.0, -2.0]], kept: vec![true] };
+        let rows = rows(&[played(SCORED, true)], &advantages);
+        let learnt: Vec<(usize, f64)> = rows[0].actions.iter().map(|target| (target.place, target.advantage)).collect();
+        assert_eq!(learnt, [(2, 1.0), (3, 1.0), (5, -2.0)]);
+        assert_eq!(rows[0].observations, [4]);
+        let left_out = Advantages { turns: vec![vec![0.0, 0.0]], kept: vec![false] };
+        assert!(super::rows(&[played(SCORED, true)], &left_out).is_empty());
+    }
+
+    #[test]
+    fn the_turns_of_an_episode_hold_its_reward() {
+        let spec = Reward::default();
+        let end = episode(&played(SCORED, true), Some(0.6), &spec);
+        assert_eq!(end.turns.iter().map(|turn| (turn.tokens, turn.reward)).collect::<Vec<_>>(), [(2, 0.0), (1, 0.6)]);
+        let spec = Reward { from: RewardFrom::Return, ..Reward::default() };
+        let by_turn = episode(&played(SCORED, true), Some(0.7), &spec);
+        let rewards: Vec<f64> = by_turn.turns.iter().map(|turn| turn.reward).collect();
+        assert!((rewards[0] - 0.25).abs() < 1e-12 && (rewards[1] - 0.45).abs() < 1e-12, "{rewards:?}");
+    }
+}

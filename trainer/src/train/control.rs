@@ -1,0 +1,321 @@
+//! A small network over vectors that learns by proximal policy optimisation, with a value function beside it.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use burn::module::Module as _;
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use palestra_client::stream::Options;
+use palestra_protocol::id::PolicyId;
+use palestra_protocol::session::{CreateSession, Created};
+use palestra_protocol::spec::train::Train;
+use rand::seq::SliceRandom as _;
+use serde_json::{Map, Value};
+
+use super::Context;
+use super::batch;
+use super::journal::{Journal, Values};
+use super::keep::{self, Saved};
+use super::measure;
+use super::update::{host, numbers, scalar};
+use crate::algorithm::advantage::generalised::{End, Step, generalised, whitened};
+use crate::algorithm::loss::{TokenBatch, value};
+use crate::algorithm::preset::{Judging, Parts};
+use crate::failure::TrainerError;
+use crate::habits::Habits;
+use crate::model::{Mlp, MlpConfig};
+use crate::optimizer::{AdamW, Gradients, rate};
+use crate::rollout::{Plans, PlayLimits, Played, Player, Times, VectorActor, VectorTrace, read_vector, stream};
+
+/// Width of the hidden layers where a job says nothing.
+const HIDDEN: usize = 64;
+
+/// Every turn of an update, behind each other.
+#[derive(Default)]
+struct Turns {
+    vectors: Vec<f32>,
+    actions: Vec<i64>,
+    advantages: Vec<f32>,
+    returns: Vec<f32>,
+    /// Values and log-probabilities before the update.
+    values: Vec<f32>,
+    old: Vec<f32>,
+}
+
+/// Trains a small network by playing.
+///
+/// # Errors
+/// As [`TrainerError`] says.
+pub(super) fn train(
+    spec: &Train,
+    context: &Context,
+    model: Option<Mlp>,
+    parent: Option<PolicyId>,
+) -> Result<Value, TrainerError> {
+    let parts = Parts::new(&spec.algorithm, &spec.rollout)?;
+    let plans = Plans::new(spec.environments.clone(), spec.seed);
+    let mut model = match model {
+        Some(model) => model,
+        None => Mlp::init(shape(spec, context, &plans)?, spec.seed, &context.device.clone().autodiff())?,
+    };
+    let mut optimizer = AdamW::new(&spec.optimizer);
+    let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
+    let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone());
+    let measured = |model: &Mlp| {
+        let mut actor = VectorActor::new(model.valid(), context.device.clone(), spec.seed, true);
+        measure::held_out(spec, context, &plans, &mut actor)
+    };
+    if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
+        journal.step(0, &measured(&model)?)?;
+    }
+    for step in saved.step..spec.steps {
+        let began = Instant::now();
+        let (played, times) = play(spec, context, &parts, &plans, &model, step)?;
+        let playing = began.elapsed().as_secs_f64();
+        let (turns, mut values) = learnt_from(spec, &parts, &model, &context.device, &played)?;
+        let learning_rate = rate(&spec.optimizer, step, spec.steps);
+        if !turns.actions.is_empty() {
+            model = update(spec, &parts, model, &mut optimizer, &turns, learning_rate, step, &mut values)?;
+        }
+        let seconds = began.elapsed().as_secs_f64().max(1e-9);
+        values.extend(measure::solve_rates("", &played, &plans));
+        values.insert("learning_rate".to_owned(), learning_rate);
+        values.insert("environment_share".to_owned(), times.environment_seconds / seconds);
+        values.insert("turns_played_per_second".to_owned(), turns.actions.len() as f64 / playing.max(1e-9));
+        saved.environments.extend(versions(&played));
+        if let Some(trace) = played.iter().find_map(|played| played.trace.as_ref()) {
+            saved.actions.clone_from(&trace.actions);
+        }
+        let done = step + 1;
+        if measure::is_due(spec, done) {
+            values.extend(measured(&model)?);
+        }
+        journal.step(done, &values)?;
+        if journal.is_due(done) {
+            saved = Saved { step: done, history: journal.history().clone(), ..saved };
+            let folder = keep::save(context, &model, &optimizer, &saved)?;
+            journal.keep(done, &folder)?;
+        }
+    }
+    let folder = context.files.folder.join("policy");
+    model.valid().save(&folder)?;
+    Habits { actions: saved.actions.clone(), ..Habits::default() }.save(&folder)?;
+    journal.finish(&folder, parent, "mlp", saved.environments.into_iter().collect(), &context.files.folder)
+}
+
+fn versions(played: &[Played<VectorTrace>]) -> BTreeSet<String> {
+    played.iter().map(|played| played.environment.clone()).filter(|name| !name.is_empty()).collect()
+}
+
+/// How many numbers and actions the first environment shows.
+fn shape(spec: &Train, context: &Context, plans: &Plans) -> Result<MlpConfig, TrainerError> {
+    let first = plans.update(0, 0, 1, 1).remove(0);
+    let request = CreateSession {
+        environment: first.name,
+        task: Some(first.task),
+        seed: Some(first.seed),
+        config: Map::new(),
+        id: None,
+        run: Some(context.run),
+        group: None,
+        count: None,
+        limits: None,
+        verify: None,
+        observe: None,
+        record: None,
+        metadata: Value::Null,
+    };
+    let created = context.runtime.block_on(async {
+        let created = context.client.create(&request, None).await?;
+        if let Created::One(opened) = &created {
+            context.client.close(opened.id).await?;
+        }
+        Ok::<_, palestra_client::ClientError>(created)
+    })?;
+    let Created::One(opened) = created else {
+        return Err(TrainerError::Internal("one session was asked for".to_owned()));
+    };
+    let (vector, actions) = read_vector(&opened.observation)?;
+    let hidden = spec.policy.size.and_then(|size| size.width).map_or(HIDDEN, |width| width as usize);
+    Ok(MlpConfig { inputs: vector.len(), outputs: actions.len(), hidden })
+}
+
+fn play(
+    spec: &Train,
+    context: &Context,
+    parts: &Parts,
+    plans: &Plans,
+    model: &Mlp,
+    step: u64,
+) -> Result<(Vec<Played<VectorTrace>>, Times), TrainerError> {
+    let mut player = Player {
+        stream: context.runtime.block_on(context.client.stream(Options::default()))?,
+        run: context.run,
+        runtime: context.runtime.clone(),
+        limits: PlayLimits {
+            concurrent_sessions: spec.rollout.concurrent_sessions as usize,
+            max_turns: spec.rollout.max_turns,
+            state_hashes: false,
+        },
+        times: Times::default(),
+    };
+    let planned = plans.update(step, 0, parts.tasks_per_step as usize, parts.rollouts_per_task() as usize);
+    let mut actor = VectorActor::new(model.valid(), context.device.clone(), spec.seed, false);
+    let played = player.play(&planned, &mut actor, &|| context.reporter.go_on())?;
+    Ok((played, player.times))
+}
+
+/// Advantages and returns of every turn of the episodes that count.
+fn learnt_from(
+    spec: &Train,
+    parts: &Parts,
+    model: &Mlp,
+    device: &Device,
+    played: &[Played<VectorTrace>],
+) -> Result<(Turns, Values), TrainerError> {
+    let Judging::Generalised { lambda, .. } = parts.judging else {
+        return Err(TrainerError::Internal("this algorithm has no value function".to_owned()));
+    };
+    let model = model.valid();
+    let inputs = model.config().inputs;
+    let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
+    let mut masked = 0_usize;
+    for one in played {
+        let (Some(trace), Some(earned)) = (&one.trace, batch::reward(one, 0, &spec.reward)) else {
+            masked += 1;
+            continue;
+        };
+        // What was seen last counts as well: its value is what a cut episode would have gone on to earn.
+        let count = one.turns.len().min(trace.turns.len());
+        let mut seen: Vec<f32> = trace.turns[..count].iter().flat_map(|turn| turn.vector.clone()).collect();
+        seen.extend_from_slice(&trace.last);
+        let shown = Tensor::<2>::from_data(TensorData::new(seen, [count + 1, inputs]), device);
+        let values = host(model.value(shown))?;
+        let steps: Vec<Step> = (0..count)
+            .map(|place| {
+                let last = place + 1 == count;
+                let end = match (last, one.terminated) {
+                    (false, _) => End::Continues,
+                    (true, true) => End::Terminated,
+                    (true, false) => End::Truncated { value_after: f64::from(values[count]) },
+                };
+                let reward = turn_reward(one, place, last, earned, spec);
+                Step { reward, value: f64::from(values[place]), acts: true, end }
+            })
+            .collect();
+        let estimate = generalised(&steps, 0.0, parts.gamma, lambda);
+        rewards.push(earned);
+        advantages.extend(estimate.advantages);
+        turns.returns.extend(estimate.returns.iter().map(|value| *value as f32));
+        turns.values.extend_from_slice(&values[..count]);
+        for turn in &trace.turns[..count] {
+            turns.vectors.extend_from_slice(&turn.vector);
+            turns.actions.push(turn.action as i64);
+        }
+    }
+    turns.old = old_log_probs(&model, &turns, device)?;
+    let acts = vec![true; advantages.len()];
+    turns.advantages = whitened(&advantages, &acts).into_iter().map(|value| value as f32).collect();
+    let share = masked as f64 / played.len().max(1) as f64;
+    if share > spec.rollout.masked_share_max {
+        return Err(TrainerError::Environment(format!(
+            "{masked} of {} episodes were no samples: more than rollout.masked_share_max allows",
+            played.len()
+        )));
+    }
+    let values = Values::from([
+        ("reward_mean".to_owned(), rewards.iter().sum::<f64>() / rewards.len() as f64),
+        ("masked_episodes".to_owned(), masked as f64),
+        ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
+    ]);
+    Ok((turns, values))
+}
+
+/// Log-probabilities of what was done, from the same pass forwards that training makes.
+fn old_log_probs(model: &Mlp, turns: &Turns, device: &Device) -> Result<Vec<f32>, TrainerError> {
+    let count = turns.actions.len();
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let seen = TensorData::new(turns.vectors.clone(), [count, model.config().inputs]);
+    let acted = Tensor::<2, Int>::from_data(TensorData::new(turns.actions.clone(), [count, 1]), device);
+    host(log_softmax(model.policy(Tensor::from_data(seen, device)), 1).gather(1, acted))
+}
+
+/// The steps' rewards where the reward is their sum, else all of it at the end.
+fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f64, spec: &Train) -> f64 {
+    use palestra_protocol::spec::train::RewardFrom;
+    match spec.reward.from {
+        RewardFrom::Return => played.turns[place].reward,
+        RewardFrom::Score | RewardFrom::Strict if last => earned,
+        RewardFrom::Score | RewardFrom::Strict => 0.0,
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the state of a training, for one caller")]
+fn update(
+    spec: &Train,
+    parts: &Parts,
+    mut model: Mlp,
+    optimizer: &mut AdamW,
+    turns: &Turns,
+    rate: f64,
+    step: u64,
+    values: &mut Values,
+) -> Result<Mlp, TrainerError> {
+    let Judging::Generalised { value_weight, value_clip, .. } = parts.judging else {
+        return Err(TrainerError::Internal("this algorithm has no value function".to_owned()));
+    };
+    let device = device_of(&model)?;
+    let inputs = model.config().inputs;
+    let (mut losses, mut entropies, mut held, mut moved, mut norms, mut changes) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+    let count = turns.actions.len();
+    for epoch in 0..parts.epochs {
+        let mut order: Vec<usize> = (0..count).collect();
+        order.shuffle(&mut stream(spec.seed, "turns", &[step, u64::from(epoch)]));
+        for part in order.chunks(count.div_ceil(parts.minibatches as usize).max(1)) {
+            let of = |column: &[f32]| numbers(&part.iter().map(|turn| column[*turn]).collect::<Vec<_>>(), &device);
+            let seen: Vec<f32> =
+                part.iter().flat_map(|turn| turns.vectors[turn * inputs..(turn + 1) * inputs].to_vec()).collect();
+            let seen = Tensor::<2>::from_data(TensorData::new(seen, [part.len(), inputs]), &device);
+            let acted: Vec<i64> = part.iter().map(|turn| turns.actions[*turn]).collect();
+            let acted = Tensor::<2, Int>::from_data(TensorData::new(acted, [part.len(), 1]), &device);
+            let logs = log_softmax(model.policy(seen.clone()), 1);
+            let entropy = (logs.clone().exp() * logs.clone()).sum_dim(1).squeeze_dim::<1>(1).neg();
+            let sequence_of: Vec<usize> = (0..part.len()).collect();
+            let told = parts.loss.loss(TokenBatch {
+                new: logs.gather(1, acted).squeeze_dim::<1>(1),
+                old: of(&turns.old),
+                reference: None,
+                advantages: of(&turns.advantages),
+                entropies: Some(entropy.clone()),
+                importance: None,
+                sequence_of: &sequence_of,
+            })?;
+            let value_loss =
+                value::loss(model.value(seen), of(&turns.values), of(&turns.returns), value_clip).mean() * value_weight;
+            let loss = told.per_token.mean() + value_loss;
+            losses += scalar(loss.clone())?;
+            entropies += scalar(entropy.mean())?;
+            held += scalar(told.held.mean())?;
+            moved += scalar(told.moved.mean())?;
+            changes += 1.0;
+            let mut gradients = Gradients::new();
+            gradients.add(&model, loss.backward());
+            norms += gradients.clip(spec.optimizer.grad_norm_max)?;
+            model = optimizer.step(model, &gradients, rate)?;
+        }
+    }
+    for (name, sum) in
+        [("loss", losses), ("entropy", entropies), ("clip_fraction", held), ("kl", moved), ("grad_norm", norms)]
+    {
+        values.insert(name.to_owned(), sum / f64::max(changes, 1.0));
+    }
+    Ok(model)
+}
+
+/// Where a model's weights are, with autodiff.
+fn device_of(model: &Mlp) -> Result<Device, TrainerError> {
+    model.devices().into_iter().next().ok_or_else(|| TrainerError::Internal("a model without weights".to_owned()))
+}

@@ -1,0 +1,205 @@
+//! What a training tells and keeps: numbers per step, progress, checkpoints, curves, and at the end the policy.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use palestra_protocol::id::PolicyId;
+use palestra_protocol::job::Progress;
+use palestra_protocol::spec::train::Train;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::curves::{self, Series};
+use crate::failure::TrainerError;
+use crate::worker::Reporter;
+
+/// Points of a curve that are kept in a checkpoint; of longer ones every second goes.
+const POINTS_MAX: usize = 4_096;
+/// Curves that are drawn, in this order.
+const DRAWN: &[&str] =
+    &["reward_mean", "solve_rate", "evaluate/solve_rate", "evaluate/score", "loss", "entropy", "kl", "grad_norm"];
+
+/// Numbers of one step, by name.
+pub(super) type Values = BTreeMap<String, f64>;
+
+/// Keeps the books of a training.
+pub(super) struct Journal<'a> {
+    context: &'a Context,
+    steps: u64,
+    keep: usize,
+    every: u64,
+    began: Instant,
+    /// Where this attempt began.
+    first: u64,
+    history: History,
+    /// Steps of the checkpoints that are kept, with their artefacts.
+    kept: Vec<(u64, Vec<String>)>,
+}
+
+/// Curves so far: part of a checkpoint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct History(BTreeMap<String, Vec<(u64, f64)>>);
+
+impl History {
+    fn add(&mut self, step: u64, values: &Values) {
+        for (name, value) in values {
+            let points = self.0.entry(name.clone()).or_default();
+            points.push((step, *value));
+            if points.len() > POINTS_MAX {
+                let mut place = 0;
+                points.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+            }
+        }
+    }
+
+    /// The last value of each curve.
+    #[must_use]
+    pub(super) fn last(&self) -> Values {
+        self.0.iter().filter_map(|(name, points)| points.last().map(|(_, value)| (name.clone(), *value))).collect()
+    }
+}
+
+impl<'a> Journal<'a> {
+    /// Begins at `first`, with the curves up to there.
+    #[must_use]
+    pub(super) fn begin(spec: &Train, context: &'a Context, first: u64, history: History) -> Self {
+        let kept = context.checkpoint.iter().map(|checkpoint| {
+            (checkpoint.step, checkpoint.artifacts.iter().map(|artifact| artifact.name.clone()).collect())
+        });
+        Self {
+            context,
+            steps: spec.steps,
+            keep: spec.checkpoint.keep as usize,
+            every: spec.checkpoint.every,
+            began: Instant::now(),
+            first,
+            history,
+            kept: kept.collect(),
+        }
+    }
+
+    /// The curves so far.
+    #[must_use]
+    pub(super) const fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Tells of the numbers after `done` updates.
+    ///
+    /// # Errors
+    /// When the work has to stop.
+    pub(super) fn step(&mut self, done: u64, values: &Values) -> Result<(), TrainerError> {
+        // JSON has no NaN: what could not be measured is left out.
+        let finite: Values =
+            values.iter().filter(|(_, value)| value.is_finite()).map(|(name, value)| (name.clone(), *value)).collect();
+        self.history.add(done, &finite);
+        let progress = self.progress(done);
+        self.context.reporter.set_progress(progress.clone());
+        self.context.reporter.report(vec![Reporter::metric_event(done, &finite), Reporter::progress_event(&progress)])
+    }
+
+    fn progress(&self, done: u64) -> Progress {
+        let here = done.saturating_sub(self.first);
+        let pace = self.began.elapsed().as_secs_f64() * 1_000.0 / here.max(1) as f64;
+        let remaining_ms = (here > 0).then(|| (pace * self.steps.saturating_sub(done) as f64) as u64);
+        Progress { done, total: self.steps, unit: "steps".to_owned(), message: None, remaining_ms }
+    }
+
+    /// Whether a checkpoint is due after `done` updates.
+    #[must_use]
+    pub(super) const fn is_due(&self, done: u64) -> bool {
+        done.is_multiple_of(self.every) || done == self.steps
+    }
+
+    /// Keeps the files of a checkpoint folder, and drops those of checkpoints that are too old.
+    ///
+    /// # Errors
+    /// When they cannot be kept, or the work has to stop.
+    pub(super) fn keep(&mut self, done: u64, folder: &Path) -> Result<(), TrainerError> {
+        let prefix = format!("checkpoints/{done:08}");
+        let names = self.upload(folder, &prefix)?;
+        self.context.reporter.checkpoint(done, &names)?;
+        self.kept.retain(|(step, _)| *step != done);
+        self.kept.push((done, names));
+        while self.kept.len() > self.keep {
+            let (_, old) = self.kept.remove(0);
+            for name in old {
+                self.context.reporter.delete(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn upload(&self, folder: &Path, prefix: &str) -> Result<Vec<String>, TrainerError> {
+        let fail = TrainerError::io(folder.display().to_string());
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>())
+            .map_err(fail)?;
+        files.sort();
+        let mut names = Vec::new();
+        for file in files.iter().filter(|file| file.is_file()) {
+            let Some(plain) = file.file_name().and_then(|plain| plain.to_str()) else { continue };
+            let name = format!("{prefix}/{plain}");
+            self.context.reporter.upload(&name, file)?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Draws the curves, keeps and registers the policy in `folder`, and answers the job's result.
+    ///
+    /// # Errors
+    /// When they cannot be kept, or the work has to stop.
+    pub(super) fn finish(
+        &self,
+        folder: &Path,
+        parent: Option<PolicyId>,
+        architecture: &str,
+        environments: Vec<String>,
+        scratch: &Path,
+    ) -> Result<Value, TrainerError> {
+        self.draw(scratch)?;
+        let names = self.upload(folder, "policy")?;
+        let last = self.history.last();
+        let id = PolicyId::new();
+        let policy = self.context.reporter.register(id, parent, architecture, environments, &last, names)?;
+        Ok(json!({"policy": policy.id, "steps": self.steps, "metrics": last}))
+    }
+
+    fn draw(&self, scratch: &Path) -> Result<(), TrainerError> {
+        for name in DRAWN {
+            let Some(points) = self.history.0.get(*name).filter(|points| !points.is_empty()) else { continue };
+            let series = Series {
+                name: (*name).to_owned(),
+                points: points.iter().map(|(step, value)| (*step as f64, *value)).collect(),
+            };
+            let file = format!("{}.svg", name.replace('/', "-"));
+            let path = scratch.join(&file);
+            std::fs::write(&path, curves::draw(name, &[series])?)
+                .map_err(TrainerError::io(path.display().to_string()))?;
+            self.context.reporter.upload(&format!("curves/{file}"), &path)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_curves_are_thinned_and_keep_their_end() {
+        let mut history = History::default();
+        for step in 0..10_000 {
+            history.add(step, &Values::from([("loss".to_owned(), step as f64)]));
+        }
+        assert!(history.0["loss"].len() <= POINTS_MAX);
+        assert_eq!(history.0["loss"][0], (0, 0.0));
+        assert_eq!(history.last()["loss"], 9_999.0);
+    }
+}

@@ -1,0 +1,113 @@
+//! Measuring on held-out tasks while a policy is trained.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use palestra_client::stream::Options;
+use palestra_protocol::spec::train::Train;
+
+use super::Context;
+use super::journal::Values;
+use crate::chat::ChatFormat;
+use crate::failure::TrainerError;
+use crate::model::Transformer;
+use crate::rollout::{Actor, Answering, Ended, LanguageActor, Plans, PlayLimits, Played, Player, Times};
+use crate::sampling::Sampler;
+
+/// Measures a language model.
+pub(super) struct Measure<'a> {
+    /// The job.
+    pub(super) spec: &'a Train,
+    /// What it stands on.
+    pub(super) context: &'a Context,
+    /// How the model reads conversations.
+    pub(super) chat: &'a Arc<ChatFormat>,
+}
+
+/// Whether a measurement is due after `done` updates.
+#[must_use]
+pub(super) fn is_due(spec: &Train, done: u64) -> bool {
+    spec.evaluate.as_ref().is_some_and(|evaluate| done.is_multiple_of(evaluate.every) || done == spec.steps)
+}
+
+impl Measure<'_> {
+    /// Plays the held-out tasks; nothing where the job asks for none. The values are named `evaluate/..`.
+    ///
+    /// # Errors
+    /// As playing.
+    pub(super) fn measure(&self, model: &Transformer, plans: &Plans) -> Result<Values, TrainerError> {
+        let Some(evaluate) = &self.spec.evaluate else { return Ok(Values::new()) };
+        let answering = Answering {
+            max_tokens: (evaluate.sampling.max_tokens.min(self.spec.rollout.max_tokens)) as usize,
+            temperature: evaluate.sampling.temperature,
+            top_p: evaluate.sampling.top_p,
+            tool_format: self.spec.rollout.tool_format,
+        };
+        let planned = plans.held_out(&evaluate.split, evaluate.episodes);
+        let slots = (self.spec.rollout.concurrent_sessions as usize).min(planned.len());
+        let capacity = self.spec.rollout.max_context_tokens as usize;
+        let sampler = Sampler::new(model.clone(), slots, capacity, self.spec.seed);
+        let mut actor = LanguageActor::new(sampler, self.chat.clone(), answering);
+        held_out(self.spec, self.context, plans, &mut actor)
+    }
+}
+
+/// Plays the held-out tasks of a job with an actor.
+///
+/// # Errors
+/// As playing.
+pub(super) fn held_out<A: Actor>(
+    spec: &Train,
+    context: &Context,
+    plans: &Plans,
+    actor: &mut A,
+) -> Result<Values, TrainerError> {
+    let Some(evaluate) = &spec.evaluate else { return Ok(Values::new()) };
+    let planned = plans.held_out(&evaluate.split, evaluate.episodes);
+    let mut player = Player {
+        stream: context.runtime.block_on(context.client.stream(Options::default()))?,
+        run: context.run,
+        runtime: context.runtime.clone(),
+        limits: PlayLimits {
+            concurrent_sessions: spec.rollout.concurrent_sessions as usize,
+            max_turns: spec.rollout.max_turns,
+            state_hashes: false,
+        },
+        times: Times::default(),
+    };
+    let played = player.play(&planned, actor, &|| context.reporter.go_on())?;
+    let scores: Vec<f64> = played
+        .iter()
+        .filter_map(|played| match played.ended {
+            Ended::Scored { score, .. } => Some(score),
+            Ended::Masked(_) => None,
+        })
+        .collect();
+    let mut values = solve_rates("evaluate/", &played, plans);
+    values.insert("evaluate/score".to_owned(), scores.iter().sum::<f64>() / scores.len() as f64);
+    values.insert("evaluate/unscored".to_owned(), (played.len() - scores.len()) as f64);
+    Ok(values)
+}
+
+/// Share of the judged episodes that were solved, in all and, where several are played, per environment.
+#[must_use]
+pub(super) fn solve_rates<T>(prefix: &str, played: &[Played<T>], plans: &Plans) -> Values {
+    let mut counts: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for one in played {
+        if let Ended::Scored { passed, .. } = one.ended {
+            let (solved, judged) = counts.entry(one.planned.environment).or_default();
+            *solved += f64::from(u8::from(passed));
+            *judged += 1.0;
+        }
+    }
+    let (solved, judged) =
+        counts.values().fold((0.0, 0.0), |(solved, judged), count| (solved + count.0, judged + count.1));
+    let mut values = Values::from([(format!("{prefix}solve_rate"), solved / judged)]);
+    if plans.mix().len() > 1 {
+        for (environment, (solved, judged)) in counts {
+            let name = &plans.mix()[environment].name;
+            values.insert(format!("{prefix}solve_rate/{name}"), solved / judged);
+        }
+    }
+    values
+}

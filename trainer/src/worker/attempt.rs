@@ -1,0 +1,159 @@
+//! One attempt at a job, in a process of its own.
+
+use std::io::{BufRead as _, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use clap::Args;
+use palestra_client::Client;
+use palestra_protocol::job::JobError;
+use palestra_protocol::problem::Fault;
+use palestra_protocol::run::CreateRun;
+use palestra_protocol::spec::Spec;
+use palestra_protocol::worker::{Lease, Outcome};
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use super::files::Files;
+use super::reporter::Reporter;
+use super::serve;
+use crate::device::{self, Choice};
+use crate::failure::TrainerError;
+use crate::train;
+
+/// Length of the run that owns an attempt's sessions, in milliseconds: they end this long after the attempt went silent.
+const RUN_LEASE_MS: u64 = 60_000;
+/// How often that run is renewed, in milliseconds.
+const RUN_BEAT_MS: u64 = 15_000;
+
+/// What an attempt is told.
+#[derive(Debug, Clone, Args)]
+pub struct Arguments {
+    /// The server.
+    #[arg(long)]
+    pub url: String,
+    /// The worker's key.
+    #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true)]
+    pub key: String,
+    /// On what it computes.
+    #[arg(long, value_enum, default_value_t = Choice::Cpu)]
+    pub device: Choice,
+    /// Also uses an adapter that only pretends to be a graphics processor; for tests.
+    #[arg(long)]
+    pub allow_software_adapter: bool,
+    /// Where it keeps what it works on.
+    #[arg(long)]
+    pub scratch: Option<PathBuf>,
+    /// A folder from which jobs may load models as `file:PATH`.
+    #[arg(long = "models")]
+    pub models: Vec<PathBuf>,
+}
+
+/// Does the job whose lease is the first line of the standard input, and reports how it ended. The end of that input ends the
+/// process at once: whoever started it is gone, or wants it gone.
+///
+/// # Errors
+/// When the lease cannot be read, or its end cannot be told.
+pub fn attempt(arguments: &Arguments, runtime: &Handle) -> Result<(), TrainerError> {
+    let lease = read_lease()?;
+    let client = Client::new(&arguments.url, Some(&arguments.key))?;
+    let reporter = Reporter::new(client, &lease, runtime.clone());
+    let beating = reporter.clone();
+    runtime.spawn(async move { beating.beat().await });
+    let done = catch_unwind(AssertUnwindSafe(|| run(arguments, &lease, &reporter, runtime)));
+    let outcome = match done {
+        Ok(Ok(result)) => Outcome::Succeeded { result },
+        Ok(Err(TrainerError::Cancelled)) => Outcome::Cancelled,
+        Ok(Err(TrainerError::LeaseLost)) => return Err(TrainerError::LeaseLost),
+        Ok(Err(error)) => Outcome::Failed { retry: error.may_pass(), error: error.to_job_error() },
+        Err(panic) => panicked(panic.as_ref()),
+    };
+    reporter.finish(outcome)
+}
+
+fn read_lease() -> Result<Lease, TrainerError> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(TrainerError::io("the lease"))?;
+    let lease =
+        serde_json::from_str(&line).map_err(|error| TrainerError::Internal(format!("no lease came: {error}")))?;
+    std::thread::spawn(|| {
+        let mut rest = [0; 64];
+        while std::io::stdin().lock().read(&mut rest).is_ok_and(|count| count > 0) {}
+        tracing::info!("whoever started this attempt is gone: it ends");
+        std::process::exit(3);
+    });
+    Ok(lease)
+}
+
+fn run(arguments: &Arguments, lease: &Lease, reporter: &Reporter, runtime: &Handle) -> Result<Value, TrainerError> {
+    let spec = Spec::read(lease.job.kind, &lease.job.spec).map_err(|faults| TrainerError::BadSpec(words(&faults)))?;
+    let opened = device::open(arguments.device, arguments.allow_software_adapter)?;
+    let scratch = match &arguments.scratch {
+        Some(folder) => tempfile::tempdir_in(folder),
+        None => tempfile::tempdir(),
+    }
+    .map_err(TrainerError::io("the folder to work in"))?;
+    // The token of the lease reaches the job's tenant and nothing else.
+    let client = Client::new(&arguments.url, Some(&lease.token))?;
+    let files = Files {
+        client: client.clone(),
+        runtime: runtime.clone(),
+        folder: scratch.path().to_owned(),
+        models: arguments.models.clone(),
+    };
+    match spec {
+        Spec::Train(spec) => {
+            runtime.block_on(client.create_run(&CreateRun { id: Some(lease.run), lease_ms: RUN_LEASE_MS }))?;
+            let (renewing, run) = (client.clone(), lease.run);
+            let renewal = runtime.spawn(async move {
+                loop {
+                    tokio::time::sleep(std::time::Duration::from_millis(RUN_BEAT_MS)).await;
+                    // A server that does not answer is asked again; a run that ended shows in its sessions.
+                    let _ = renewing.heartbeat(run).await;
+                }
+            });
+            let context = train::Context {
+                device: opened.device,
+                client: client.clone(),
+                run: lease.run,
+                runtime: runtime.clone(),
+                reporter: reporter.clone(),
+                files,
+                checkpoint: lease.checkpoint.clone(),
+            };
+            let done = train::train(&spec, &context);
+            renewal.abort();
+            // Where this fails, the sessions end when the run's lease does.
+            let _ = runtime.block_on(client.delete_run(lease.run));
+            done
+        }
+        Spec::Serve(spec) => serve::serve(&spec, &opened.device, &files, reporter),
+        Spec::Evaluate(_) | Spec::Collect(_) | Spec::Rescore(_) | Spec::Check(_) => {
+            Err(TrainerError::BadSpec("a trainer does jobs of the kinds train and serve".to_owned()))
+        }
+    }
+}
+
+fn words(faults: &[Fault]) -> String {
+    let each = faults.iter().map(|fault| match &fault.field {
+        Some(field) => format!("{field}: {}", fault.detail),
+        None => fault.detail.clone(),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// What a panic says. Device drivers report a lack of memory by panics.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("the attempt panicked");
+    let lower = text.to_lowercase();
+    let error = if lower.contains("out of memory") || lower.contains("outofmemory") {
+        TrainerError::OutOfMemory(text.to_owned()).to_job_error()
+    } else {
+        JobError { code: "internal".to_owned(), detail: text.to_owned() }
+    };
+    Outcome::Failed { error, retry: true }
+}

@@ -1,0 +1,215 @@
+//! The part that never touches a device: it asks for jobs, starts a process for each, and says how that ended when the process
+//! cannot say so itself.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use palestra_client::{Client, ClientError};
+use palestra_protocol::job::{Device, JobError, JobKind};
+use palestra_protocol::problem::Code;
+use palestra_protocol::worker::{Finish, Lease, LeaseRequest, Outcome};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::device::{self, Choice};
+use crate::failure::TrainerError;
+
+/// How long one request for a job waits, in milliseconds.
+const WAIT_MS: u64 = 20_000;
+/// Wait between two requests when the server does not answer, in milliseconds.
+const PAUSE_MS: u64 = 1_000;
+/// How long an attempt may take to stop when the worker does, in milliseconds.
+const STOP_MS: u64 = 20_000;
+/// Tries to say how an attempt ended before the lease is left to end by itself.
+const FINISH_TRIES: u32 = 10;
+
+/// What a worker is told.
+#[derive(Debug, Clone, Args)]
+pub struct Arguments {
+    /// The server.
+    #[arg(long, env = "PALESTRA_URL", default_value = "http://127.0.0.1:7070")]
+    pub url: String,
+    /// A key with the scope `worker`.
+    #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true)]
+    pub key: String,
+    /// Who this is, for people.
+    #[arg(long, default_value = "trainer")]
+    pub name: String,
+    /// On what it computes.
+    #[arg(long, value_enum, default_value_t = Choice::Cpu)]
+    pub device: Choice,
+    /// Also uses an adapter that only pretends to be a graphics processor; for tests.
+    #[arg(long)]
+    pub allow_software_adapter: bool,
+    /// Memory that jobs may ask for, in bytes [default: what is free].
+    #[arg(long)]
+    pub memory_bytes: Option<u64>,
+    /// Where attempts keep what they work on; emptied after each [default: the system's temporary folder].
+    #[arg(long)]
+    pub scratch: Option<PathBuf>,
+    /// A folder from which jobs may load models as `file:PATH`; can be given several times.
+    #[arg(long = "models", value_name = "FOLDER")]
+    pub models: Vec<PathBuf>,
+    /// Ends when its standard input does: for whoever started it.
+    #[arg(long)]
+    pub until_stdin_closes: bool,
+}
+
+/// Does jobs until `stop`.
+///
+/// # Errors
+/// When the device cannot be used or the credential is refused.
+pub async fn work(arguments: &Arguments, program: &Path, stop: CancellationToken) -> Result<(), TrainerError> {
+    let device = arguments.device;
+    let flexible = arguments.allow_software_adapter;
+    let opened =
+        tokio::task::spawn_blocking(move || device::open(device, flexible).map(|opened| (opened.name, opened.is_gpu)))
+            .await
+            .map_err(|error| TrainerError::Device(format!("the device cannot be opened: {error}")))??;
+    tracing::info!(device = opened.0, "ready for jobs");
+    let client = Client::new(&arguments.url, Some(&arguments.key))?;
+    // A policy that is served must not keep a training waiting, nor the other way round.
+    let (train, serve) = tokio::join!(
+        lease_loop(arguments, &client, program, opened.1, JobKind::Train, &stop),
+        lease_loop(arguments, &client, program, opened.1, JobKind::Serve, &stop),
+    );
+    train.and(serve)
+}
+
+async fn lease_loop(
+    arguments: &Arguments,
+    client: &Client,
+    program: &Path,
+    is_gpu: bool,
+    kind: JobKind,
+    stop: &CancellationToken,
+) -> Result<(), TrainerError> {
+    while !stop.is_cancelled() {
+        let request = LeaseRequest {
+            worker: arguments.name.clone(),
+            kinds: vec![kind],
+            device: if is_gpu { Device::Gpu } else { Device::Cpu },
+            memory_bytes: arguments.memory_bytes.unwrap_or_else(free_memory_bytes),
+            wait_ms: WAIT_MS,
+            remark: None,
+        };
+        let leased = tokio::select! {
+            leased = client.lease_job(&request) => leased,
+            () = stop.cancelled() => return Ok(()),
+        };
+        match leased {
+            Ok(Some(lease)) => supervise(arguments, client, program, &lease, stop).await,
+            Ok(None) => {}
+            Err(ClientError::Problem(problem)) if matches!(problem.status, 401 | 403) => {
+                return Err(ClientError::Problem(problem).into());
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no job could be asked for");
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_millis(PAUSE_MS)) => {}
+                    () = stop.cancelled() => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Memory of this machine that is free, in bytes; 0 where that cannot be told.
+fn free_memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kibibytes.unwrap_or(0) * 1_024
+}
+
+/// Runs one attempt in a process, and reports its end where it could not.
+async fn supervise(arguments: &Arguments, client: &Client, program: &Path, lease: &Lease, stop: &CancellationToken) {
+    let outcome = match start(arguments, program, lease).await {
+        Ok(child) => watch(child, stop).await,
+        Err(error) => Some(Outcome::Failed {
+            error: JobError { code: "internal".to_owned(), detail: format!("no process could be started: {error}") },
+            retry: true,
+        }),
+    };
+    let Some(outcome) = outcome else { return };
+    let finish = Finish { fence: lease.fence, outcome };
+    for _ in 0..FINISH_TRIES {
+        match client.finish_job(lease.job.id, &finish).await {
+            Ok(_) => return,
+            // The attempt said it itself, or the queue gave the job to somebody else.
+            Err(error) if matches!(error.code(), Some(Code::LeaseLost)) => return,
+            Err(error) => tracing::warn!(%error, job = %lease.job.id, "the end of an attempt could not be told"),
+        }
+        tokio::time::sleep(Duration::from_millis(PAUSE_MS)).await;
+    }
+}
+
+/// Starts the process of an attempt. What it needs to know travels over its standard input, so that no credential stands in a list
+/// of processes; the end of that input ends it.
+async fn start(arguments: &Arguments, program: &Path, lease: &Lease) -> std::io::Result<Child> {
+    let mut command = Command::new(program);
+    command.arg("attempt").arg("--url").arg(&arguments.url).arg("--device").arg(arguments.device.as_str());
+    if arguments.allow_software_adapter {
+        command.arg("--allow-software-adapter");
+    }
+    if let Some(scratch) = &arguments.scratch {
+        command.arg("--scratch").arg(scratch);
+    }
+    for folder in &arguments.models {
+        command.arg("--models").arg(folder);
+    }
+    command.env("PALESTRA_API_KEY", &arguments.key).stdin(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let mut line = serde_json::to_vec(lease)?;
+    line.push(b'\n');
+    if let Some(input) = child.stdin.as_mut() {
+        input.write_all(&line).await?;
+        input.flush().await?;
+    }
+    Ok(child)
+}
+
+/// Waits for the end of an attempt; answers what is left to say.
+async fn watch(mut child: Child, stop: &CancellationToken) -> Option<Outcome> {
+    // Held open: its end would end the attempt.
+    let input = child.stdin.take();
+    let status = tokio::select! {
+        status = child.wait() => status,
+        () = stop.cancelled() => {
+            drop(input);
+            match tokio::time::timeout(Duration::from_millis(STOP_MS), child.wait()).await {
+                Ok(status) => status,
+                Err(_) => {
+                    let _ = child.start_kill();
+                    child.wait().await
+                }
+            }
+        }
+    };
+    match status {
+        Ok(status) if status.success() => None,
+        Ok(_) if stop.is_cancelled() => Some(Outcome::Released),
+        Ok(status) => Some(died(status)),
+        Err(error) => Some(Outcome::Failed {
+            error: JobError { code: "internal".to_owned(), detail: format!("the process was lost: {error}") },
+            retry: true,
+        }),
+    }
+}
+
+/// Signal by which the kernel ends what takes too much memory.
+const SIGKILL: i32 = 9;
+
+fn died(status: ExitStatus) -> Outcome {
+    use std::os::unix::process::ExitStatusExt as _;
+    let (code, detail) = match status.signal() {
+        Some(SIGKILL) => ("out_of_memory", "the process was killed: most often because memory ran out".to_owned()),
+        Some(signal) => ("internal", format!("the process ended by signal {signal}")),
+        None => ("internal", format!("the process ended with {status}")),
+    };
+    Outcome::Failed { error: JobError { code: code.to_owned(), detail }, retry: true }
+}

@@ -1,0 +1,13 @@
+//! The worker: leases jobs, and does each in a process of its own, so that a driver that crashes or memory that runs out ends
+//! that attempt alone.
+
+mod attempt;
+mod files;
+mod lease;
+mod reporter;
+mod serve;
+
+pub use attempt::{Arguments as AttemptArguments, attempt};
+pub use files::Files;
+pub use lease::{Arguments, work};
+pub use reporter::Reporter;

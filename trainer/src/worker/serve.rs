@@ -1,0 +1,184 @@
+//! A policy that answers: requests come over a connection that this side opened, and are answered together.
+
+use std::time::{Duration, Instant};
+
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{Device, Tensor, TensorData};
+use palestra_protocol::job::JobError;
+use palestra_protocol::spec::play::{PolicyFrom, Serve};
+use palestra_protocol::worker::{ActAnswer, ActRequest, Exchange, ServedAnswer, ServedRequest};
+use serde_json::{Value, json};
+
+use super::files::Files;
+use super::reporter::Reporter;
+use crate::chat::{ChatFormat, action};
+use crate::failure::TrainerError;
+use crate::habits::Habits;
+use crate::model::{Mlp, Transformer};
+use crate::rollout::stream;
+use crate::sampling::{Ask, Sampler, Slot, Stopped};
+use crate::train::start;
+
+/// How long an exchange waits for a request, in milliseconds.
+const WAIT_MS: u64 = 10_000;
+/// Most tokens of an answer where the request says nothing.
+const TOKENS_DEFAULT: u32 = 512;
+/// Longest conversation, in tokens, answer included; the model's own bound where that is less.
+const CONTEXT_TOKENS_MAX: usize = 8_192;
+
+/// A policy that is loaded.
+enum Served {
+    Language { sampler: Box<Sampler<Transformer>>, chat: ChatFormat, habits: Habits },
+    Vectors { model: Box<Mlp>, habits: Habits },
+}
+
+/// Answers for a policy until the job is cancelled, or nobody asked for long enough.
+///
+/// # Errors
+/// When the policy cannot be loaded, or the lease is lost.
+pub fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Reporter) -> Result<Value, TrainerError> {
+    let located = files.policy(&PolicyFrom::Registered(spec.policy))?;
+    let habits = Habits::load(&located.path)?;
+    let mut served = if Mlp::is_folder(&located.path) {
+        Served::Vectors { model: Box::new(Mlp::load_folder(&located.path, device)?), habits }
+    } else {
+        let (model, tokenizer) = start::load(&located.path, device)?;
+        let chat = ChatFormat::new(&tokenizer)?;
+        let context = model.config().positions_max.min(CONTEXT_TOKENS_MAX);
+        Served::Language { sampler: Box::new(Sampler::new(model, spec.batch_max as usize, context, 0)), chat, habits }
+    };
+    let (mut answers, mut answered, mut idle) = (Vec::new(), 0_u64, Instant::now());
+    loop {
+        reporter.go_on()?;
+        let exchange = Exchange {
+            fence: reporter.fence(),
+            answers: std::mem::take(&mut answers),
+            take: spec.batch_max,
+            wait_ms: WAIT_MS,
+        };
+        let exchanged = reporter.exchange(&exchange)?;
+        if exchanged.requests.is_empty() {
+            let bored = spec.idle_ms.is_some_and(|most| idle.elapsed() > Duration::from_millis(most));
+            if bored {
+                return Ok(json!({"answered": answered}));
+            }
+            continue;
+        }
+        idle = Instant::now();
+        answered += exchanged.requests.len() as u64;
+        answers = served.answer(&exchanged.requests, device)?;
+    }
+}
+
+impl Served {
+    fn answer(&mut self, requests: &[ServedRequest], device: &Device) -> Result<Vec<ServedAnswer>, TrainerError> {
+        match self {
+            Self::Language { sampler, chat, habits } => answer_language(sampler, chat, habits, requests),
+            Self::Vectors { model, habits } => {
+                requests.iter().map(|request| answer_vector(model, habits, request, device)).collect()
+            }
+        }
+    }
+}
+
+fn refused(number: u64, detail: impl Into<String>) -> ServedAnswer {
+    let error = JobError { code: "bad_spec".to_owned(), detail: detail.into() };
+    ServedAnswer { number, answer: None, error: Some(error) }
+}
+
+/// A request that has a slot.
+struct Seated<'a> {
+    request: &'a ServedRequest,
+    slot: Slot,
+    prompt: Vec<u32>,
+}
+
+fn answer_language(
+    sampler: &mut Sampler<Transformer>,
+    chat: &ChatFormat,
+    habits: &Habits,
+    requests: &[ServedRequest],
+) -> Result<Vec<ServedAnswer>, TrainerError> {
+    let mut answers = Vec::new();
+    let mut seated = Vec::new();
+    for request in requests {
+        let asked = &request.request;
+        if asked.messages.is_empty() {
+            answers.push(refused(request.number, "this policy reads messages"));
+            continue;
+        }
+        let key = asked.seed.unwrap_or_else(|| rand::random());
+        let tools = if habits.shows_tools(chat.knows_tools()) { asked.tools.as_slice() } else { &[] };
+        match (chat.prompt(&asked.messages, tools), sampler.open(key)) {
+            (Ok(prompt), Some(slot)) => seated.push(Seated { request, slot, prompt }),
+            (Err(error), slot) => {
+                slot.into_iter().for_each(|slot| sampler.close(slot));
+                answers.push(refused(request.number, error.to_string()));
+            }
+            (Ok(_), None) => answers.push(refused(request.number, "more requests than fit at once")),
+        }
+    }
+    let asks: Vec<Ask<'_>> = seated
+        .iter()
+        .map(|seated| Ask {
+            slot: seated.slot,
+            tokens: &seated.prompt,
+            max_tokens: seated.request.request.max_tokens.unwrap_or(TOKENS_DEFAULT) as usize,
+            temperature: f64::from(seated.request.request.temperature.unwrap_or(1.0)),
+            top_p: 1.0,
+            stops: chat.stops(),
+        })
+        .collect();
+    let said = if asks.is_empty() { Vec::new() } else { sampler.answer(&asks)? };
+    for (seated, said) in seated.into_iter().zip(said) {
+        sampler.close(seated.slot);
+        let ended = said.stopped == Stopped::Stop;
+        if said.tokens.is_empty() {
+            answers.push(refused(seated.request.number, "the conversation is longer than the model reads"));
+            continue;
+        }
+        let text = chat.tokenizer().decode(&said.tokens[..said.tokens.len() - usize::from(ended)]);
+        let tools = &seated.request.request.tools;
+        let answer = ActAnswer {
+            action: action(&text, habits.tool_format, tools),
+            token_ids: said.tokens,
+            logprobs: said.log_probs,
+            prompt_tokens: seated.prompt.len() as u64,
+            finish_reason: if ended { "stop" } else { "length" }.to_owned(),
+        };
+        answers.push(ServedAnswer { number: seated.request.number, answer: Some(answer), error: None });
+    }
+    Ok(answers)
+}
+
+fn answer_vector(
+    model: &Mlp,
+    habits: &Habits,
+    request: &ServedRequest,
+    device: &Device,
+) -> Result<ServedAnswer, TrainerError> {
+    let ActRequest { observation, temperature, seed, .. } = &request.request;
+    let inputs = model.config().inputs;
+    let Some(vector) = observation.as_ref().filter(|vector| vector.len() == inputs) else {
+        return Ok(refused(request.number, format!("this policy acts on {inputs} numbers as `observation`")));
+    };
+    let shown = Tensor::<2>::from_data(TensorData::new(vector.clone(), [1, inputs]), device);
+    let logs: Vec<f32> = log_softmax(model.policy(shown), 1)
+        .into_data()
+        .try_to_vec()
+        .map_err(|error| TrainerError::Internal(format!("{error:?}")))?;
+    let temperature = f64::from(temperature.unwrap_or(1.0));
+    let mut random = stream(seed.unwrap_or_else(|| rand::random()), "act", &[]);
+    let chosen = crate::sampling::choose(&logs, temperature, 1.0, &mut random)?;
+    let answer = ActAnswer {
+        action: match habits.actions.get(chosen.token as usize) {
+            Some(text) => json!({"text": text}),
+            None => return Ok(refused(request.number, "this policy does not know what its actions are called")),
+        },
+        token_ids: vec![chosen.token],
+        logprobs: vec![chosen.log_prob],
+        prompt_tokens: 0,
+        finish_reason: "stop".to_owned(),
+    };
+    Ok(ServedAnswer { number: request.number, answer: Some(answer), error: None })
+}
