@@ -54,7 +54,7 @@ impl Crew {
     /// Starts `members` for the server at `url`, with a key of their own that nobody else learns.
     pub(super) fn begin(app: &App, url: String, members: Vec<Member>) -> Self {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(work(app.clone(), url, members, stop.clone()));
+        let task = app.tracker().spawn(work(app.clone(), url, members, stop.clone()));
         Self { stop, task }
     }
 

@@ -77,9 +77,9 @@ async fn act(target: &Target, arguments: &PoliciesArguments, output: &mut impl W
         PoliciesAction::Show { id } => {
             let policy = client.policy(*id).await?;
             if arguments.json {
-                write_json(output, &policy)?
+                write_json(output, &policy)?;
             } else {
-                output.write_all(describe(&policy).as_bytes())?
+                output.write_all(describe(&policy).as_bytes())?;
             }
         }
         PoliciesAction::Download { id, file, out } => {

@@ -84,7 +84,7 @@ impl Workers {
         let has_device = |worker: &&&Seen| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
         Some(if of_kind.is_empty() {
             format!("no worker for jobs of kind {} has asked for a job in the last minute", row.kind.as_str())
-        } else if !of_kind.iter().any(|worker| has_device(&worker)) {
+        } else if !of_kind.iter().any(has_device) {
             "no worker with a gpu has asked for a job in the last minute".to_owned()
         } else {
             let needed = row.resources.memory_bytes;

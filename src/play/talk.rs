@@ -50,10 +50,12 @@ impl Talk {
             Action::Tool { tool, arguments } => {
                 let id = format!("call_{seq}");
                 self.unnamed_call = Some(id.clone());
-                calling(vec![tool_call(&id, tool, arguments)])
+                calling(&[tool_call(&id, tool, arguments)])
             }
             Action::Calls(calls) => {
-                calling(calls.iter().map(|Call { id, tool, arguments }| tool_call(id, tool, arguments)).collect())
+                let calls: Vec<Value> =
+                    calls.iter().map(|Call { id, tool, arguments }| tool_call(id, tool, arguments)).collect();
+                calling(&calls)
             }
             Action::Message(message) => {
                 let mut kept: Map<String, Value> = message
@@ -83,7 +85,7 @@ impl Talk {
     }
 }
 
-fn calling(tool_calls: Vec<Value>) -> Value {
+fn calling(tool_calls: &[Value]) -> Value {
     json!({"role": "assistant", "content": null, "tool_calls": tool_calls})
 }
 

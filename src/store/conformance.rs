@@ -8,7 +8,7 @@ mod records;
 mod sample;
 
 #[path = "../../tests/support/postgres.rs"]
-pub(super) mod postgres;
+pub(crate) mod postgres;
 
 use std::sync::Arc;
 

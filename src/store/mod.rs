@@ -11,7 +11,7 @@ mod artifact;
 mod cell;
 mod commit;
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 mod definition;
 mod engine;
 mod episode;

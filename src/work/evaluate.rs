@@ -39,12 +39,12 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         Some(Baseline::Evaluation(job)) => Some(fetch(*job, context).await?),
         _ => None,
     };
-    let policy = side(evaluate, &evaluate.policy, &environments, EPISODES, context).await?;
+    let policy = Box::pin(side(evaluate, &evaluate.policy, &environments, EPISODES, context)).await?;
     let samples = evaluate.samples_per_task;
     let baseline = match (&evaluate.baseline, fetched) {
         (Some(Baseline::Evaluation(job)), Some(fetched)) => Some(beside(&policy, &fetched, job.to_string(), samples)),
         (Some(Baseline::Policy(other)), _) => {
-            let played = side(evaluate, other, &environments, BASELINE_EPISODES, context).await?;
+            let played = Box::pin(side(evaluate, other, &environments, BASELINE_EPISODES, context)).await?;
             Some(beside(&policy, &played, other.from.to_string(), samples))
         }
         _ => None,

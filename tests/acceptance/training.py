@@ -216,7 +216,6 @@ def serve_policy(api, policy):
     expect(len(answer["token_ids"]) == len(answer["logprobs"]) > 0, f"without its tokens: {answer}")
     evaluation = {
         "policy": {"from": policy},
-        "baseline": {"policy": {"from": "builtin:random"}},
         "environments": [{"name": NAME, "split": "test"}],
         "episodes": 60,
     }

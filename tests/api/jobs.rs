@@ -148,6 +148,7 @@ async fn the_client_watches_a_job_over_as_many_connections_as_it_takes() {
     let (url, _proxy) = cut_answers(&server, 3, 2_000).await;
     let client = Client::new(&url, Some(ADMIN_KEY)).unwrap();
     let watched = client.job_events(id.parse().unwrap(), 0);
+    #[expect(clippy::disallowed_methods, reason = "it is waited for below")]
     let collected = tokio::spawn(watched.map(Result::unwrap).collect::<Vec<JobEvent>>());
     tokio::time::sleep(Duration::from_millis(300)).await;
     finish(&server, &held, succeeded(&Value::Null)).await.ok();
@@ -204,7 +205,7 @@ async fn jobs_are_listed_in_pages_and_by_what_they_are() {
             page["data"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap().into()).collect();
         (ids, page["next_cursor"].clone())
     };
-    assert_eq!(listed("?kind=rescore").await.0, [rescore.clone()]);
+    assert_eq!(listed("?kind=rescore").await.0, std::slice::from_ref(&rescore));
     assert_eq!(listed("?state=cancelled").await.0, [rescore]);
     assert_eq!(listed("?state=queued").await.0, ids);
     assert_eq!(listed("?dead_letter=true").await.0, Vec::<String>::new());

@@ -312,6 +312,7 @@ async fn a_worker_that_waits_gets_a_job_as_soon_as_it_is_queued() {
         json!({"worker": "a", "kinds": ["check"], "device": "cpu", "memory_bytes": 0, "wait_ms": 20_000}),
     );
     let wanted = wanted.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "it is waited for below")]
     let waiting = tokio::spawn(async move { client.lease_job(&wanted).await });
     tokio::time::sleep(Duration::from_millis(200)).await;
     let begun = std::time::Instant::now();

@@ -7,7 +7,7 @@ fn run(arguments: &[&str]) -> Output {
         .args(arguments)
         .env_remove("PALESTRA_API_KEY")
         .output()
-        .unwrap()
+        .expect("the program starts")
 }
 
 fn said(output: &Output) -> String {

@@ -5,9 +5,6 @@ mod model;
 mod queue;
 mod served;
 
-#[path = "../../../tests/support/postgres.rs"]
-mod postgres;
-
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -23,8 +20,8 @@ use super::{ByteStream, JobParts, JobSettings, Jobs, JobsError, WorkerScope};
 use crate::auth::{Auth, RootSecret};
 use crate::clock::Clock;
 use crate::session::Tenant;
+use crate::store::conformance::postgres::Database;
 use crate::store::{self, Store, Target};
-use postgres::Database;
 
 /// Serves everybody.
 const EVERYBODY: WorkerScope = WorkerScope { tenant: None };

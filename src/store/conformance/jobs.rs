@@ -312,7 +312,7 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
         assert_eq!(store.is_named(digest).await.expect("an answer"), named, "{digest}");
     }
     let page = PageRequest { before: None, limit: 9 };
-    assert_eq!(store.policies(TENANT, None, &page).await.expect("policies"), [policy.clone()]);
+    assert_eq!(store.policies(TENANT, None, &page).await.expect("policies"), std::slice::from_ref(&policy));
     assert_eq!(store.policies(TENANT, Some(JobId::new()), &page).await.expect("policies"), []);
     assert_eq!(store.policy("tenant-2", policy.policy.id).await.expect("a query"), None);
     assert_eq!(store.policy(TENANT, policy.policy.id).await.expect("a query"), Some(policy));

@@ -349,7 +349,7 @@ proptest! {
     #[test]
     fn actions_are_as_many_tokens_as_the_answers(texts in prop::collection::vec(".{0,20}", 2..8)) {
         let format = ChatFormat::new(&Tokenizer::bytes()).expect("it is built in");
-        let role = |place: usize| if place % 2 == 0 { "user" } else { "assistant" };
+        let role = |place: usize| if place.is_multiple_of(2) { "user" } else { "assistant" };
         let messages: Vec<Value> = texts.iter().enumerate().map(|(place, text)| message(role(place), text)).collect();
         let (tokens, is_action) = format.example(&messages, &[]).expect("an example");
         let answers: usize = texts.iter().skip(1).step_by(2).map(|text| text.len() + 1).sum();

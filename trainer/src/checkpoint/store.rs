@@ -86,7 +86,7 @@ impl Checkpoints {
                 found.push((order, entry.path()));
             }
         }
-        found.sort_by(|left, right| right.0.cmp(&left.0));
+        found.sort_by_key(|found| std::cmp::Reverse(found.0));
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 

@@ -144,11 +144,11 @@ fn squares(tensor: Tensor<1>) -> Tensor<1> {
         return tensor.square().sum();
     }
     let head =
-        tensor.clone().slice([0..whole]).reshape([parts, PARTIAL_SUM_ELEMENTS]).square().sum_dim(1).reshape([parts]);
+        tensor.clone().narrow(0, 0, whole).reshape([parts, PARTIAL_SUM_ELEMENTS]).square().sum_dim(1).reshape([parts]);
     if whole == elements {
         return head;
     }
-    Tensor::cat(vec![head, tensor.slice([whole..elements]).square().sum()], 0)
+    Tensor::cat(vec![head, tensor.narrow(0, whole, elements - whole).square().sum()], 0)
 }
 
 struct Collect<'a> {

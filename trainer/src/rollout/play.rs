@@ -146,7 +146,7 @@ impl Player {
                 match opened {
                     Ok(opened) => live.push(Self::seat(place, &opened, &planned[place], actor)?),
                     Err(error) => {
-                        let reason = masked(error)?;
+                        let reason = masked(&error)?;
                         done[place] = Some(unplayed(&planned[place], reason));
                     }
                 }
@@ -293,7 +293,7 @@ impl Player {
         let stepped = match answer {
             Ok(Answer::Stepped(stepped)) => stepped,
             Ok(Answer::Judged(verdict)) => return Ok(Next::Over(one, judged(Some(&verdict)), false)),
-            Err(error) => return Ok(Next::Over(one, Ended::Masked(masked(error)?), false)),
+            Err(error) => return Ok(Next::Over(one, Ended::Masked(masked(&error)?), false)),
         };
         let tool_calls = match act {
             Act::Step(action) => tools_called(action),
@@ -314,7 +314,7 @@ impl Player {
             Some(verdict) => judged(Some(verdict)),
             None => match self.runtime.block_on(self.stream.verify(one.session)) {
                 Ok(verdict) => judged(Some(&verdict)),
-                Err(error) => Ended::Masked(masked(error)?),
+                Err(error) => Ended::Masked(masked(&error)?),
             },
         };
         Ok(Next::Over(one, ended, stepped.terminated))
@@ -372,8 +372,8 @@ fn judged(verdict: Option<&Verdict>) -> Ended {
 }
 
 /// Why an episode is no sample, unless the whole job cannot go on.
-fn masked(error: ClientError) -> Result<String, TrainerError> {
-    match &error {
+fn masked(error: &ClientError) -> Result<String, TrainerError> {
+    match error {
         ClientError::Problem(problem) => match problem.status {
             // The credential ends with the lease.
             401 => Err(TrainerError::LeaseLost),

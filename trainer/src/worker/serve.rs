@@ -36,7 +36,7 @@ enum Served {
 ///
 /// # Errors
 /// When the policy cannot be loaded, or the lease is lost.
-pub fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Reporter) -> Result<Value, TrainerError> {
+pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Reporter) -> Result<Value, TrainerError> {
     let located = files.policy(&PolicyFrom::Registered(spec.policy))?;
     let habits = Habits::load(&located.path)?;
     let mut served = if Mlp::is_folder(&located.path) {
@@ -107,7 +107,7 @@ fn answer_language(
             answers.push(refused(request.number, "this policy reads messages"));
             continue;
         }
-        let key = asked.seed.unwrap_or_else(|| rand::random());
+        let key = asked.seed.unwrap_or_else(rand::random);
         let tools = if habits.shows_tools(chat.knows_tools()) { asked.tools.as_slice() } else { &[] };
         match (chat.prompt(&asked.messages, tools), sampler.open(key)) {
             (Ok(prompt), Some(slot)) => seated.push(Seated { request, slot, prompt }),
@@ -168,7 +168,7 @@ fn answer_vector(
         .try_to_vec()
         .map_err(|error| TrainerError::Internal(format!("{error:?}")))?;
     let temperature = f64::from(temperature.unwrap_or(1.0));
-    let mut random = stream(seed.unwrap_or_else(|| rand::random()), "act", &[]);
+    let mut random = stream(seed.unwrap_or_else(rand::random), "act", &[]);
     let chosen = crate::sampling::choose(&logs, temperature, 1.0, &mut random)?;
     let answer = ActAnswer {
         action: match habits.actions.get(chosen.token as usize) {
