@@ -59,6 +59,8 @@ def run(short):
             "--no-color",
             # Sockets are no HTTP exchange, and an event stream of a live session never ends.
             "--exclude-path", "/v1/stream",
+            # Waits for a job as long as it is told to, up to the time that a request may take here; its own tests are in tests/api/worker.rs.
+            "--exclude-path", "/v1/worker/lease",
             "--exclude-path-regex", "/(events|ws)$",
         ]
         if short:
