@@ -1,5 +1,7 @@
 //! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
 
+mod inside;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use palestra_protocol::shared::Shared;
 use palestra_protocol::time::Timestamp;
 use rand::RngExt;
 use serde_json::{Map, Value};
-use tokio::sync::{OnceCell, Semaphore, oneshot};
+use tokio::sync::{Mutex, OnceCell, Semaphore, oneshot};
 
 use crate::environment::app::shipped::{self, Shipped};
 use crate::environment::app::{self, Files};
@@ -26,6 +28,7 @@ use crate::environment::{sql, work};
 use crate::means::Means;
 use crate::store::row::DefinitionRow;
 use crate::store::{Store, StoreError};
+pub use inside::{ActionPage, InsideError};
 
 /// Published definitions that are kept built; beyond that, they are built again when touched.
 const PUBLISHED_KEPT_MAX: usize = 1_024;
@@ -212,6 +215,8 @@ struct Inner {
     published: DashMap<(String, String, u32), Arc<Entry>>,
     /// Room for definitions that are checked.
     checking: Arc<Semaphore>,
+    /// Held by the one task that is proven: what it is done in is named by it.
+    proving: Mutex<()>,
 }
 
 impl Catalog {
@@ -227,7 +232,7 @@ impl Catalog {
         let builtin =
             apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
         let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
-        Self(Arc::new(Inner { store, builtin, means, published: DashMap::new(), checking }))
+        Self(Arc::new(Inner { store, builtin, means, published: DashMap::new(), checking, proving: Mutex::default() }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.

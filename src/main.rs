@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use palestra::command::{
-    apps, check, doctor, environments, images, jobs, keys, openapi, policies, publish, run, serve, work,
+    apps, check, doctor, environments, files, images, jobs, keys, openapi, policies, publish, run, serve, work,
 };
 use palestra::databases::WORKER_COMMAND;
 
@@ -40,6 +40,8 @@ enum Command {
     Environments(environments::EnvironmentsArguments),
     /// Queues jobs, watches them, and fetches what they left.
     Jobs(jobs::JobsArguments),
+    /// Uploads what jobs learn from, and fetches what they left.
+    Files(files::FilesArguments),
     /// Lists stored models, and downloads them.
     Policies(policies::PoliciesArguments),
     /// Does light jobs of a server: evaluate, collect, rescore and check.
@@ -87,6 +89,7 @@ async fn perform(command: Command) -> anyhow::Result<ExitCode> {
         Command::Environments(arguments) => Box::pin(environments::environments(&arguments, output)).await?,
         // How a watched job ended is told by the code.
         Command::Jobs(arguments) => return Ok(Box::pin(jobs::jobs(&arguments, output)).await?.into()),
+        Command::Files(arguments) => Box::pin(files::files(&arguments, output)).await?,
         Command::Policies(arguments) => Box::pin(policies::policies(&arguments, output)).await?,
         Command::Worker(arguments) => Box::pin(work::work(&arguments)).await?,
         Command::Keys(arguments) => Box::pin(keys::keys(&arguments, output)).await?,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use palestra_protocol::environment::{Definition, Environment, Published, Task};
-use palestra_protocol::list::Page;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::{Definition, Environment, ProveTask, ProvenTask, Published, Task};
+use palestra_protocol::list::{List, Page};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -25,6 +26,21 @@ pub struct TaskQuery {
     /// Most tasks in the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+}
+
+/// Which actions of a built-in policy are wanted.
+#[derive(Debug, Clone, Serialize)]
+pub struct ActionQuery {
+    /// `builtin:oracle`, `builtin:random` or `builtin:null`.
+    pub policy: String,
+    /// The task's id.
+    pub task: String,
+    /// Randomness of the random policy.
+    pub seed: u64,
+    /// How many actions to pass over.
+    pub offset: u64,
+    /// Most actions in the answer.
+    pub limit: u64,
 }
 
 /// How a published file is to be read; what is left out stands in the file itself.
@@ -87,7 +103,28 @@ impl Client {
         self.get(&["environments", family, rest, "tasks"], query).await
     }
 
-    /// The files of an app, by name. They hold the solutions of its tasks, so this needs the scope that publishes.
+    /// What a built-in policy does in a task of `family/name`, optionally `@version`; fewer than were asked for where it gives up.
+    /// This needs the scope that publishes, or a lease whose job plays so.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn actions(&self, name: &str, query: &ActionQuery) -> Result<Vec<Action>, ClientError> {
+        let (family, rest) = parts(name)?;
+        let list: List<Action> = self.get(&["environments", family, rest, "actions"], query).await?;
+        Ok(list.data)
+    }
+
+    /// Proves a task by doing it, which may take minutes. This needs the scope that publishes, or the lease of a check.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or lacks what the task is done with.
+    pub async fn prove_task(&self, name: &str, task: &ProveTask) -> Result<ProvenTask, ClientError> {
+        let (family, rest) = parts(name)?;
+        self.post(&["environments", family, rest, "proof"], task, None).await
+    }
+
+    /// The files of an app, by name. They hold the solutions of its tasks, so this needs the scope that publishes, or the lease of a
+    /// check.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.

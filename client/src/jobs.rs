@@ -99,6 +99,16 @@ impl Client {
         self.get(&["jobs", &job.to_string(), "metrics"], &query).await
     }
 
+    /// The last metrics of a job, newest first.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn last_job_metrics(&self, job: JobId, limit: u32) -> Result<Vec<JobEvent>, ClientError> {
+        let query = [("newest", "true".to_owned()), ("limit", limit.to_string())];
+        let page: Page<JobEvent> = self.get(&["jobs", &job.to_string(), "metrics"], &query).await?;
+        Ok(page.data)
+    }
+
     /// Complete checkpoints of a job, oldest first.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ impl Client {
         self.tell(job, "heartbeat", beat, KEEP_MS_MAX).await
     }
 
-    /// Reports events, in order, and keeps the lease.
+    /// Reports events, in order, and keeps the lease. With a number, the same report may be sent again when its answer was lost.
     ///
     /// # Errors
     /// As [`Client::heartbeat_job`], and when an event is refused.

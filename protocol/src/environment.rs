@@ -161,6 +161,28 @@ pub struct Definition {
     pub files: BTreeMap<String, String>,
 }
 
+/// Which task is to be proven, of an environment whose tasks are done in sandboxes or databases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ProveTask {
+    /// The split.
+    pub split: String,
+    /// Its place: among the rows of the split, or among what its templates make, each template in turn.
+    #[cfg_attr(feature = "openapi", schema(maximum = 9_007_199_254_740_991_u64))]
+    pub number: u64,
+}
+
+/// What proving a task found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ProvenTask {
+    /// What it is called.
+    pub name: String,
+    /// What is wrong with it; none where its solution solves it, and nothing less does.
+    pub faults: Vec<String>,
+}
+
 /// What publishing a definition answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

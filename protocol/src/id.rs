@@ -12,7 +12,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected an id of the form {prefix}<32 hexadecimal digits>")]
 pub struct ParseIdError {
-    /// The prefix that was expected, with its underscore.
+    /// The prefix that was expected, with the character that ends it.
     pub prefix: &'static str,
 }
 
@@ -141,6 +141,8 @@ ids! {
     JobId = "job_";
     /// A stored policy.
     PolicyId = "pol_";
+    /// An uploaded file.
+    FileId = "file-";
 }
 
 #[cfg(test)]
@@ -152,6 +154,14 @@ mod tests {
         let id = SessionId::new();
         assert_eq!(id.to_string().parse::<SessionId>(), Ok(id));
         assert_eq!(id.to_string().len(), 36);
+    }
+
+    #[test]
+    fn a_file_is_named_with_a_dash() {
+        let id = FileId::new();
+        assert!(id.to_string().starts_with("file-"));
+        assert_eq!(id.to_string().parse::<FileId>(), Ok(id));
+        assert!(id.to_string().replace('-', "_").parse::<FileId>().is_err());
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct CreateJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 20))]
     pub attempts_max: Option<u32>,
-    /// Kept as it is. At most 16 KiB.
+    /// Kept as it is. At most 64 KiB.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }

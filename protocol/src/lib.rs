@@ -8,6 +8,7 @@
 pub mod action;
 pub mod environment;
 pub mod episode;
+pub mod file;
 pub mod id;
 pub mod job;
 pub mod key;

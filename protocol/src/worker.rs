@@ -86,6 +86,11 @@ pub struct Held {
 pub struct Report {
     /// Of the lease.
     pub fence: u64,
+    /// Grows with every report under this lease, from 1: what is not above the last that was written was sent before, and is answered
+    /// without being written again. Send the next one once this one is answered. Without a number, what is sent twice is written twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 9_007_199_254_740_991_u64))]
+    pub number: Option<u64>,
     /// At most 256, in order; `state`, `artifact` and `policy` are the queue's own and are refused.
     #[cfg_attr(feature = "openapi", schema(max_items = 256))]
     pub events: Vec<ReportedEvent>,

@@ -3,6 +3,7 @@
 mod cache;
 mod job_token;
 mod key;
+mod need;
 mod principal;
 mod secret;
 mod token;
@@ -22,6 +23,7 @@ use crate::store::{Store, StoreError};
 use cache::Cache;
 pub use job_token::JobTokens;
 use key::KeySecret;
+pub use need::Need;
 pub use principal::{Grant, Principal};
 pub use secret::{RootSecret, SecretError};
 pub use token::Minter;

@@ -22,8 +22,6 @@ use super::watch::{Shown, metrics, visible, watch};
 const FILE_BYTES_MAX: u64 = 20 << 20;
 /// Most rows of a list.
 const ROWS_MAX: u32 = 1_000;
-/// Metrics that are looked through for the last one, per request.
-const METRICS_PER_PAGE: u32 = 1_000;
 /// Exit code where the watched job was cancelled; failing is 1, and 2 means wrong arguments.
 const CANCELLED: u8 = 3;
 
@@ -268,16 +266,8 @@ async fn download(
 
 /// The last metrics of a job in one line.
 async fn last_metrics(client: &Client, id: JobId) -> Result<String, Failure> {
-    let (mut last, mut after) = (String::new(), 0);
-    loop {
-        let page = client.job_metrics(id, after, METRICS_PER_PAGE).await?;
-        let Some(event) = page.data.last() else { return Ok(last) };
-        last = metrics(&event.data);
-        if page.next_cursor.is_none() {
-            return Ok(last);
-        }
-        after = event.number;
-    }
+    let last = client.last_job_metrics(id, 1).await?;
+    Ok(last.first().map(|event| metrics(&event.data)).unwrap_or_default())
 }
 
 pub(super) fn write_json(output: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {

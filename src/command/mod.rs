@@ -8,6 +8,7 @@ mod download;
 pub mod environments;
 pub mod explore;
 pub mod failure;
+pub mod files;
 mod folder;
 pub mod images;
 pub mod jobs;

@@ -152,7 +152,7 @@ async fn play_all(
     run: RunId,
     progress: &Arc<Progress>,
 ) -> Result<(String, Tally), Failure> {
-    let player = Player::new(policy, client, environment, arguments.seed).await.map_err(failure)?;
+    let player = Player::new(policy, client, environment, arguments.seed).map_err(failure)?;
     let name = format!("{}@{}", environment.name, environment.version);
     let split = choose_split(arguments.split.as_deref(), environment)?;
     let turns = Arc::clone(progress);

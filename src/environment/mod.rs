@@ -37,6 +37,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
 use crate::verifier::{LiveVerifier, Verifier};
+use proof::live::Prover;
 use randomness::Randomness;
 use state::State;
 use surface::Surface;
@@ -109,7 +110,13 @@ pub trait EnvironmentKind: Send + Sync + 'static {
         false
     }
 
-    /// Actions that solve the task, for gates and tests; never reachable over the API.
+    /// Proves its tasks, where they are done outside this process.
+    fn prover(&self) -> Option<&dyn Prover> {
+        None
+    }
+
+    /// Actions that solve the task, for gates, tests, and jobs that play by them; over the API only whoever may read the definition
+    /// of the environment learns them.
     fn oracle(&self, task: &Task) -> Option<Vec<Action>>;
 
     /// Removes what an episode left outside the server, once its session is closed.

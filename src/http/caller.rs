@@ -9,12 +9,13 @@ use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use axum::http::request::Parts;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::Scope;
+use palestra_protocol::spec::Spec;
 use palestra_protocol::stream::BEARER_SUBPROTOCOL_PREFIX;
 
-use super::extract::Id;
+use super::extract::{EnvironmentName, Id};
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::{AuthError, Principal};
+use crate::auth::{AuthError, Grant, Need, Principal};
 use crate::jobs::WorkerScope;
 use crate::telemetry::CREDENTIALS_REFUSED;
 
@@ -125,6 +126,44 @@ impl FromRequestParts<App> for Worker {
         principal.require(Scope::Worker)?;
         Ok(Self(WorkerScope::of(&principal.tenant)))
     }
+}
+
+/// Who may learn what built-in policies do in the environment in the path: a key that publishes, or the token of a lease whose job
+/// plays it by such a policy.
+pub(super) struct Insider(pub(super) Arc<Principal>);
+
+impl FromRequestParts<App> for Insider {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        in_need(parts, app, Need::Actions).await.map(Self)
+    }
+}
+
+/// Who may read the definition of the environment in the path and prove its tasks: a key that publishes, or the token of a lease whose
+/// job checks it.
+pub(super) struct Inspector(pub(super) Arc<Principal>);
+
+impl FromRequestParts<App> for Inspector {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        in_need(parts, app, Need::Definition).await.map(Self)
+    }
+}
+
+/// The caller, if its key publishes, or if its job has the need.
+async fn in_need(parts: &mut Parts, app: &App, need: Need) -> Result<Arc<Principal>, Failure> {
+    let principal = principal(parts)?;
+    if let Grant::Job { job, .. } = principal.grant {
+        let EnvironmentName(name) = EnvironmentName::from_request_parts(parts, app).await?;
+        let held = app.jobs().job(&principal.tenant, job).await?;
+        if Spec::read(held.kind, &held.spec).is_ok_and(|spec| need.is_of(&spec, &name)) {
+            return Ok(principal);
+        }
+    }
+    principal.require(Scope::EnvironmentsWrite)?;
+    Ok(principal)
 }
 
 /// Who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.

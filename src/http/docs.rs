@@ -15,6 +15,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config as PageConfig, SwaggerUi};
 
+use super::compat::openai;
 use crate::app::App;
 
 const TAGS: &[(&str, &str)] = &[
@@ -27,6 +28,8 @@ const TAGS: &[(&str, &str)] = &[
     ("runs", "Owners of sessions, alive as long as their lease is renewed."),
     ("jobs", "Work that waits in a queue until a worker leases it."),
     ("policies", "Stored models: describing, downloading and using them."),
+    ("files", "What jobs learn from and what they left, in the form of OpenAI's API."),
+    ("fine_tuning", "Training jobs in the form of OpenAI's API: a view of the same queue."),
     ("worker", "What workers say to the queue."),
     ("keys", "Credentials."),
     (
@@ -116,12 +119,16 @@ fn complete(path: &str, operation: &mut Operation) {
     let on_sessions = ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes", "/openenv"]
         .iter()
         .any(|prefix| path.starts_with(prefix));
-    let on_jobs = ["/v1/jobs", "/v1/policies", "/v1/worker"].iter().any(|prefix| path.starts_with(prefix));
+    let for_openai = openai::is_mounted_at(path);
+    let on_jobs =
+        for_openai || ["/v1/jobs", "/v1/policies", "/v1/worker"].iter().any(|prefix| path.starts_with(prefix));
     let with_body = operation.request_body.is_some();
     let groups =
         [(true, ALWAYS), (!public, GUARDED), (with_body, WITH_BODY), (on_sessions, ON_SESSIONS), (on_jobs, ON_JOBS)];
     let applying = groups.into_iter().filter(|(applies, _)| *applies);
-    let mut statuses: Vec<u16> = applying.flat_map(|(_, codes)| codes.iter().map(|code| code.status())).collect();
+    // Clients of OpenAI expect 400 for what does not fit.
+    let status = |code: &Code| if for_openai && *code == Code::Invalid { 400 } else { code.status() };
+    let mut statuses: Vec<u16> = applying.flat_map(|(_, codes)| codes.iter().map(status)).collect();
     statuses.sort_unstable();
     statuses.dedup();
     for status in statuses {

@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use super::body::BodyBounds;
 use super::caller::admit;
+use super::compat::openai;
 use super::envelope::{self, REQUEST_ID};
 use super::measure;
 use crate::app::App;
@@ -30,13 +31,16 @@ pub(super) async fn pass(mut request: Request, next: Next) -> Response {
     hide_credentials(request.headers_mut());
     let method = measure::method(request.method());
     let path = request.extensions().get::<MatchedPath>().cloned();
+    // Clients of OpenAI read refusals of any route of theirs in a form of their own.
+    let form: envelope::Form =
+        if openai::is_mounted_at(request.uri().path()) { openai::with_error } else { std::convert::identity };
     let route = path.as_ref().map_or("unmatched", MatchedPath::as_str);
     // Off at the usual level, where a span costs more than many requests; failures name the request by themselves.
     let span = tracing::debug_span!("request", id = ?id, method, route);
     let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answered = envelope::naming(id.clone(), answering).instrument(span.clone()).await;
     let mut response = answered.unwrap_or_else(|panic| envelope::caught(&*panic, &id));
-    envelope::write_problem(&mut response, &id);
+    envelope::write_problem(&mut response, &id, form);
     let elapsed = begun.elapsed();
     let (status, elapsed_ms) = (response.status(), elapsed.as_secs_f64() * 1_000.0);
     if status.is_server_error() {

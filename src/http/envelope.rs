@@ -57,8 +57,12 @@ fn new_id() -> HeaderValue {
 #[derive(Clone)]
 pub(super) struct Written;
 
-/// Writes the body of every refusal: our own, and those of the framework, which knows nothing of problem documents.
-pub(super) fn write_problem(response: &mut Response, id: &HeaderValue) {
+/// What becomes of a problem before it is written.
+pub(super) type Form = fn(Problem) -> Problem;
+
+/// Writes the body of every refusal: our own, and those of the framework, which knows nothing of problem documents. `form` adds
+/// what the callers of a route expect beside.
+pub(super) fn write_problem(response: &mut Response, id: &HeaderValue, form: Form) {
     let problem = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => Some(*failure.0),
         None if response.extensions().get::<Written>().is_some() => None,
@@ -66,7 +70,7 @@ pub(super) fn write_problem(response: &mut Response, id: &HeaderValue) {
     };
     if let Some(problem) = problem {
         let request_id = id.to_str().ok().map(str::to_owned);
-        write(response, &Problem { request_id, ..problem });
+        write(response, &form(Problem { request_id, ..problem }));
     }
 }
 

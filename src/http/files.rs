@@ -42,7 +42,7 @@ pub(super) fn file(headers: &HeaderMap, artifact: &Artifact, bytes: ByteStream) 
     if let Ok(digest) = HeaderValue::from_str(&artifact.digest) {
         known.insert(CONTENT_SHA256, digest);
     }
-    let last = artifact.name.rsplit('/').next().unwrap_or_default();
+    let last = artifact.name.rsplit('/').next().unwrap_or_default().replace('"', "'");
     if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{last}\"")) {
         known.insert(CONTENT_DISPOSITION, name);
     }
@@ -117,17 +117,27 @@ impl Incoming {
     /// Why an upload failed: because of the sender, or because of the queue. Takes in what is still coming, so that the sender reads
     /// the answer.
     pub(super) async fn explain(self, error: JobsError) -> Failure {
-        if self.end.broke_off.load(Ordering::Relaxed) {
-            return Failure::new(Code::Malformed, "the body broke off: nothing was kept");
+        match self.fault_of_the_sender() {
+            Some(failure) => failure,
+            None => self.refuse(error.into()).await,
         }
-        if self.end.fell_silent.load(Ordering::Relaxed) {
-            return Failure::new(Code::RequestTimeout, "the body did not go on in time: nothing was kept");
-        }
+    }
+
+    /// Takes in what is still coming of a body that is refused, so that the sender reads why.
+    pub(super) async fn refuse(self, failure: Failure) -> Failure {
         // Reading would ask a sender that waits with `Expect: 100-continue` to send after all.
         if !self.waits_to_be_asked {
             linger(&mut *self.body.lock().await).await;
         }
-        error.into()
+        failure
+    }
+
+    fn fault_of_the_sender(&self) -> Option<Failure> {
+        if self.end.broke_off.load(Ordering::Relaxed) {
+            return Some(Failure::new(Code::Malformed, "the body broke off: nothing was kept"));
+        }
+        let silent = self.end.fell_silent.load(Ordering::Relaxed);
+        silent.then(|| Failure::new(Code::RequestTimeout, "the body did not go on in time: nothing was kept"))
     }
 }
 

@@ -205,6 +205,10 @@ pub(super) struct MetricsQuery {
     /// Number of the last event that was seen: `next_cursor` of the page before.
     #[param(maximum = 9_223_372_036_854_775_807_u64)]
     cursor: Option<u64>,
+    /// The last ones instead, newest first; not together with `cursor`.
+    #[serde(default)]
+    #[param(required = false)]
+    newest: bool,
 }
 
 /// List the metrics of a job, oldest first: events of the kind `metric`.
@@ -217,6 +221,14 @@ pub(super) async fn list_metrics(
     Query(query): Query<MetricsQuery>,
 ) -> Result<Body<Page<JobEvent>>, Failure> {
     let asked = page::request::<u64>(query.limit, None)?;
+    if query.newest {
+        if query.cursor.is_some() {
+            return Err(Failure::new(Code::Malformed, "the newest metrics are one page: leave `cursor` out"));
+        }
+        let metric = JobEventKind::Metric;
+        let data = app.jobs().last_events(&principal.tenant, job, metric, asked.limit - 1).await?;
+        return Ok(Body(Page { data, next_cursor: None }));
+    }
     let after = query.cursor.unwrap_or(0);
     if i64::try_from(after).is_err() {
         return Err(Failure::new(Code::Malformed, "cursor is none that a list answered"));

@@ -17,10 +17,12 @@ mod fields;
 mod files;
 mod health;
 mod impatient;
+mod inside;
 mod jobs;
 mod keys;
 mod listen;
 mod measure;
+mod multipart;
 mod page;
 mod perform;
 mod points;
@@ -49,6 +51,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::config::Config;
 use body::BodyBounds;
+use compat::openai::{files as kept_files, fine_tuning};
 use compat::{mcp, openenv};
 use edge::Gate;
 pub(crate) use listen::listen;
@@ -130,6 +133,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(environments::get_environment))
             .routes(routes!(environments::list_tasks))
             .routes(routes!(publishing::get_definition))
+            .routes(routes!(inside::list_actions))
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
             .routes(routes!(sessions::get_session, sessions::close_session))
             .routes(routes!(sessions::reset_session))
@@ -156,6 +160,13 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(jobs::list_artifacts))
             .routes(routes!(policies::list_policies))
             .routes(routes!(policies::get_policy))
+            .routes(routes!(kept_files::get_file, kept_files::delete_file))
+            .routes(routes!(fine_tuning::get_fine_tuning_job))
+            .routes(routes!(fine_tuning::cancel_fine_tuning_job))
+            .routes(routes!(fine_tuning::pause_fine_tuning_job))
+            .routes(routes!(fine_tuning::resume_fine_tuning_job))
+            .routes(routes!(fine_tuning::list_fine_tuning_events))
+            .routes(routes!(fine_tuning::list_fine_tuning_checkpoints))
             .routes(routes!(keys::create_key, keys::list_keys))
             .routes(routes!(keys::revoke_key))
             .routes(routes!(keys::get_whoami)),
@@ -164,8 +175,11 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(sessions::verify_session))
             .routes(routes!(batch::verify_many))
             .routes(routes!(episodes::rescore_episode))
+            .routes(routes!(inside::prove_task))
             .routes(routes!(events::follow_session))
             .routes(routes!(jobs::follow_job))
+            // Reads the lines of a file.
+            .routes(routes!(fine_tuning::create_fine_tuning_job, fine_tuning::list_fine_tuning_jobs))
             .routes(routes!(stream::open_stream)),
         uploads: T::new().routes(routes!(environments::list_environments, publishing::publish_environment)),
         reports: T::new()
@@ -181,6 +195,8 @@ fn routes<T: Table>() -> Routes<T> {
         files: T::new()
             .routes(routes!(jobs::get_artifact))
             .routes(routes!(policies::download_policy))
+            .routes(routes!(kept_files::upload_file, kept_files::list_files))
+            .routes(routes!(kept_files::download_file))
             .routes(routes!(worker::upload_artifact, worker::delete_artifact)),
         pages: T::new().routes(routes!(screen::show_page, screen::act_on_page)),
         mounts: T::new().nest(openenv::PATH, openenv::routes()),

@@ -10,7 +10,7 @@ use palestra_protocol::problem::{Code, Fault, Problem};
 use super::envelope::current;
 use super::wording::plain;
 use crate::auth::AuthError;
-use crate::catalog::CatalogError;
+use crate::catalog::{CatalogError, InsideError};
 use crate::environment::task::TaskError;
 use crate::jobs::JobsError;
 use crate::session::SessionError;
@@ -102,6 +102,7 @@ impl From<JobsError> for Failure {
             JobsError::TooLarge(_) => problem(Code::TooLarge),
             JobsError::DigestMismatch { .. } => return Self::invalid("x-content-sha256", text),
             JobsError::BadArtifactName => return Self::invalid("name", text),
+            JobsError::BadFileName => return Self::invalid("file", text),
             JobsError::PolicyCold => problem(Code::PolicyCold),
             JobsError::Busy(_) => problem(Code::PolicyBusy),
             JobsError::TimedOut(_) => problem(Code::PolicyLate),
@@ -135,6 +136,16 @@ impl From<CatalogError> for Failure {
             CatalogError::Faults(errors) => faults(errors),
             CatalogError::Store(error) => error.into(),
             CatalogError::Broken(_) => internal(&error),
+        }
+    }
+}
+
+impl From<InsideError> for Failure {
+    fn from(error: InsideError) -> Self {
+        match error {
+            InsideError::Catalog(error) => error.into(),
+            InsideError::NotSupported(detail) => Self::new(Code::NotSupported, detail),
+            InsideError::Unavailable(detail) => Self::new(Code::Unavailable, detail),
         }
     }
 }
@@ -263,6 +274,7 @@ mod tests {
             (JobsError::TooLarge(1), "too_large", 413),
             (mismatch, "invalid", 422),
             (JobsError::BadArtifactName, "invalid", 422),
+            (JobsError::BadFileName, "invalid", 422),
             (JobsError::PolicyCold, "policy_cold", 503),
             (JobsError::Busy(256), "policy_busy", 429),
             (JobsError::TimedOut(1), "policy_late", 504),

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
-use super::caller::Publisher;
+use super::caller::{Inspector, Publisher};
 use super::extract::{EnvironmentName, Query, media_type, parse};
 use super::problem::{Failure, internal};
 use super::{archive, body};
@@ -28,7 +28,7 @@ const TEXT_BYTES_MAX: usize = 65_536;
 /// What a file is called that comes without a name.
 const ONLY_FILE: &str = "app.yaml";
 
-/// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes.
+/// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes, or the lease of a check.
 #[utoipa::path(get, path = "/v1/environments/{family}/{name}/definition", tag = "environments",
     params(("family" = String, Path, description = "The part before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),
@@ -36,7 +36,7 @@ const ONLY_FILE: &str = "app.yaml";
               (status = 409, description = "It is no app.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn get_definition(
     State(app): State<App>,
-    Publisher(principal): Publisher,
+    Inspector(principal): Inspector,
     EnvironmentName(name): EnvironmentName,
 ) -> Result<Body<Definition>, Failure> {
     let files = app.catalog().files(&principal.tenant, &name).await?;

@@ -62,8 +62,10 @@ pub(super) async fn keep_lease(
 }
 
 /// Report what happened. Keeps the lease as well.
+///
+/// With a `number` that grows, a report whose answer was lost can be sent again: it is written once.
 #[utoipa::path(post, path = "/v1/worker/jobs/{id}/events", tag = "worker", params(("id" = JobId, Path)),
-    request_body(content = Report, example = json!({"fence": 1, "events": [
+    request_body(content = Report, example = json!({"fence": 1, "number": 1, "events": [
         {"kind": "metric", "data": {"step": 3, "values": {"reward_mean": 0.4}}},
         {"kind": "log", "data": {"level": "info", "message": "warming up"}}]})),
     responses((status = 200, description = "The events are kept.", body = Held),

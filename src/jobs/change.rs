@@ -63,6 +63,7 @@ impl Change {
         row.state = JobState::Running;
         row.attempts += 1;
         row.fence += 1;
+        row.reports = 0;
         row.run = Some(RunId::new());
         row.worker = Some(worker.to_owned());
         row.lease_expires_at = Some(self.now.plus_ms(lease_ms));

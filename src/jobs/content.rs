@@ -1,4 +1,4 @@
-//! The bytes of artefacts and policies, by their digest: in files of the data folder, or in pieces in the store.
+//! The bytes of artefacts, policies and uploaded files, by their digest: in files of the data folder, or in pieces in the store.
 //!
 //! Bytes are written under a name of their own while they come, made durable, and only then given the name of their digest. What
 //! nothing in the store names is removed after a while, in which an upload under way has time to name its own.
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tempfile::{NamedTempFile, TempPath};
@@ -120,7 +121,7 @@ impl Contents {
     /// Takes bytes in, up to what is allowed.
     pub(super) async fn receive(
         &self,
-        mut bytes: ByteStream,
+        mut bytes: BoxStream<'_, io::Result<Bytes>>,
         bounds: Bounds,
         now: Timestamp,
     ) -> Result<Received, JobsError> {
@@ -155,6 +156,21 @@ impl Contents {
             }
             (Draft::File(_), Place::Store(_)) => {
                 Err(JobsError::Internal("a file came where pieces are kept".to_owned()))
+            }
+        }
+    }
+
+    /// Whether as many bytes of a digest are there as were kept. Whether they are the same shows when they are read.
+    pub(super) async fn has(&self, digest: &str, size_bytes: u64) -> Result<bool, JobsError> {
+        match &self.place {
+            Place::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
+                Ok(found) => Ok(found.len() == size_bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error.into()),
+            },
+            Place::Store(store) => {
+                let content = store.content(digest).await?;
+                Ok(content.is_some_and(|content| content.size_bytes == size_bytes))
             }
         }
     }

@@ -1,8 +1,9 @@
 //! What tenants do with jobs: queue, cancel, try again, delete.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::file::FilePurpose;
+use palestra_protocol::id::{FileId, JobId, PolicyId};
 use palestra_protocol::job::{CreateJob, Job, JobKind, JobState};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::spec::Spec;
@@ -29,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 20;
 /// Farthest that a priority lies from 0.
 const PRIORITY_MAX: i32 = 100;
 /// Bytes of a job's metadata.
-const METADATA_BYTES_MAX: usize = 16 * 1024;
+const METADATA_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an idempotency key.
 const KEY_BYTES_MAX: usize = 255;
 /// Largest amount of memory that JSON carries exactly, in bytes.
@@ -37,11 +38,13 @@ const MEMORY_BYTES_MAX: u64 = (1 << 53) - 1;
 /// Under which operation the answers of this call are kept.
 const OPERATION: &str = "job";
 
-/// What a job names: jobs that have to succeed first, and policies that have to be there.
+/// What a job names: jobs that have to succeed first, and policies and files that have to be there.
 #[derive(Default)]
 struct Named {
     jobs: BTreeSet<JobId>,
     policies: BTreeSet<PolicyId>,
+    /// With the field that names each.
+    files: BTreeMap<FileId, &'static str>,
 }
 
 impl Named {
@@ -50,8 +53,11 @@ impl Named {
         match spec {
             Spec::Train(train) => {
                 named.add(&train.policy.from);
-                if let Some(Data::Job(job)) = &train.data {
-                    named.jobs.insert(*job);
+                if let Some(validation) = &train.validation {
+                    named.add_data(&validation.data, "spec.validation.data.file");
+                }
+                if let Some(data) = &train.data {
+                    named.add_data(data, "spec.data.file");
                 }
             }
             Spec::Evaluate(evaluate) => {
@@ -74,6 +80,14 @@ impl Named {
             PolicyFrom::Job(job) => drop(self.jobs.insert(*job)),
             PolicyFrom::Registered(policy) => drop(self.policies.insert(*policy)),
             _ => {}
+        }
+    }
+
+    fn add_data(&mut self, data: &Data, field: &'static str) {
+        match data {
+            Data::Job(job) => drop(self.jobs.insert(*job)),
+            Data::File(file) => drop(self.files.insert(*file, field)),
+            Data::Lines(_) => {}
         }
     }
 }
@@ -133,6 +147,7 @@ fn order(tenant: &Tenant, request: CreateJob, key: Option<String>, now: Timestam
         attempts_max: request.attempts_max.unwrap_or(ATTEMPTS_DEFAULT),
         fence: 0,
         events: 0,
+        reports: 0,
         not_before: None,
         lease_expires_at: None,
         cancel_requested_at: None,
@@ -202,6 +217,17 @@ impl Turn<'_> {
                 faults.push(Fault { field, detail, ..Fault::default() });
             }
         }
+        for (id, field) in &named.files {
+            let row = self.transaction.file(*id).await?.filter(|row| row.tenant == tenant);
+            let detail = match row.map(|row| row.purpose) {
+                Some(FilePurpose::FineTune) => continue,
+                Some(other) => {
+                    format!("file {id} is for {}, not for {}", other.as_str(), FilePurpose::FineTune.as_str())
+                }
+                None => format!("there is no file {id}"),
+            };
+            faults.push(Fault { field: Some((*field).to_owned()), detail, ..Fault::default() });
+        }
         if faults.is_empty() { Ok(blocked) } else { Err(JobsError::Invalid(faults)) }
     }
 
@@ -224,6 +250,8 @@ impl Turn<'_> {
             }
             Err(error) => return Err(error.into()),
         }
+        let files: Vec<FileId> = order.named.files.keys().copied().collect();
+        self.transaction.name_files(order.row.id, &files).await?;
         self.transaction.append(&change.events).await?;
         if let Some(key) = &order.key {
             let answer = IdempotencyRow {
@@ -273,6 +301,9 @@ impl Turn<'_> {
                 }
                 None => return Err(JobsError::NotRetryable(format!("job {id} needs {needed}, which was deleted"))),
             }
+        }
+        if let Some(file) = self.transaction.lost_file(id).await? {
+            return Err(JobsError::NotRetryable(format!("job {id} needs {file}, which was deleted")));
         }
         let mut change = Change::of(row, self.clock().now());
         change.retry(blocked);
@@ -342,7 +373,7 @@ impl Jobs {
         self.job(tenant, id).await
     }
 
-    /// Deletes a job that is over, with its events and artefacts. Policies that it registered stay.
+    /// Deletes a job that is over, with its events, artefacts and result files. Policies that it registered stay.
     ///
     /// # Errors
     /// When there is no such job, it is not over, or one that is not over needs it.

@@ -19,7 +19,7 @@ pub enum JobsError {
     /// The lease was given to another worker, was taken back, or its job is over.
     #[error("this lease is held no more: it expired and was taken back, or its job is over; stop, and lease again")]
     LeaseLost,
-    /// Only jobs that are over can be deleted, and only while no job that is not over needs them.
+    /// Only jobs that are over can be deleted, and they and files only while no job that is not over needs them.
     #[error("{0}")]
     NotOver(String),
     /// Only jobs that failed or were cancelled can be tried again, and only where what they need succeeded.
@@ -33,8 +33,8 @@ pub enum JobsError {
     KeyReused,
     /// The tenant keeps as much as it may.
     #[error(
-        "the tenant keeps {kept_bytes} of at most {quota_bytes} bytes of artefacts and policies: delete jobs that are over, \
-         or have the quota raised"
+        "the tenant keeps {kept_bytes} of at most {quota_bytes} bytes of artefacts, policies and files: delete files, or jobs \
+         that are over, or have the quota raised"
     )]
     QuotaExceeded {
         /// What is kept already.
@@ -42,8 +42,8 @@ pub enum JobsError {
         /// What may be kept.
         quota_bytes: u64,
     },
-    /// An artefact is larger than any may be.
-    #[error("an artefact has at most {0} bytes")]
+    /// A file is larger than any may be.
+    #[error("a file has at most {0} bytes")]
     TooLarge(u64),
     /// What came is not what was announced.
     #[error("what came has the digest {found}, not {announced}: send it again")]
@@ -59,6 +59,9 @@ pub enum JobsError {
          `..`, of 200 bytes altogether"
     )]
     BadArtifactName,
+    /// This cannot name a file.
+    #[error("a file is named by 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
+    BadFileName,
     /// Nobody answers for the policy.
     #[error("no worker answers for this policy now: queue a job of kind serve for it, and wait until it runs")]
     PolicyCold,
@@ -82,8 +85,8 @@ pub enum JobsError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Artefacts cannot be read or written.
-    #[error("artefacts cannot be read or written: {0}")]
+    /// Files cannot be read or written.
+    #[error("files cannot be read or written: {0}")]
     Io(#[from] io::Error),
     /// Something that cannot happen did; the log says what.
     #[error("the queue failed: {0}")]

@@ -95,4 +95,19 @@ impl Jobs {
         self.row(tenant, id).await?;
         Ok(self.0.store.job_events(id, kind, after, limit).await?)
     }
+
+    /// The last events of a kind, newest first.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn last_events(
+        &self,
+        tenant: &Tenant,
+        id: JobId,
+        kind: JobEventKind,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, JobsError> {
+        self.row(tenant, id).await?;
+        Ok(self.0.store.last_job_events(id, kind, limit).await?)
+    }
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use palestra_protocol::job::{Device, Job, JobState};
+use palestra_protocol::id::JobId;
+use palestra_protocol::job::{Checkpoint, Device, Job, JobEventKind, JobState};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::worker::{Lease, LeaseRequest};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -136,9 +138,38 @@ impl Jobs {
         metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
         let missing = || JobsError::Internal("a lease without its parts".to_owned());
         let (expires_at, run) = (stored.row.lease_expires_at.ok_or_else(missing)?, stored.row.run.ok_or_else(missing)?);
-        let checkpoint = self.newest_checkpoint(id).await?;
+        let (checkpoint, damaged) = self.newest_checkpoint(id).await?;
+        if !damaged.is_empty()
+            && let Err(error) = self.warn_of_damage(id, fence, &damaged, checkpoint.as_ref()).await
+        {
+            tracing::warn!(job = %id, ?damaged, %error, "a damaged checkpoint could not be told of");
+        }
         let job: Job = self.view(stored).await?;
         Ok(Some(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, checkpoint }))
+    }
+
+    /// Tells people that an attempt does not go on from where the last one stopped.
+    async fn warn_of_damage(
+        &self,
+        id: JobId,
+        fence: u64,
+        damaged: &[String],
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<(), JobsError> {
+        let begins = match checkpoint {
+            Some(checkpoint) => format!("this attempt goes on from the checkpoint after step {}", checkpoint.step),
+            None => "this attempt begins anew".to_owned(),
+        };
+        let message = format!("files of newer checkpoints are missing or cut short ({}): {begins}", damaged.join(", "));
+        let mut turn = self.turn(Durability::Process).await?;
+        let done = async {
+            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, turn.clock().now());
+            change.note(JobEventKind::Log, json!({"level": "warn", "message": message}));
+            turn.put(change).await
+        }
+        .await;
+        turn.settle(done).await
     }
 
     async fn give_back(&self, lease: &Lease) -> Result<(), JobsError> {

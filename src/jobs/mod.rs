@@ -11,10 +11,12 @@ mod content;
 mod create;
 mod error;
 mod events;
+mod file;
 mod lease;
 mod policy;
 mod read;
 mod report;
+mod result_file;
 mod schedule;
 mod serve;
 mod settings;
@@ -39,15 +41,16 @@ use crate::auth::{DEFAULT_TENANT, JobTokens};
 use crate::clock::Clock;
 use crate::session::Tenant;
 use crate::store::Store;
-pub use crate::store::row::job::JobFilter;
+pub use crate::store::row::job::{FileFilter, FileRow, JobFilter};
 use content::Contents;
 pub use error::JobsError;
+pub use file::ReceivedFile;
 use serve::Hub;
 pub use settings::{ArtifactPlace, JobSettings};
 use watch::Watches;
 use workers::Workers;
 
-/// Bytes of an artefact as they come or go.
+/// Bytes of a file as they come or go.
 pub type ByteStream = BoxStream<'static, io::Result<Bytes>>;
 
 /// What the queue is made of.

@@ -108,24 +108,67 @@ impl Jobs {
         })
     }
 
-    /// Complete checkpoints of a job, oldest first: those whose files are all still as they were.
+    /// Events of a job before a number, newest first; the last ones where none is named.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn events_before(
+        &self,
+        tenant: &Tenant,
+        id: JobId,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, JobsError> {
+        let last = self.row(tenant, id).await?.events;
+        // Numbers have no holes, so that as many come before one as it says.
+        let end = before.map_or(last, |before| before.saturating_sub(1).min(last));
+        let after = end.saturating_sub(u64::from(limit));
+        let count = u32::try_from(end - after).unwrap_or(limit);
+        let mut events = self.0.store.job_events(id, None, after, count).await?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// Complete checkpoints of a job, oldest first: those whose files are all still there.
     ///
     /// # Errors
     /// When there is no such job.
     pub async fn checkpoints(&self, tenant: &Tenant, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
         self.row(tenant, id).await?;
-        let mut complete = self.complete_checkpoints(id).await?;
+        let mut complete = Vec::new();
+        for checkpoint in self.named_checkpoints(id).await? {
+            if self.damaged(&checkpoint).await?.is_none() {
+                complete.push(checkpoint);
+            }
+        }
         complete.reverse();
         Ok(complete)
     }
 
-    /// The newest complete checkpoint.
-    pub(super) async fn newest_checkpoint(&self, id: JobId) -> Result<Option<Checkpoint>, JobsError> {
-        Ok(self.complete_checkpoints(id).await?.into_iter().next())
+    /// The newest complete checkpoint, and of each newer one that is not the name of a file that is damaged.
+    pub(super) async fn newest_checkpoint(&self, id: JobId) -> Result<(Option<Checkpoint>, Vec<String>), JobsError> {
+        let mut damaged = Vec::new();
+        for checkpoint in self.named_checkpoints(id).await? {
+            match self.damaged(&checkpoint).await? {
+                Some(name) => damaged.push(name),
+                None => return Ok((Some(checkpoint), damaged)),
+            }
+        }
+        Ok((None, damaged))
     }
 
-    /// Newest first.
-    async fn complete_checkpoints(&self, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
+    /// The first file of a checkpoint whose bytes are missing or cut short.
+    async fn damaged(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
+        for file in &checkpoint.artifacts {
+            if !self.0.contents.has(&file.digest, file.size_bytes).await? {
+                return Ok(Some(file.name.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checkpoints whose artefacts are all still the ones that they were told with, newest first.
+    async fn named_checkpoints(&self, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
         let events = self.0.store.last_job_events(id, JobEventKind::Checkpoint, CHECKPOINTS_MAX).await?;
         if events.is_empty() {
             return Ok(Vec::new());

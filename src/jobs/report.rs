@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::change::Change;
 use super::error::fault;
+use super::result_file::KeptResults;
 use super::turn::Turn;
 use super::{Jobs, JobsError, WorkerScope};
 use crate::store::Durability;
@@ -33,6 +34,8 @@ const MESSAGE_BYTES_MAX: usize = 800;
 const CODE_BYTES_MAX: usize = 64;
 /// Bytes of an error's detail that are kept.
 const DETAIL_BYTES_MAX: usize = 20_000;
+/// Largest number of a report: every reader of JSON knows it exactly.
+const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,13 +147,18 @@ impl Turn<'_> {
         &mut self,
         lease_ms: u64,
         row: JobRow,
+        number: Option<u64>,
         report: Vec<(ReportedEvent, Read)>,
     ) -> Result<Held, JobsError> {
+        if number.is_some_and(|number| number <= row.reports) {
+            return self.beat(lease_ms, row, None).await;
+        }
         if row.events.saturating_add(report.len() as u64) > EVENTS_PER_JOB_MAX {
             return Err(JobsError::TooMany { what: "events of this job", most: EVENTS_PER_JOB_MAX });
         }
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
+        change.row.reports = number.unwrap_or(change.row.reports);
         for (index, (event, read)) in report.into_iter().enumerate() {
             match read {
                 Read::Nothing => change.note(event.kind, event.data),
@@ -181,7 +189,13 @@ impl Turn<'_> {
         Ok(files)
     }
 
-    async fn finish(&mut self, scope: &WorkerScope, id: JobId, finish: Finish) -> Result<(), JobsError> {
+    async fn finish(
+        &mut self,
+        scope: &WorkerScope,
+        id: JobId,
+        finish: Finish,
+        results: Option<KeptResults>,
+    ) -> Result<(), JobsError> {
         let body = serde_json::to_value(&finish.outcome).map_err(|error| JobsError::Internal(error.to_string()))?;
         let digest = Digest::of_json(&body).to_string();
         let row = self.of_scope(scope, id).await?;
@@ -203,6 +217,9 @@ impl Turn<'_> {
             Outcome::Cancelled if change.row.cancel_requested_at.is_some() => change.cancel(),
             Outcome::Cancelled => return Err(fault("outcome", "nobody asked this job to stop: release it instead")),
             Outcome::Released => change.release(),
+        }
+        if let Some(results) = results {
+            self.name_results(&results).await?;
         }
         self.put(change).await
     }
@@ -231,12 +248,15 @@ impl Jobs {
         .await
     }
 
-    /// Writes down what happened, and keeps the lease. Sent twice it is written twice.
+    /// Writes down what happened, and keeps the lease. A report with a number is written once, however often it is sent.
     ///
     /// # Errors
     /// [`JobsError::LeaseLost`] when the lease is held no more; every event that does not fit, and then nothing is written.
     pub async fn report(&self, scope: &WorkerScope, id: JobId, report: Report) -> Result<Held, JobsError> {
-        let Report { fence, events } = report;
+        let Report { fence, number, events } = report;
+        if number.is_some_and(|number| !(1..=NUMBER_MAX).contains(&number)) {
+            return Err(fault("number", format!("1 to {NUMBER_MAX}")));
+        }
         if events.len() > EVENTS_PER_REPORT_MAX {
             return Err(fault("events", format!("at most {EVENTS_PER_REPORT_MAX}")));
         }
@@ -261,7 +281,7 @@ impl Jobs {
             let done = async {
                 let row = turn.held(&scope, id, fence).await?;
                 jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
-                turn.report(jobs.0.settings.lease_ms, row, checked).await
+                turn.report(jobs.0.settings.lease_ms, row, number, checked).await
             }
             .await;
             turn.settle(done).await
@@ -289,8 +309,11 @@ impl Jobs {
         }
         let (jobs, owner) = (self.clone(), scope.clone());
         self.to_end(async move {
+            let results = jobs.results(&owner, id, &finish).await?;
+            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let results = jobs.keep_results(results).await?;
             let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.finish(&owner, id, finish).await;
+            let done = turn.finish(&owner, id, finish, results).await;
             turn.settle(done).await
         })
         .await?;

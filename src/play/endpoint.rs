@@ -160,7 +160,7 @@ fn read(bytes: &[u8]) -> Result<Answered, PlayError> {
         return Err(PlayError::Turn("the policy's server answered no chat completion".to_owned()));
     };
     message.insert("role".to_owned(), json!("assistant"));
-    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens })
+    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens, meta: None })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use palestra_protocol::verdict::Verdict;
 use serde_json::Value;
 
 use super::PlayError;
-use super::model::Tokens;
+use super::model::{Answered, Tokens};
 use super::player::Player;
 use super::talk::Talk;
 use crate::environment::task::TaskId;
@@ -114,7 +114,7 @@ impl Episodes {
                 ended = FinishReason::MaxTokens;
                 break;
             }
-            let Some((action, tokens)) = acting.next_action(seq, talk.as_ref(), &data).await? else {
+            let Some(Answered { action, tokens, meta }) = acting.next_action(seq, talk.as_ref(), &data).await? else {
                 ended = FinishReason::GaveUp;
                 break;
             };
@@ -122,7 +122,7 @@ impl Episodes {
             if let Some(talk) = &mut talk {
                 talk.said(seq, &action);
             }
-            let step = Step { seq: Some(seq), action, episode: None, observe: None, meta: None };
+            let step = Step { seq: Some(seq), action, episode: None, observe: None, meta };
             let stepped = self.stream.step(session, &step).await?;
             played.steps = seq;
             (self.on_turn)();

@@ -9,6 +9,7 @@ pub(crate) mod policy;
 pub(crate) mod served;
 pub(crate) mod talk;
 pub(crate) mod tasks;
+mod told;
 
 use palestra_client::ClientError;
 

@@ -33,6 +33,14 @@ pub(crate) struct Answered {
     pub(crate) action: Action,
     /// What it took.
     pub(crate) tokens: Tokens,
+    /// What is recorded beside the step, where there is something.
+    pub(crate) meta: Option<Value>,
+}
+
+impl From<Action> for Answered {
+    fn from(action: Action) -> Self {
+        Self { action, tokens: Tokens::default(), meta: None }
+    }
 }
 
 /// How much a policy read and wrote.

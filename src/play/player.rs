@@ -9,24 +9,23 @@ use palestra_protocol::environment::{Environment, Task as PublicTask};
 use serde_json::Value;
 
 use super::PlayError;
-use super::model::{Answered, Asked, Model, Tokens};
+use super::model::{Answered, Asked, Model};
 use super::policy::ReadyPolicy;
 use super::talk::Talk;
+use super::told::Told;
 use crate::databases::Databases;
 use crate::desk::without_sandboxes;
-use crate::environment::app::{FAMILY, shipped};
+use crate::environment::app::shipped;
 use crate::environment::policy::{Builtin, Policy};
-use crate::environment::published::{APP, Definition};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::task::{SEED_MAX, TaskId, seed_of};
 use crate::environment::{EnvironmentKind, Tasks, sql, work};
-use crate::means::Means;
 
 /// A policy that can play one environment.
 ///
-/// Oracle and random policies look at what no server tells: they recreate each task from its id by the environment that is
-/// built into this program, or made from the definition that the server has. So they play built-in environments, and only in the
-/// version that this program has, and apps whose definition the credential may read.
+/// Oracle and random policies look at what the acting side is not told. What is shipped they recreate from each task's id by the
+/// environment that is in this program, and only in the version that this program has. What was published is on the server alone,
+/// which tells what they do, if the credential may know what solves tasks.
 pub(crate) enum Player {
     /// Says nothing in every turn; plays everything.
     Null,
@@ -34,6 +33,17 @@ pub(crate) enum Player {
     Local {
         /// The environment in this program.
         kind: Arc<dyn EnvironmentKind>,
+        /// Which policy.
+        policy: Builtin,
+        /// Its randomness.
+        seed: u64,
+    },
+    /// Plays as the server tells.
+    Told {
+        /// Asks the server.
+        client: Client,
+        /// The environment, with its version.
+        environment: Arc<str>,
         /// Which policy.
         policy: Builtin,
         /// Its randomness.
@@ -52,6 +62,8 @@ pub(crate) enum Player {
 pub(crate) enum Acting {
     /// Acts by itself.
     Alone(Box<dyn Policy>),
+    /// Acts as the server tells.
+    Told(Box<Told>),
     /// Is asked for each turn.
     Model {
         /// Who is asked.
@@ -65,8 +77,8 @@ impl Player {
     /// `policy` for `environment`.
     ///
     /// # Errors
-    /// When this program does not have the environment, or has another version of it, or may not read its definition.
-    pub(crate) async fn new(
+    /// When this program has another form of an environment that is shipped.
+    pub(crate) fn new(
         policy: &ReadyPolicy,
         client: &Client,
         environment: &Environment,
@@ -78,9 +90,10 @@ impl Player {
             ReadyPolicy::Model(model) => return Ok(Self::Model { model: Arc::clone(model), seed }),
         };
         let name = &environment.name;
-        let kind = find(client, environment).await?.ok_or_else(|| {
-            PlayError::Policy(format!("{policy} plays built-in environments alone, and {name} is none"))
-        })?;
+        let Some(kind) = find(name)? else {
+            let environment = format!("{name}@{}", environment.version).into();
+            return Ok(Self::Told { client: client.clone(), environment, policy, seed });
+        };
         if kind.spec().digest != environment.digest {
             return Err(PlayError::Policy(format!(
                 "the server has {name}@{}, and this program another form of it: use the program that the server runs",
@@ -101,6 +114,10 @@ impl Player {
                 let begun = begin_local(kind, *policy, task, seed.wrapping_add(number));
                 begun.map(Acting::Alone).map_err(PlayError::Turn)
             }
+            Self::Told { client, environment, policy, seed } => {
+                let told = Told::new(client, environment, *policy, &task.id, seed.wrapping_add(number));
+                Ok(Acting::Told(Box::new(told)))
+            }
             Self::Model { model, seed } => {
                 let words = [&b"model"[..], task.id.as_bytes(), &seed.to_le_bytes(), &number.to_le_bytes()];
                 Ok(Acting::Model { model: Arc::clone(model), seed: number_of(&words) })
@@ -115,7 +132,7 @@ impl Acting {
         matches!(self, Self::Model { .. })
     }
 
-    /// The turn `seq`, with what it took; `None` when the policy gives up. `data` is the structured form of what is seen now.
+    /// The turn `seq`; `None` when the policy gives up. `data` is the structured form of what is seen now.
     ///
     /// # Errors
     /// When the policy fails.
@@ -124,14 +141,14 @@ impl Acting {
         seq: u64,
         talk: Option<&Talk>,
         data: &Value,
-    ) -> Result<Option<(Action, Tokens)>, PlayError> {
+    ) -> Result<Option<Answered>, PlayError> {
         match self {
-            Self::Alone(policy) => Ok(policy.next_action().map(|action| (action, Tokens::default()))),
+            Self::Alone(policy) => Ok(policy.next_action().map(Answered::from)),
+            Self::Told(told) => Ok(told.next_action().await?.map(Answered::from)),
             Self::Model { model, seed } => {
                 let talk = talk.ok_or_else(|| PlayError::Turn("nobody kept the conversation".to_owned()))?;
                 let seed = number_of(&[b"turn", &seed.to_le_bytes(), &seq.to_le_bytes()]);
-                let Answered { action, tokens } = model.answer(&Asked { talk, data, seed }).await?;
-                Ok(Some((action, tokens)))
+                model.answer(&Asked { talk, data, seed }).await.map(Some)
             }
         }
     }
@@ -160,10 +177,9 @@ fn begin_local(
     policy.begin(kind, &Arc::new(whole), seed).ok_or_else(|| format!("no solution of task {} is known", task.id))
 }
 
-/// The same environment in this program.
-async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<dyn EnvironmentKind>>, PlayError> {
-    let Environment { name, version, digest, .. } = environment;
-    if let Some(app) = shipped::all().into_iter().find(|app| app.name() == *name) {
+/// The environment of a name in this program, where it is shipped.
+fn find(name: &str) -> Result<Option<Arc<dyn EnvironmentKind>>, PlayError> {
+    if let Some(app) = shipped::all().into_iter().find(|app| app.name() == name) {
         return app.kind().map(Some).map_err(PlayError::Policy);
     }
     if let Some(work) = work::shipped::all().into_iter().find(|work| work.name() == name) {
@@ -172,15 +188,7 @@ async fn find(client: &Client, environment: &Environment) -> Result<Option<Arc<d
     if let Some(sql) = sql::shipped::all().into_iter().find(|sql| sql.name() == name) {
         return sql.kind(&Databases::none()).map(Some).map_err(PlayError::Policy);
     }
-    if environment.family == FAMILY {
-        let files = client.definition(&format!("{name}@{version}")).await?.files;
-        let definition = serde_json::json!({"kind": APP, "files": files});
-        let splits = &environment.splits;
-        let means = Means { desk: without_sandboxes(Path::new(".")), databases: Databases::none() };
-        let definition = Definition { name, version: *version, digest, definition: &definition, splits };
-        return definition.kind(&means).map(Some).map_err(PlayError::Policy);
-    }
-    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == *name))
+    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == name))
 }
 
 /// Says nothing, in every turn.

@@ -33,6 +33,8 @@ const LOOK_MS_MAX: u64 = 2_000;
 const SERVE_JOBS_MAX: u32 = 100;
 /// The most tokens of an answer that can be asked for.
 const TOKENS_MAX: u32 = 32_768;
+/// Bytes of what is recorded beside a step.
+const META_BYTES_MAX: usize = 64 << 10;
 /// What a policy over vectors is built as.
 const OVER_VECTORS: &str = "mlp";
 
@@ -92,7 +94,7 @@ impl Served {
             match self.client.act(self.policy, &request).await {
                 Ok(answer) => {
                     self.warmth.lock().await.cold_since = None;
-                    return read(answer);
+                    return read(self.policy, answer);
                 }
                 Err(error) if error.code() == Some(Code::PolicyCold) => self.warm().await?,
                 Err(error) if is_busy(&error) && began.elapsed() < Duration::from_millis(BUSY_MS_MAX) => {}
@@ -210,11 +212,28 @@ fn refused(error: ClientError) -> PlayError {
     }
 }
 
-fn read(answer: ActAnswer) -> Result<Answered, PlayError> {
+fn read(policy: PolicyId, answer: ActAnswer) -> Result<Answered, PlayError> {
     let tokens = Tokens { prompt: answer.prompt_tokens, completion: answer.token_ids.len() as u64 };
+    let meta = Some(meta(policy, &answer));
     let action: Action = serde_json::from_value(answer.action)
         .map_err(|error| PlayError::Turn(format!("the policy answered no action: {error}")))?;
-    Ok(Answered { action, tokens })
+    Ok(Answered { action, tokens, meta })
+}
+
+/// What is recorded beside a step: who took it, what was sampled, and how probable that was. Of an answer that is too long for that,
+/// how long it was.
+fn meta(policy: PolicyId, answer: &ActAnswer) -> Value {
+    let whole = json!({
+        "policy": policy, "token_ids": answer.token_ids, "logprobs": answer.logprobs,
+        "prompt_tokens": answer.prompt_tokens, "finish_reason": answer.finish_reason,
+    });
+    if whole.to_string().len() <= META_BYTES_MAX {
+        return whole;
+    }
+    json!({
+        "policy": policy, "omitted_tokens": answer.token_ids.len(), "prompt_tokens": answer.prompt_tokens,
+        "finish_reason": answer.finish_reason,
+    })
 }
 
 /// The vector that an observation holds: the whole of `data`, or its field `vector`.
@@ -246,17 +265,32 @@ mod tests {
         assert_eq!(numbers(&json!(["a"])), None);
     }
 
-    #[test]
-    fn what_is_no_action_fails_the_turn_alone() {
-        let answer = |action| ActAnswer {
+    fn answer(action: Value, tokens: u32) -> ActAnswer {
+        ActAnswer {
             action,
-            token_ids: vec![1, 2],
-            logprobs: vec![0.0, 0.0],
+            token_ids: (0..tokens).collect(),
+            logprobs: vec![-0.5; tokens as usize],
             prompt_tokens: 5,
             finish_reason: "stop".to_owned(),
-        };
-        let answered = read(answer(json!({"text": "4"}))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_action_fails_the_turn_alone() {
+        let policy = PolicyId::new();
+        let answered = read(policy, answer(json!({"text": "4"}), 2)).unwrap();
         assert_eq!(answered.tokens, Tokens { prompt: 5, completion: 2 });
-        assert!(matches!(read(answer(json!({"say": "4"}))), Err(PlayError::Turn(_))));
+        assert!(matches!(read(policy, answer(json!({"say": "4"}), 2)), Err(PlayError::Turn(_))));
+    }
+
+    #[test]
+    fn what_was_sampled_is_recorded_as_far_as_it_fits() {
+        let policy = PolicyId::new();
+        let recorded = meta(policy, &answer(json!({"text": "4"}), 2));
+        assert_eq!((&recorded["policy"], &recorded["token_ids"]), (&json!(policy), &json!([0, 1])));
+        assert_eq!(recorded["logprobs"], json!([-0.5, -0.5]));
+        let long = meta(policy, &answer(json!({"text": "4"}), 32_768));
+        assert_eq!((&long["omitted_tokens"], long.get("token_ids")), (&json!(32_768), None));
+        assert!(long.to_string().len() <= META_BYTES_MAX);
     }
 }

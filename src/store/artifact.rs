@@ -87,14 +87,15 @@ pub(super) fn delete(job: JobId, name: &str) -> Statement<'_> {
 pub(super) fn kept_bytes(tenant: &str) -> Statement<'_> {
     let sql = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS number FROM \
                (SELECT digest, size_bytes FROM job_artifacts WHERE tenant = $1 \
-               UNION SELECT digest, size_bytes FROM policy_files WHERE tenant = $1) AS kept";
+               UNION SELECT digest, size_bytes FROM policy_files WHERE tenant = $1 \
+               UNION SELECT digest, size_bytes FROM files WHERE tenant = $1) AS kept";
     Statement::new(sql, vec![text(tenant)])
 }
 
 /// Whether anything names a digest.
 pub(super) fn names(digest: &str) -> Statement<'_> {
     let sql = "SELECT 1 AS named WHERE EXISTS (SELECT 1 FROM job_artifacts WHERE digest = $1) \
-               OR EXISTS (SELECT 1 FROM policy_files WHERE digest = $1)";
+               OR EXISTS (SELECT 1 FROM policy_files WHERE digest = $1) OR EXISTS (SELECT 1 FROM files WHERE digest = $1)";
     Statement::new(sql, vec![text(digest)])
 }
 
@@ -132,7 +133,8 @@ pub(super) fn piece(pieces: &str, position: u64) -> Statement<'_> {
 pub(super) fn forget_unnamed(before: Timestamp) -> [Statement<'static>; 2] {
     let contents = "DELETE FROM contents WHERE created_at < $1 \
                     AND NOT EXISTS (SELECT 1 FROM job_artifacts WHERE job_artifacts.digest = contents.digest) \
-                    AND NOT EXISTS (SELECT 1 FROM policy_files WHERE policy_files.digest = contents.digest)";
+                    AND NOT EXISTS (SELECT 1 FROM policy_files WHERE policy_files.digest = contents.digest) \
+                    AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = contents.digest)";
     let pieces = "DELETE FROM content_pieces WHERE created_at < $1 \
                   AND NOT EXISTS (SELECT 1 FROM contents WHERE contents.pieces = content_pieces.pieces)";
     [Statement::new(contents, vec![time(before)]), Statement::new(pieces, vec![time(before)])]

@@ -1,6 +1,7 @@
 //! What every store must do, run against both engines.
 
 mod durability;
+mod files;
 mod jobs;
 mod lists;
 mod others;
@@ -146,4 +147,7 @@ on_both_engines! {
         events_of_jobs_are_numbered_once,
         equal_contents_count_once_for_a_tenant,
         contents_stay_while_they_are_named;
+    files:
+        files_are_listed_in_both_orders_and_filtered,
+        a_file_is_needed_while_a_job_that_names_it_is_not_over;
 }

@@ -35,6 +35,7 @@ pub(super) const JOBS: Table = Table {
         ("attempts_max", Kind::Integer),
         ("fence", Kind::Integer),
         ("events", Kind::Integer),
+        ("reports", Kind::Integer),
         ("not_before", Kind::Integer),
         ("lease_expires_at", Kind::Integer),
         ("cancel_requested_at", Kind::Integer),
@@ -82,6 +83,7 @@ pub(super) fn encode(row: &JobRow) -> Result<BulkRow<'_>, StoreError> {
         number(u64::from(row.attempts_max))?,
         number(row.fence)?,
         number(row.events)?,
+        number(row.reports)?,
         optional_time(row.not_before),
         optional_time(row.lease_expires_at),
         optional_time(row.cancel_requested_at),
@@ -124,6 +126,7 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<JobRow, StoreError> {
         attempts_max: row.version("attempts_max")?,
         fence: row.number("fence")?,
         events: row.number("events")?,
+        reports: row.number("reports")?,
         not_before: row.time_or_none("not_before")?,
         lease_expires_at: row.time_or_none("lease_expires_at")?,
         cancel_requested_at: row.time_or_none("cancel_requested_at")?,
@@ -181,8 +184,8 @@ pub(super) fn page<'a>(tenant: &'a str, filter: &JobFilter, page: &'a PageReques
 /// Writes where a job stands; what it is stays as it was.
 pub(super) const UPDATE: Bulk = Bulk::change(
     "UPDATE jobs SET state = r.state, blocked = r.blocked, attempts = r.attempts, fence = r.fence, events = r.events, \
-         not_before = r.not_before, lease_expires_at = r.lease_expires_at, cancel_requested_at = r.cancel_requested_at, \
-         run = r.run, worker = r.worker, progress = r.progress, result = r.result, error = r.error, \
+         reports = r.reports, not_before = r.not_before, lease_expires_at = r.lease_expires_at, \
+         cancel_requested_at = r.cancel_requested_at, run = r.run, worker = r.worker, progress = r.progress, result = r.result, error = r.error, \
          dead_letter = r.dead_letter, outcome = r.outcome, started_at = r.started_at, ended_at = r.ended_at FROM ",
     JOBS.columns,
     " WHERE jobs.id = r.id",

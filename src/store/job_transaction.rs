@@ -1,7 +1,7 @@
 //! Changes of jobs: one transaction that holds the lock of the queue, in which the queue's own code reads, decides and writes.
 
 use async_trait::async_trait;
-use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::id::{FileId, JobId, PolicyId};
 use palestra_protocol::job::Artifact;
 use palestra_protocol::time::Timestamp;
 
@@ -10,9 +10,9 @@ use super::field::Fields as _;
 use super::relational::Relational;
 use super::row::IdempotencyRow;
 use super::row::job::{
-    ArtifactRow, Candidate, ContentRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow, StoredJob, Wanted,
+    ArtifactRow, Candidate, ContentRow, FileRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow, StoredJob, Wanted,
 };
-use super::{Durability, StoreError, answer, artifact, job, job_event, policy};
+use super::{Durability, StoreError, answer, artifact, file, job, job_event, policy};
 
 /// Whoever changes a job holds this lock: every decision is taken on what is really there.
 const LOCK: &str = "jobs";
@@ -28,7 +28,7 @@ pub trait JobTransaction: Send {
     async fn insert_job(&mut self, row: &JobRow, spec: &JobSpecRow, needs: &[JobId]) -> Result<(), StoreError>;
     /// Writes where a job stands.
     async fn update_job(&mut self, row: &JobRow) -> Result<(), StoreError>;
-    /// Removes a job with its events and the names of its files.
+    /// Removes a job with its events, the names of its files, and the files of its result.
     async fn delete_job(&mut self, id: JobId) -> Result<(), StoreError>;
     /// Adds events whose numbers follow those that are there.
     async fn append(&mut self, events: &[JobEventRow]) -> Result<(), StoreError>;
@@ -60,6 +60,20 @@ pub trait JobTransaction: Send {
     async fn policy(&mut self, id: PolicyId) -> Result<Option<PolicyRow>, StoreError>;
     /// Adds a policy with its files; fails with [`StoreError::Exists`] when the id is taken.
     async fn insert_policy(&mut self, row: &PolicyRow) -> Result<(), StoreError>;
+    /// An uploaded file, or one of a job's result.
+    async fn file(&mut self, id: FileId) -> Result<Option<FileRow>, StoreError>;
+    /// How many files a tenant uploaded.
+    async fn file_count(&mut self, tenant: &str) -> Result<u64, StoreError>;
+    /// Adds files; fails with [`StoreError::Exists`] when an id is taken.
+    async fn insert_files(&mut self, rows: &[FileRow]) -> Result<(), StoreError>;
+    /// Removes a file; false when there is none.
+    async fn delete_file(&mut self, id: FileId) -> Result<bool, StoreError>;
+    /// Takes note of the files that a job names.
+    async fn name_files(&mut self, job: JobId, files: &[FileId]) -> Result<(), StoreError>;
+    /// A job that is not over and names a file.
+    async fn file_needed_by(&mut self, id: FileId) -> Result<Option<JobId>, StoreError>;
+    /// A file that a job names and that is not there any more.
+    async fn lost_file(&mut self, job: JobId) -> Result<Option<FileId>, StoreError>;
     /// The answer of a creating call.
     async fn answer(&mut self, tenant: &str, operation: &str, key: &str) -> Result<Option<IdempotencyRow>, StoreError>;
     /// Keeps the answer of a creating call.
@@ -78,6 +92,7 @@ const PUT_CONTENT: Bulk =
     artifact::CONTENTS.insert("ON CONFLICT (digest) DO UPDATE SET created_at = excluded.created_at", "content");
 const INSERT_POLICY: Bulk = policy::POLICIES.insert("", "policy");
 const INSERT_FILES: Bulk = policy::FILES.insert("", "file of a policy");
+const INSERT_UPLOADED: Bulk = file::FILES.insert("", "file");
 const INSERT_ANSWER: Bulk = answer::ANSWERS.insert("", "answer");
 
 /// [`JobTransaction`] on a relational engine.
@@ -157,7 +172,7 @@ impl<E: Engine> JobTransaction for Open<'_, E> {
     }
 
     async fn delete_job(&mut self, id: JobId) -> Result<(), StoreError> {
-        for statement in job::delete(id) {
+        for statement in file::delete_of_job(id).into_iter().chain(job::delete(id)) {
             self.transaction.execute(statement).await?;
         }
         Ok(())
@@ -225,6 +240,35 @@ impl<E: Engine> JobTransaction for Open<'_, E> {
     async fn insert_policy(&mut self, row: &PolicyRow) -> Result<(), StoreError> {
         self.transaction.bulk(&INSERT_POLICY, &[policy::encode(row)?]).await?;
         self.transaction.bulk(&INSERT_FILES, &policy::encode_files(row)?).await
+    }
+
+    async fn file(&mut self, id: FileId) -> Result<Option<FileRow>, StoreError> {
+        self.one(file::one(id), file::decode).await
+    }
+
+    async fn file_count(&mut self, tenant: &str) -> Result<u64, StoreError> {
+        self.number(file::count(tenant)).await
+    }
+
+    async fn insert_files(&mut self, rows: &[FileRow]) -> Result<(), StoreError> {
+        let rows = rows.iter().map(file::encode).collect::<Result<Vec<_>, _>>()?;
+        self.transaction.bulk(&INSERT_UPLOADED, &rows).await
+    }
+
+    async fn delete_file(&mut self, id: FileId) -> Result<bool, StoreError> {
+        Ok(self.transaction.execute(file::delete(id)).await? > 0)
+    }
+
+    async fn name_files(&mut self, job: JobId, files: &[FileId]) -> Result<(), StoreError> {
+        self.transaction.bulk(&file::INSERT_NAMED, &file::encode_named(job, files)).await
+    }
+
+    async fn file_needed_by(&mut self, id: FileId) -> Result<Option<JobId>, StoreError> {
+        self.one(file::needed_by(id), job::decode_id).await
+    }
+
+    async fn lost_file(&mut self, job: JobId) -> Result<Option<FileId>, StoreError> {
+        self.one(file::lost(job), file::decode_lost).await
     }
 
     async fn answer(&mut self, tenant: &str, operation: &str, key: &str) -> Result<Option<IdempotencyRow>, StoreError> {

@@ -16,6 +16,7 @@ mod definition;
 mod engine;
 mod episode;
 mod field;
+mod file;
 mod filter;
 mod job;
 mod job_event;
@@ -37,13 +38,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::id::{EpisodeId, FileId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::job::{Artifact, JobEvent, JobEventKind, JobState};
 use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 use serde_json::Value;
 
-use row::job::{Candidate, ContentRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
+use row::job::{Candidate, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
 use row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, Record, RunRow,
     SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
@@ -262,7 +263,7 @@ pub trait Store: Send + Sync + 'static {
     /// One row of a split, by the digest it was published under.
     async fn task_row(&self, digest: &str, split: &str, index: u64) -> Result<Option<Value>, StoreError>;
 
-    // Jobs, their events and files, and policies.
+    // Jobs, their events and files, policies, and uploaded files.
     /// Begins a change of jobs, which waits for every other change of jobs to end.
     async fn change_jobs(&self, durability: Durability) -> Result<Box<dyn JobTransaction + '_>, StoreError>;
     /// Where a job stands, whoever's it is.
@@ -307,7 +308,7 @@ pub trait Store: Send + Sync + 'static {
     async fn artifact(&self, id: JobId, name: &str) -> Result<Option<Artifact>, StoreError>;
     /// Bytes of everything that a tenant keeps, equal contents counted once.
     async fn kept_bytes(&self, tenant: &str) -> Result<u64, StoreError>;
-    /// Whether a file of a job or of a policy has this content.
+    /// Whether an uploaded file, or one of a job or of a policy, has this content.
     async fn is_named(&self, digest: &str) -> Result<bool, StoreError>;
     /// A policy of a tenant with its files.
     async fn policy(&self, tenant: &str, id: PolicyId) -> Result<Option<PolicyRow>, StoreError>;
@@ -318,6 +319,14 @@ pub trait Store: Send + Sync + 'static {
         job: Option<JobId>,
         page: &PageRequest,
     ) -> Result<Vec<PolicyRow>, StoreError>;
+    /// An uploaded file of a tenant, or one of a job's result.
+    async fn file(&self, tenant: &str, id: FileId) -> Result<Option<FileRow>, StoreError>;
+    /// Files of a tenant behind the id that the page names.
+    async fn files(&self, tenant: &str, filter: FileFilter, page: &PageRequest) -> Result<Vec<FileRow>, StoreError>;
+    /// Files of a job's result, by id.
+    async fn files_of_job(&self, job: JobId) -> Result<Vec<FileRow>, StoreError>;
+    /// Whether a job names a file.
+    async fn names_file(&self, job: JobId, file: FileId) -> Result<bool, StoreError>;
     /// The content of a digest, where it is kept here.
     async fn content(&self, digest: &str) -> Result<Option<ContentRow>, StoreError>;
     /// Writes a piece of what may become a content.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::id::{EpisodeId, FileId, JobId, KeyId, PolicyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::job::{Artifact, JobEvent, JobEventKind, JobState};
 use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::engine::{BulkRow, Engine, Statement, Table, Transaction};
 use super::field::Fields as _;
 use super::job_transaction::JobTransaction;
-use super::row::job::{Candidate, ContentRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
+use super::row::job::{Candidate, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
 use super::row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, RunRow, SessionFilter,
     SessionRow, SnapshotRow, StepRow, VerdictRow,
 };
 use super::{
-    Durability, Groups, Store, StoreError, answer, artifact, definition, episode, job, job_event, key, node, policy,
-    run, session, snapshot, step, verdict,
+    Durability, Groups, Store, StoreError, answer, artifact, definition, episode, file, job, job_event, key, node,
+    policy, run, session, snapshot, step, verdict,
 };
 
 /// A store on a relational engine.
@@ -410,6 +410,22 @@ impl<E: Engine> Store for Relational<E> {
             row.policy.files = self.all(policy::files(row.policy.id), artifact::decode).await?;
         }
         Ok(rows)
+    }
+
+    async fn file(&self, tenant: &str, id: FileId) -> Result<Option<FileRow>, StoreError> {
+        Ok(self.one(file::one(id), file::decode).await?.filter(|row| row.tenant == tenant))
+    }
+
+    async fn files(&self, tenant: &str, filter: FileFilter, page: &PageRequest) -> Result<Vec<FileRow>, StoreError> {
+        self.all(file::page(tenant, filter, page), file::decode).await
+    }
+
+    async fn files_of_job(&self, job: JobId) -> Result<Vec<FileRow>, StoreError> {
+        self.all(file::of_job(job), file::decode).await
+    }
+
+    async fn names_file(&self, job: JobId, file: FileId) -> Result<bool, StoreError> {
+        Ok(self.one(file::is_named(job, file), |_| Ok(())).await?.is_some())
     }
 
     async fn content(&self, digest: &str) -> Result<Option<ContentRow>, StoreError> {

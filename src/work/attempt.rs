@@ -8,7 +8,7 @@ use palestra_client::ClientError;
 use palestra_protocol::job::Job;
 use palestra_protocol::problem::Code;
 use palestra_protocol::spec::Spec;
-use palestra_protocol::worker::{Finish, Heartbeat, Held, Lease, Outcome, Report};
+use palestra_protocol::worker::{Finish, Heartbeat, Held, Lease, Outcome};
 use serde_json::Value;
 use tokio::task::{JoinError, JoinSet};
 
@@ -156,24 +156,17 @@ async fn keep(context: &Context) -> Stopped {
 
 /// Reports what happened since the last time.
 async fn tell(context: &Context) -> Result<(), ClientError> {
-    loop {
-        let events = context.take_events(EVENTS_PER_REPORT);
-        if events.is_empty() {
-            return Ok(());
-        }
-        let report = Report { fence: context.fence, events };
+    while let Some(report) = context.next_report(EVENTS_PER_REPORT) {
         match context.queue.report_job(context.job, &report).await {
             Ok(_) => {}
-            Err(error) if is_lost(&error) => return Err(error),
             Err(error @ ClientError::Problem(_)) if error.code() == Some(Code::Invalid) => {
                 tracing::warn!(job = %context.job, %error, "events of a job were refused");
             }
-            Err(error) => {
-                context.give_back(report.events);
-                return Err(error);
-            }
+            Err(error) => return Err(error),
         }
+        context.answered();
     }
+    Ok(())
 }
 
 fn is_lost(error: &ClientError) -> bool {

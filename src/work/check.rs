@@ -1,16 +1,10 @@
 //! `check`: the gate of an environment, tried on the server that offers it. The reference solution reaches the maximum; policies that know
-//! nothing stay at the stated floor; what is played twice ends alike; and of an app, everything that `palestra check` proves.
+//! nothing stay at the stated floor; what is played twice ends alike; and everything holds that `palestra check` proves.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
-use palestra_apps::app::App;
-use palestra_apps::check::{Effort, Report as Proof, check_while};
-use palestra_client::ClientError;
-use palestra_protocol::environment::Environment;
-use palestra_protocol::problem::Code;
+use palestra_protocol::environment::{Environment, Recovery};
 use palestra_protocol::spec::play::{Check, EnvironmentMix, PlayLimits, PolicyFrom, Sampling};
 use serde_json::{Value, json};
 
@@ -18,7 +12,7 @@ use super::context::Context;
 use super::failure::WorkError;
 use super::lines::EpisodeLine;
 use super::playing::{Playing, line, play, scored, versioned};
-use crate::environment::app::{FAMILY, shipped};
+use super::proof::prove;
 use crate::play::PlayError;
 use crate::play::player::Player;
 use crate::stats::outcome::Outcome;
@@ -30,12 +24,14 @@ const REPORT: &str = "check.json";
 const FAILURES_SHOWN_MAX: usize = 100;
 /// Failures that are kept at all.
 const FAILURES_MAX: usize = 10_000;
+/// Sessions at once where each takes a sandbox or something else outside the server.
+const LIVE_SESSIONS_MAX: u32 = 4;
 /// Tasks of a split that are played twice.
 const REPEATED_TASKS_MAX: u64 = 20;
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     splits: BTreeMap<String, BTreeMap<String, Summary>>,
     failures: Vec<Value>,
     failed: u64,
@@ -43,14 +39,16 @@ struct Found {
 }
 
 impl Found {
-    fn fail(&mut self, split: &str, check: &str, detail: impl Into<String>) {
+    /// Notes what does not hold.
+    pub(super) fn fail(&mut self, split: &str, check: &str, detail: impl Into<String>) {
         self.failed += 1;
         if self.failures.len() < FAILURES_MAX {
             self.failures.push(json!({"split": split, "check": check, "detail": detail.into()}));
         }
     }
 
-    fn skip(&mut self, check: &str, why: impl Into<String>) {
+    /// Notes what cannot be tried.
+    pub(super) fn skip(&mut self, check: &str, why: impl Into<String>) {
         self.skipped.push(json!({"check": check, "why": why.into()}));
     }
 }
@@ -92,7 +90,7 @@ pub(super) async fn run(check: &Check, context: &Context) -> Result<Value, WorkE
         "splits": found.splits, "failed": found.failed, "failures": found.failures, "skipped": found.skipped,
     });
     if let Some(proof) = proof {
-        report["proof"] = serde_json::to_value(proof)?;
+        report["proof"] = proof;
     }
     context.keep_document(REPORT, &report).await?;
     for field in ["/failures", "/proof/failures"] {
@@ -114,12 +112,9 @@ async fn players(
     let mut players = Vec::new();
     for from in [PolicyFrom::Oracle, PolicyFrom::Null, PolicyFrom::Random] {
         let policy = context.policy(&from, &Sampling::default()).await?;
-        match Player::new(&policy, &context.client, environment, seed).await {
+        match Player::new(&policy, &context.client, environment, seed) {
             Ok(_) => players.push(from),
             Err(PlayError::Policy(why)) => found.skip(&from.to_string(), why),
-            Err(PlayError::Client(error)) if error.code() == Some(Code::Forbidden) => {
-                found.skip(&from.to_string(), format!("the definition cannot be read: {error}"));
-            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -148,6 +143,10 @@ impl Gate<'_> {
             weight: 1.0,
             difficulty: None,
         };
+        // The gate waits for its sandboxes, and does not take them from those who play.
+        let most = PlayLimits::default().concurrent_sessions;
+        let live = self.environment.capabilities.recovery != Recovery::Replay;
+        let concurrent_sessions = if live { most.min(LIVE_SESSIONS_MAX) } else { most };
         let playing = Playing {
             policy: &policy,
             environment: self.environment,
@@ -155,7 +154,7 @@ impl Gate<'_> {
             tasks,
             samples: 1,
             seed: self.check.seed,
-            limits: &PlayLimits::default(),
+            limits: &PlayLimits { concurrent_sessions, ..PlayLimits::default() },
             talks: false,
         };
         let name = versioned(self.environment);
@@ -213,56 +212,6 @@ fn above_floor(summary: &Summary, floor: f64) -> Option<String> {
     let mean = summary.mean?;
     let surely = mean.interval.is_none_or(|[low, _]| low > floor);
     (mean.mean > floor && surely).then(|| format!("its mean score is {:.4}, the floor {floor}", mean.mean))
-}
-
-/// Stops a proof when the work is dropped.
-struct StopsWhenDropped(Arc<AtomicBool>);
-
-impl Drop for StopsWhenDropped {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Proves an app from its definition; `None` where it is none, or its definition cannot be read.
-async fn prove(
-    environment: &Environment,
-    tasks: u64,
-    context: &Context,
-    found: &mut Found,
-) -> Result<Option<Proof>, WorkError> {
-    if environment.family != FAMILY {
-        return Ok(None);
-    }
-    context.announce(format!("proving {}", versioned(environment)));
-    let shipped = shipped::all().into_iter().find(|app| app.name() == environment.name);
-    let files = match shipped {
-        Some(app) => app.files(),
-        None => match context.client.definition(&versioned(environment)).await {
-            Ok(definition) => definition.files,
-            Err(error @ ClientError::Problem(_)) if error.code() == Some(Code::Forbidden) => {
-                found.skip("proof", format!("the definition cannot be read: {error}"));
-                return Ok(None);
-            }
-            Err(error) => return Err(error.into()),
-        },
-    };
-    let app = match App::load(&files) {
-        Ok(app) => app,
-        Err(faults) => {
-            faults.iter().for_each(|fault| found.fail("", "the definition is sound", fault.to_string()));
-            return Ok(None);
-        }
-    };
-    let effort = Effort { seeds: tasks.min(Effort::FULL.seeds), ..Effort::FULL };
-    let stopped = StopsWhenDropped(Arc::new(AtomicBool::new(false)));
-    let seen = Arc::clone(&stopped.0);
-    let proof = tokio::task::spawn_blocking(move || check_while(&app, effort, &|| !seen.load(Ordering::Relaxed))).await;
-    let proof = proof.map_err(|error| WorkError::internal(format!("the proof broke off: {error}")))?;
-    for failure in &proof.failures {
-        found.fail("", "the app is proven", failure.clone());
-    }
-    Ok(Some(proof))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::WorkError;
 use super::lines::Lines;
-use super::playing::{Ended, Playing, find, play, scored, versioned};
+use super::playing::{Ended, Tour, find_all, play_all, scored, status, versioned};
 
 /// The file with a line per exported episode.
 const EPISODES: &str = "episodes.jsonl";
@@ -33,35 +33,27 @@ struct Collected {
 /// # Errors
 /// When the policy cannot be played, or nothing was scored.
 pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, WorkError> {
-    let mut environments = Vec::new();
-    for mix in &collect.environments {
-        environments.push(find(&context.client, mix).await?);
-    }
+    let environments = find_all(&context.client, &collect.environments).await?;
     context.expect(collect.episodes);
     let policy = context.policy(&collect.policy.from, &collect.sampling).await?;
     let mut lines = context.lines(EPISODES).await?;
     let (mut all, mut by_name) = (Collected::default(), BTreeMap::<String, Collected>::new());
-    let shares = shares(collect.episodes, &collect.environments);
-    for ((mix, environment), tasks) in collect.environments.iter().zip(&environments).zip(shares) {
-        let name = versioned(environment);
-        context.announce(format!("{} in {name}", collect.policy.from));
-        let playing = Playing {
-            policy: &policy,
-            environment,
-            mix,
-            tasks,
-            samples: 1,
-            seed: collect.seed,
-            limits: &collect.limits,
-            talks: true,
-        };
-        let mut episodes = std::pin::pin!(play(context, playing));
-        while let Some(ended) = episodes.next().await {
-            let ended = ended?;
-            let exported = export(&ended, environment, collect.score_min, &mut lines).await?;
-            for counts in [&mut all, by_name.entry(name.clone()).or_default()] {
-                counts.add(&ended, exported);
-            }
+    let tour = Tour {
+        from: &collect.policy.from,
+        policy: &policy,
+        environments: &environments,
+        tasks: shares(collect.episodes, &collect.environments),
+        samples: 1,
+        seed: collect.seed,
+        limits: &collect.limits,
+        talks: true,
+    };
+    let mut episodes = std::pin::pin!(play_all(context, tour));
+    while let Some(ended) = episodes.next().await {
+        let (environment, ended) = ended?;
+        let exported = export(&ended, environment, collect.score_min, &mut lines).await?;
+        for counts in [&mut all, by_name.entry(versioned(environment)).or_default()] {
+            counts.add(&ended, exported);
         }
     }
     if all.scored == 0 {
@@ -83,11 +75,7 @@ impl Collected {
             self.scored += 1;
             self.below_score_min += u64::from(!exported);
         } else {
-            let reason = match &ended.played.verdict {
-                Ok(verdict) => verdict.status.as_str(),
-                Err(error) => error.reason(),
-            };
-            *self.unscored.entry(reason.to_owned()).or_default() += 1;
+            *self.unscored.entry(status(&ended.played).to_owned()).or_default() += 1;
         }
     }
 }

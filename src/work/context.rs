@@ -8,7 +8,7 @@ use palestra_client::{Client, ClientError};
 use palestra_protocol::id::{JobId, RunId};
 use palestra_protocol::job::{Artifact, JobEventKind, Progress};
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
-use palestra_protocol::worker::{Lease, ReportedEvent};
+use palestra_protocol::worker::{Lease, Report, ReportedEvent};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -56,6 +56,10 @@ pub(super) struct Context {
 struct Heard {
     events: VecDeque<ReportedEvent>,
     dropped: u64,
+    /// Reports that were begun.
+    reports: u64,
+    /// The last of them, until it is answered.
+    unanswered: Option<Report>,
     lines: u64,
     progress: Progress,
     began: Instant,
@@ -85,6 +89,8 @@ impl Context {
             heard: Mutex::new(Heard {
                 events: VecDeque::new(),
                 dropped: 0,
+                reports: 0,
+                unanswered: None,
                 lines: 0,
                 progress,
                 began: Instant::now(),
@@ -135,24 +141,23 @@ impl Context {
         heard.push(ReportedEvent { kind: JobEventKind::Log, data: json!({"level": level, "message": message}) });
     }
 
-    /// Events that were not reported yet, at most `count`.
-    pub(super) fn take_events(&self, count: usize) -> Vec<ReportedEvent> {
+    /// The report that was not answered yet, as it was sent, or else one of what happened since, with at most `count` events; none
+    /// where nothing happened.
+    pub(super) fn next_report(&self, count: usize) -> Option<Report> {
         let mut heard = self.heard.lock();
-        if heard.dropped > 0 {
-            let message = format!("{} events were dropped while the server did not take them", heard.dropped);
-            heard.dropped = 0;
-            let data = json!({"level": "warn", "message": message});
-            heard.events.push_front(ReportedEvent { kind: JobEventKind::Log, data });
+        if heard.unanswered.is_none() {
+            let events = heard.take(count);
+            if !events.is_empty() {
+                heard.reports += 1;
+                heard.unanswered = Some(Report { fence: self.fence, number: Some(heard.reports), events });
+            }
         }
-        let count = count.min(heard.events.len());
-        heard.events.drain(..count).collect()
+        heard.unanswered.clone()
     }
 
-    /// Gives events back that could not be reported.
-    pub(super) fn give_back(&self, events: Vec<ReportedEvent>) {
-        let mut heard = self.heard.lock();
-        let newer = std::mem::take(&mut heard.events);
-        events.into_iter().chain(newer).for_each(|event| heard.push(event));
+    /// Says that the last report was answered.
+    pub(super) fn answered(&self) {
+        self.heard.lock().unanswered = None;
     }
 
     /// How far it is, with the time that the rest takes at the pace so far.
@@ -231,6 +236,17 @@ impl Context {
 }
 
 impl Heard {
+    fn take(&mut self, count: usize) -> Vec<ReportedEvent> {
+        if self.dropped > 0 {
+            let message = format!("{} events were dropped while the server did not take them", self.dropped);
+            self.dropped = 0;
+            let data = json!({"level": "warn", "message": message});
+            self.events.push_front(ReportedEvent { kind: JobEventKind::Log, data });
+        }
+        let count = count.min(self.events.len());
+        self.events.drain(..count).collect()
+    }
+
     fn push(&mut self, event: ReportedEvent) {
         self.events.push_back(event);
         if self.events.len() > EVENTS_MAX {

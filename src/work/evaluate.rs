@@ -4,15 +4,16 @@ use futures::StreamExt;
 use palestra_protocol::environment::Environment;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobKind, JobState};
-use palestra_protocol::spec::play::{Baseline, Evaluate, PlayedPolicy};
+use palestra_protocol::spec::play::{Baseline, EnvironmentMix, Evaluate, PolicyFrom};
 use serde_json::{Value, json};
 use tokio::fs::File;
 
 use super::context::Context;
 use super::failure::WorkError;
 use super::lines::read_outcomes;
-use super::playing::{Playing, find, line, play, versioned};
+use super::playing::{Tour, find_all, line, play_all, versioned};
 use super::report::{Report, Side, beside, shortened};
+use crate::play::policy::ReadyPolicy;
 use crate::stats::summary::summarise;
 
 /// The file with a line per episode.
@@ -27,27 +28,26 @@ const REPORT: &str = "evaluation.json";
 /// # Errors
 /// When the policy cannot be played, nothing was scored, or the baseline cannot be had.
 pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value, WorkError> {
-    let mut environments = Vec::new();
-    for mix in &evaluate.environments {
-        environments.push(find(&context.client, mix).await?);
-    }
+    let environments = find_all(&context.client, &evaluate.environments).await?;
     let of_one = evaluate.episodes * u64::from(evaluate.samples_per_task) * environments.len() as u64;
     let played_baseline = matches!(evaluate.baseline, Some(Baseline::Policy(_)));
     context.expect(if played_baseline { 2 * of_one } else { of_one });
-    // Fetched first: a baseline that cannot be had is known before hours of playing.
-    let fetched = match &evaluate.baseline {
-        Some(Baseline::Evaluation(job)) => Some(fetch(*job, context).await?),
-        _ => None,
+    // Had first: a baseline that cannot be had is known before hours of playing.
+    let other = match &evaluate.baseline {
+        Some(Baseline::Evaluation(job)) => Some(Other::Fetched(*job, fetch(*job, context).await?)),
+        Some(Baseline::Policy(other)) => Some(Other::Plays(&other.from, ready(evaluate, &other.from, context).await?)),
+        None => None,
     };
-    let policy = Box::pin(side(evaluate, &evaluate.policy, &environments, EPISODES, context)).await?;
+    let (from, policy) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
+    let policy = Box::pin(side(evaluate, (from, &policy), &environments, EPISODES, context)).await?;
     let samples = evaluate.samples_per_task;
-    let baseline = match (&evaluate.baseline, fetched) {
-        (Some(Baseline::Evaluation(job)), Some(fetched)) => Some(beside(&policy, &fetched, job.to_string(), samples)),
-        (Some(Baseline::Policy(other)), _) => {
-            let played = Box::pin(side(evaluate, other, &environments, BASELINE_EPISODES, context)).await?;
-            Some(beside(&policy, &played, other.from.to_string(), samples))
+    let baseline = match &other {
+        Some(Other::Fetched(job, fetched)) => Some(beside(&policy, fetched, job.to_string(), samples)),
+        Some(Other::Plays(from, ready)) => {
+            let played = Box::pin(side(evaluate, (*from, ready), &environments, BASELINE_EPISODES, context)).await?;
+            Some(beside(&policy, &played, from.to_string(), samples))
         }
-        _ => None,
+        None => None,
     };
     if let Some(baseline) = &baseline
         && baseline.comparison.pairs == 0
@@ -73,38 +73,46 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
     Ok(result)
 }
 
+/// Beside whom a policy is measured.
+enum Other<'a> {
+    /// An earlier evaluation.
+    Fetched(JobId, Side),
+    /// A policy that plays the same.
+    Plays(&'a PolicyFrom, ReadyPolicy),
+}
+
+async fn ready(evaluate: &Evaluate, from: &PolicyFrom, context: &Context) -> Result<ReadyPolicy, WorkError> {
+    context.policy(from, &evaluate.sampling).await
+}
+
 /// Plays one policy in all environments.
 async fn side(
     evaluate: &Evaluate,
-    who: &PlayedPolicy,
-    environments: &[Environment],
+    (from, policy): (&PolicyFrom, &ReadyPolicy),
+    environments: &[(EnvironmentMix, Environment)],
     file: &str,
     context: &Context,
 ) -> Result<Side, WorkError> {
-    let policy = context.policy(&who.from, &evaluate.sampling).await?;
     let (mut side, mut lines) = (Side::default(), context.lines(file).await?);
-    for (mix, environment) in evaluate.environments.iter().zip(environments) {
-        let name = versioned(environment);
-        context.announce(format!("{} in {name}", who.from));
-        let playing = Playing {
-            policy: &policy,
-            environment,
-            mix,
-            tasks: evaluate.episodes,
-            samples: evaluate.samples_per_task,
-            seed: evaluate.seed,
-            limits: &evaluate.limits,
-            talks: false,
-        };
-        let mut episodes = std::pin::pin!(play(context, playing));
-        while let Some(ended) = episodes.next().await {
-            let line = line(&name, &ended?);
-            lines.add(&line).await?;
-            side.add(&line);
-        }
+    let tour = Tour {
+        from,
+        policy,
+        environments,
+        tasks: vec![evaluate.episodes; environments.len()],
+        samples: evaluate.samples_per_task,
+        seed: evaluate.seed,
+        limits: &evaluate.limits,
+        talks: false,
+    };
+    let mut episodes = std::pin::pin!(play_all(context, tour));
+    while let Some(ended) = episodes.next().await {
+        let (environment, ended) = ended?;
+        let line = line(&versioned(environment), &ended);
+        lines.add(&line).await?;
+        side.add(&line);
     }
     context.keep(lines).await?;
-    side.check_scored(&who.from.to_string())?;
+    side.check_scored(&from.to_string())?;
     Ok(side)
 }
 

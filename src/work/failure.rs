@@ -62,6 +62,8 @@ impl From<ClientError> for WorkError {
                 | Code::NotSupported
                 | Code::JobConflict,
             ) => Self::bad_spec(error),
+            // The server lacks what the environment needs, such as sandboxes; its operator can change that.
+            Some(Code::Unavailable) => Self::environment(error),
             Some(Code::QuotaExceeded | Code::TooLarge) => Self { retry: false, ..Self::internal(error) },
             _ => Self::internal(error),
         }
@@ -105,6 +107,8 @@ mod tests {
         assert!(!retried(Code::UnknownEnvironment) && !retried(Code::Forbidden) && !retried(Code::QuotaExceeded));
         assert!(retried(Code::Internal) && retried(Code::RunOver) && retried(Code::Draining));
         assert!(WorkError::from(ClientError::Closed).retry);
+        let lacking = WorkError::from(ClientError::from(Problem::new(Code::Unavailable, "no sandboxes")));
+        assert_eq!((lacking.code, lacking.retry), ("environment", true));
         assert!(!WorkError::from(PlayError::Policy(String::new())).retry);
         assert!(WorkError::from(PlayError::Unavailable(String::new())).retry);
     }

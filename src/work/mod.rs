@@ -11,6 +11,7 @@ mod evaluate;
 mod failure;
 mod lines;
 mod playing;
+mod proof;
 mod report;
 mod rescore;
 

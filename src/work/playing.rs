@@ -1,4 +1,4 @@
-//! Episodes of a policy in one environment of a job, as they end.
+//! Episodes of a policy in the environments of a job, as they end.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use palestra_client::{Client, ClientError};
 use palestra_protocol::environment::Environment;
 use palestra_protocol::problem::Code;
 use palestra_protocol::session::TaskChoice;
-use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits};
+use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits, PolicyFrom};
 use palestra_protocol::verdict::{Status, Verdict};
 
 use super::context::Context;
@@ -23,6 +23,26 @@ use crate::play::tasks::{self, Wanted};
 
 /// Most turns of an episode where neither job nor environment says less.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
+
+/// What is played in the environments of a job, one after the other.
+pub(super) struct Tour<'a> {
+    /// Who plays, as the job names it.
+    pub(super) from: &'a PolicyFrom,
+    /// Who plays.
+    pub(super) policy: &'a ReadyPolicy,
+    /// The environments, with which tasks of each.
+    pub(super) environments: &'a [(EnvironmentMix, Environment)],
+    /// How many tasks of each.
+    pub(super) tasks: Vec<u64>,
+    /// How often each.
+    pub(super) samples: u32,
+    /// Chooses tasks and randomness.
+    pub(super) seed: u64,
+    /// How much at once, and how long.
+    pub(super) limits: &'a PlayLimits,
+    /// Whether conversations are wanted.
+    pub(super) talks: bool,
+}
 
 /// What is played in one environment.
 pub(super) struct Playing<'a> {
@@ -57,11 +77,34 @@ pub(super) fn versioned(environment: &Environment) -> String {
     format!("{}@{}", environment.name, environment.version)
 }
 
+/// The environments of a job with what they are now.
+///
+/// # Errors
+/// When there is no such environment or split, or two names mean the same.
+pub(super) async fn find_all(
+    client: &Client,
+    mixes: &[EnvironmentMix],
+) -> Result<Vec<(EnvironmentMix, Environment)>, WorkError> {
+    let mut found: Vec<(EnvironmentMix, Environment)> = Vec::with_capacity(mixes.len());
+    for mix in mixes {
+        let environment = find(client, mix).await?;
+        // From here on this version is meant, whatever is published meanwhile.
+        let mix = EnvironmentMix { name: versioned(&environment), ..mix.clone() };
+        if found.iter().any(|(other, _)| other.is_same(&mix)) {
+            let detail =
+                format!("{} is named twice with split {:?}: its episodes would count twice", mix.name, mix.split);
+            return Err(WorkError::bad_spec(detail));
+        }
+        found.push((mix, environment));
+    }
+    Ok(found)
+}
+
 /// The environment of a mix, if it has the split.
 ///
 /// # Errors
 /// When there is no such environment or split.
-pub(super) async fn find(client: &Client, mix: &EnvironmentMix) -> Result<Environment, WorkError> {
+async fn find(client: &Client, mix: &EnvironmentMix) -> Result<Environment, WorkError> {
     let environment = client.environment(&mix.name).await?;
     if environment.splits.get(&mix.split).is_none_or(|tasks| *tasks == 0) {
         let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
@@ -69,6 +112,25 @@ pub(super) async fn find(client: &Client, mix: &EnvironmentMix) -> Result<Enviro
         return Err(WorkError::bad_spec(detail));
     }
     Ok(environment)
+}
+
+/// Plays in every environment, and answers each episode with its environment as it ends.
+pub(super) fn play_all<'a>(
+    context: &'a Context,
+    tour: Tour<'a>,
+) -> impl Stream<Item = Result<(&'a Environment, Ended), WorkError>> + Send + 'a {
+    async_stream::try_stream! {
+        let Tour { from, policy, environments, tasks, samples, seed, limits, talks } = tour;
+        for ((mix, environment), tasks) in environments.iter().zip(tasks) {
+            context.announce(format!("{from} in {}", versioned(environment)));
+            let playing = Playing { policy, environment, mix, tasks, samples, seed, limits, talks };
+            let mut episodes = std::pin::pin!(play(context, playing));
+            while let Some(ended) = episodes.next().await {
+                let ended = ended?;
+                yield (environment, ended);
+            }
+        }
+    }
 }
 
 /// Plays, and answers each episode as it ends. What fails in an episode is its outcome; what would fail in every further one ends the
@@ -79,7 +141,7 @@ pub(super) fn play<'a>(
 ) -> impl Stream<Item = Result<Ended, WorkError>> + Send + 'a {
     async_stream::try_stream! {
         let name = versioned(playing.environment);
-        let player = Player::new(playing.policy, &context.client, playing.environment, playing.seed).await?;
+        let player = Player::new(playing.policy, &context.client, playing.environment, playing.seed)?;
         let own = playing.environment.limits.steps.unwrap_or(STEPS_DEFAULT_MAX);
         let episodes = Episodes {
             stream: context.client.stream(Options::default()).await?,
@@ -152,6 +214,14 @@ fn tell(context: &Context, environment: &str, ended: &Ended) {
     context.log("warn", format!("{environment} {} ({episode}) was not scored: {why}", played.task));
 }
 
+/// Why an episode has no score, or that it has one, in a word that can be counted.
+pub(super) fn status(played: &Played) -> &'static str {
+    match &played.verdict {
+        Ok(verdict) => verdict.status.as_str(),
+        Err(error) => error.reason(),
+    }
+}
+
 /// The verdict of an episode that was scored.
 pub(super) fn scored(played: &Played) -> Option<&Verdict> {
     played.verdict.as_ref().ok().filter(|verdict| verdict.status == Status::Scored && verdict.score.is_some())
@@ -161,17 +231,13 @@ pub(super) fn scored(played: &Played) -> Option<&Verdict> {
 pub(super) fn line(environment: &str, ended: &Ended) -> EpisodeLine {
     let Ended { sample, played } = ended;
     let verdict = scored(played);
-    let status = match &played.verdict {
-        Ok(verdict) => verdict.status.as_str(),
-        Err(error) => error.reason(),
-    };
     EpisodeLine {
         environment: environment.to_owned(),
         task: played.task.clone(),
         sample: *sample,
         seed: played.assignment.seed,
         episode: played.episode,
-        status: status.to_owned(),
+        status: status(played).to_owned(),
         score: verdict.and_then(|verdict| verdict.score),
         strict: verdict.and_then(|verdict| verdict.strict),
         passed: verdict.is_some_and(|verdict| verdict.passed),

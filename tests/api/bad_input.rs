@@ -1,11 +1,12 @@
 //! Bad input over HTTP: each has its documented code, changes nothing and tells nothing of the inside.
 
-use palestra_protocol::id::{EpisodeId, JobId, KeyId, PolicyId, RunId, SessionId};
+use palestra_protocol::id::{EpisodeId, FileId, JobId, KeyId, PolicyId, RunId, SessionId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::files::{LINE, upload};
 use super::policies::policy;
 use super::sessions::{add, counter};
 use super::stream::{ask, open};
@@ -30,7 +31,9 @@ fn assert_tells_nothing(answer: &Value, case: &str) {
 async fn fingerprint(server: &TestServer, session: &str) -> Value {
     let state = server.get(&format!("/v1/sessions/{session}/state")).await.ok();
     let mut all = vec![state["episode"].clone(), state["seq"].clone(), state["hash"].clone()];
-    for list in ["/v1/sessions", "/v1/episodes", "/v1/environments", "/v1/keys", "/v1/jobs", "/v1/policies"] {
+    for list in
+        ["/v1/sessions", "/v1/episodes", "/v1/environments", "/v1/keys", "/v1/jobs", "/v1/policies", "/v1/files"]
+    {
         all.push(json!(server.get(list).await.ok()["data"].as_array().unwrap().len()));
     }
     Value::Array(all)
@@ -248,6 +251,7 @@ async fn ids_that_are_unknown_foreign_or_none_at_all_are_not_found_on_every_rout
     let request = serde_json::from_value(json!({"name": "other", "scopes": ["admin"]})).unwrap();
     let stranger = server.app.auth().create_key("other", request).await.unwrap().secret;
     let (policy, job) = policy(&server).await;
+    let file = upload(&server, LINE).await;
     let before = fingerprint(&server, session).await;
     for (method, path, body) in operations_with_an_id(&server).await {
         let (own, unknown) = match path.split('/').nth(2).unwrap() {
@@ -255,8 +259,9 @@ async fn ids_that_are_unknown_foreign_or_none_at_all_are_not_found_on_every_rout
             "episodes" => (episode, EpisodeId::new().to_string()),
             "runs" => (run.as_str(), RunId::new().to_string()),
             "keys" => (key, KeyId::new().to_string()),
-            "jobs" | "worker" => (job.as_str(), JobId::new().to_string()),
+            "jobs" | "worker" | "fine_tuning" => (job.as_str(), JobId::new().to_string()),
             "policies" => (policy.as_str(), PolicyId::new().to_string()),
+            "files" => (file.as_str(), FileId::new().to_string()),
             other => panic!("{other}: say what its ids are"),
         };
         let none = ["ses_1", "%00", "%FF", "..%2f..", "0", NO_SNAPSHOT, &"x".repeat(5_000)];

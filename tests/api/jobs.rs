@@ -29,6 +29,24 @@ pub async fn queue(server: &TestServer, body: &Value) -> String {
     server.post("/v1/jobs", body).await.ok()["id"].as_str().unwrap().to_owned()
 }
 
+/// Waits until a worker for these jobs asked: what it cannot do says so.
+pub async fn until_a_worker_waits(server: &TestServer) {
+    let mut needs_gpu = check();
+    needs_gpu["resources"] = json!({"device": "gpu"});
+    let id = queue(server, &needs_gpu).await;
+    let asked = async {
+        loop {
+            let job = server.get(&format!("/v1/jobs/{id}")).await.ok();
+            if job["waiting"].as_str().unwrap().contains("no worker with a gpu") {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, asked).await.expect("a worker asks");
+    server.post(&format!("/v1/jobs/{id}/cancel"), &json!({})).await.ok();
+}
+
 /// Reads an event stream until `enough` of what was read, or its end.
 async fn follow(response: Response, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -110,6 +128,68 @@ async fn a_job_goes_to_one_of_two_workers_and_is_followed_over_a_lost_connection
     server.stop().await;
 }
 
+#[tokio::test]
+async fn a_report_whose_answer_was_lost_is_written_once() {
+    let mut server = TestServer::start().await;
+    let mut body = check();
+    body["attempts_max"] = json!(2);
+    let id = queue(&server, &body).await;
+    let held = lease(&server, "a").await.unwrap();
+    let report = |held: &Value, number: Value, step: u32| {
+        let events = json!([{"kind": "metric", "data": {"step": step, "values": {"score": 0.5}}}]);
+        json!({"fence": held["fence"], "number": number, "events": events})
+    };
+    let steps = async |server: &TestServer| {
+        let page = server.get(&format!("/v1/jobs/{id}/metrics")).await.ok();
+        let steps = page["data"].as_array().unwrap().iter().map(|event| event["data"]["step"].as_u64().unwrap());
+        steps.collect::<Vec<u64>>()
+    };
+    for (number, step) in [(1, 1), (1, 1), (2, 2), (1, 1), (2, 2), (5, 3)] {
+        tell(&server, &id, "events", &report(&held, json!(number), step)).await.ok();
+    }
+    assert_eq!(steps(&server).await, [1, 2, 3]);
+    // Also where the server was away in between.
+    let data = server.stop().await;
+    server = TestServer::start_in(data, |_| {}).await;
+    tell(&server, &id, "events", &report(&held, json!(5), 3)).await.ok();
+    assert_eq!(steps(&server).await, [1, 2, 3]);
+    for number in [json!(0), json!(1_u64 << 53)] {
+        let answer = tell(&server, &id, "events", &report(&held, number, 4)).await;
+        assert_eq!((answer.code(), &answer.body["errors"][0]["field"]), ("invalid", &json!("number")));
+    }
+    assert_eq!(tell(&server, &id, "events", &report(&held, json!("six"), 4)).await.code(), "invalid");
+
+    // The next lease counts from the beginning, and what came without a number counts for none.
+    finish(&server, &held, json!({"is": "released"})).await.ok();
+    let next = lease(&server, "b").await.unwrap();
+    assert_eq!(tell(&server, &id, "events", &report(&held, json!(5), 3)).await.code(), "lease_lost");
+    for number in [Value::Null, json!(1), json!(1)] {
+        tell(&server, &id, "events", &report(&next, number, 4)).await.ok();
+    }
+    assert_eq!(steps(&server).await, [1, 2, 3, 4, 4]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_newest_metrics_are_one_page() {
+    let server = TestServer::start().await;
+    let id = queue(&server, &check()).await;
+    let held = lease(&server, "a").await.unwrap();
+    let metric = |step: u32| json!({"kind": "metric", "data": {"step": step, "values": {"score": 0.5}}});
+    let line = json!({"kind": "log", "data": {"level": "info", "message": "done"}});
+    let events: Vec<Value> = (1..=9).map(metric).chain([line]).collect();
+    tell(&server, &id, "events", &json!({"fence": held["fence"], "events": events})).await.ok();
+    let page = server.get(&format!("/v1/jobs/{id}/metrics?newest=true&limit=2")).await.ok();
+    let steps: Vec<&Value> = page["data"].as_array().unwrap().iter().map(|event| &event["data"]["step"]).collect();
+    assert_eq!((steps, &page["next_cursor"]), (vec![&json!(9), &json!(8)], &Value::Null));
+    for query in ["newest=true&cursor=1", "newest=maybe", "newest=true&limit=0"] {
+        assert_eq!(server.get(&format!("/v1/jobs/{id}/metrics?{query}")).await.code(), "malformed", "{query}");
+    }
+    let last = server.client().last_job_metrics(id.parse().unwrap(), 1).await.unwrap();
+    assert_eq!(last[0].data["step"], 9);
+    server.stop().await;
+}
+
 /// Passes connections on to a server, and cuts the first `cuts` of them after so many bytes of answers.
 async fn cut_answers(server: &TestServer, cuts: usize, bytes: u64) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -147,12 +227,11 @@ async fn the_client_watches_a_job_over_as_many_connections_as_it_takes() {
     tell(&server, &id, "events", &report).await.ok();
     let (url, _proxy) = cut_answers(&server, 3, 2_000).await;
     let client = Client::new(&url, Some(ADMIN_KEY)).unwrap();
-    let watched = client.job_events(id.parse().unwrap(), 0);
-    #[expect(clippy::disallowed_methods, reason = "it is waited for below")]
-    let collected = tokio::spawn(watched.map(Result::unwrap).collect::<Vec<JobEvent>>());
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut watched = client.job_events(id.parse().unwrap(), 0).map(Result::unwrap);
+    let begun = timeout(PATIENCE, watched.by_ref().take(42).collect::<Vec<JobEvent>>()).await;
+    let mut events = begun.expect("what happened so far is told");
     finish(&server, &held, succeeded(&Value::Null)).await.ok();
-    let events = timeout(PATIENCE, collected).await.expect("it ends with the job").unwrap();
+    events.extend(timeout(PATIENCE, watched.collect::<Vec<JobEvent>>()).await.expect("it ends with the job"));
     let numbers: Vec<u64> = events.iter().map(|event| event.number).collect();
     assert_eq!(numbers, (1..=43).collect::<Vec<u64>>());
     // A job that is over is told from any point on, and a job that is none is refused at once.
@@ -361,7 +440,7 @@ async fn every_mistake_in_a_job_is_named_by_its_field() {
         ("/attempts_max", json!(0), "attempts_max"),
         ("/after", json!([no_job]), "after"),
         ("/after", json!(["ses_1"]), "after[0]"),
-        ("/metadata", json!({"a": "x".repeat(17_000)}), "metadata"),
+        ("/metadata", json!({"a": "x".repeat(66_000)}), "metadata"),
         ("/resources", json!({"device": "tpu"}), "resources.device"),
         ("/resources", json!({"memory_bytes": -1}), "resources.memory_bytes"),
         ("/colour", json!("red"), "colour"),
@@ -485,9 +564,12 @@ async fn a_worker_that_hangs_up_while_it_waits_takes_no_job_with_it() {
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    drop(socket);
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until_a_worker_waits(&server).await;
+    // The answer to whoever closes its side is the end of the connection: then the server knows.
+    socket.shutdown().await.unwrap();
+    let mut answer = Vec::new();
+    timeout(PATIENCE, socket.read_to_end(&mut answer)).await.expect("the server lets go").unwrap();
+    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
     let id = queue(&server, &check()).await;
     let held = lease(&server, "b").await.expect("the job is there for another");
     assert_eq!(held["job"]["id"], id.as_str());

@@ -33,13 +33,13 @@ use crate::support::server::TestServer;
 const JOB_MS_MAX: u64 = 120_000;
 
 /// A worker in this process; it ends with this value.
-struct LightWorker {
+pub(super) struct LightWorker {
     stop: CancellationToken,
     tasks: JoinSet<Result<(), ClientError>>,
 }
 
 impl LightWorker {
-    async fn start(server: &TestServer, hosts: &[String]) -> Self {
+    pub(super) async fn start(server: &TestServer, hosts: &[String]) -> Self {
         Self::start_at(&server.url(), server, hosts).await
     }
 
@@ -52,7 +52,7 @@ impl LightWorker {
         Self { stop, tasks }
     }
 
-    async fn stop(mut self) {
+    pub(super) async fn stop(mut self) {
         self.stop.cancel();
         while let Some(ended) = self.tasks.join_next().await {
             ended.unwrap().unwrap();
@@ -60,12 +60,12 @@ impl LightWorker {
     }
 }
 
-async fn worker(url: &str, server: &TestServer) -> Client {
+pub(super) async fn worker(url: &str, server: &TestServer) -> Client {
     let key = server.post("/v1/keys", &json!({"name": "worker", "scopes": ["worker"]})).await.ok();
     Client::new(url, key["secret"].as_str()).unwrap()
 }
 
-async fn submit(server: &TestServer, kind: &str, spec: Value) -> String {
+pub(super) async fn submit(server: &TestServer, kind: &str, spec: Value) -> String {
     let job = server.post("/v1/jobs", &json!({"kind": kind, "spec": spec})).await.ok();
     job["id"].as_str().unwrap().to_owned()
 }
@@ -84,11 +84,11 @@ async fn wait_until(server: &TestServer, job: &str, fits: impl Fn(&Value) -> boo
     tokio::time::timeout(Duration::from_millis(JOB_MS_MAX), looked).await.expect("the job comes so far in time")
 }
 
-async fn over(server: &TestServer, job: &str) -> Value {
+pub(super) async fn over(server: &TestServer, job: &str) -> Value {
     wait_until(server, job, |job| !["queued", "running"].contains(&job["state"].as_str().unwrap())).await
 }
 
-async fn succeeded(server: &TestServer, kind: &str, spec: Value) -> (String, Value) {
+pub(super) async fn succeeded(server: &TestServer, kind: &str, spec: Value) -> (String, Value) {
     let id = submit(server, kind, spec).await;
     let job = over(server, &id).await;
     assert_eq!(job["state"], "succeeded", "{job}");
@@ -96,7 +96,7 @@ async fn succeeded(server: &TestServer, kind: &str, spec: Value) -> (String, Val
 }
 
 /// The lines of an artefact.
-async fn lines(server: &TestServer, job: &str, name: &str) -> Vec<Value> {
+pub(super) async fn lines(server: &TestServer, job: &str, name: &str) -> Vec<Value> {
     let path = format!("/v1/jobs/{job}/artifacts/{name}");
     let text = server.request(reqwest::Method::GET, &path).send().await.unwrap().text().await.unwrap();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
@@ -106,7 +106,7 @@ async fn open_sessions(server: &TestServer) -> usize {
     server.get("/v1/sessions?state=open").await.ok()["data"].as_array().unwrap().len()
 }
 
-fn close(found: &Value, expected: f64) -> bool {
+pub(super) fn close(found: &Value, expected: f64) -> bool {
     (found.as_f64().expect("a number") - expected).abs() < 1e-9
 }
 
@@ -165,6 +165,7 @@ async fn what_cannot_be_evaluated_fails_at_once_with_the_reason() {
     for (policy, environments, words) in [
         ("builtin:oracle", json!([{"name": "puzzle/nosuch"}]), "puzzle/nosuch"),
         ("builtin:oracle", json!([{"name": "puzzle/countdown", "split": "exam"}]), "exam"),
+        ("builtin:oracle", json!([{"name": "bench/counter"}, {"name": "bench/counter@1"}]), "named twice"),
         ("url:http://169.254.169.254/v1", environments.clone(), "--allow-policy-host"),
         ("file:/etc/passwd", environments, "where training begins"),
     ] {
@@ -238,6 +239,7 @@ async fn the_gate_passes_what_is_sound_and_says_what_it_tried() {
     let light = LightWorker::start(&server, &[]).await;
     let (_, result) = succeeded(&server, "check", json!({"environment": "puzzle/countdown", "tasks": 6})).await;
     assert_eq!((&result["passed"], &result["failures"]), (&json!(true), &json!([])), "{result}");
+    assert_eq!(result["proof"], json!({"tasks": 18, "failures": []}), "{result}");
     let test = &result["splits"]["test"];
     assert!(close(&test["builtin:oracle"]["mean"]["mean"], 1.0), "{test}");
     assert_eq!((&test["builtin:null"]["scored"], &test["builtin:random"]["scored"]), (&json!(6), &json!(6)), "{test}");
@@ -246,8 +248,8 @@ async fn the_gate_passes_what_is_sound_and_says_what_it_tried() {
     let published = request.header("content-type", "application/jsonl").body(data).send().await.unwrap();
     assert!(published.status().is_success());
     let (_, result) = succeeded(&server, "check", json!({"environment": "dataset/sums", "tasks": 3})).await;
-    let skipped: Vec<&Value> = result["skipped"].as_array().unwrap().iter().map(|one| &one["check"]).collect();
-    assert_eq!(skipped, ["builtin:oracle", "builtin:random"], "what cannot be tried is said: {result}");
+    assert_eq!((&result["passed"], &result["skipped"]), (&json!(true), &json!([])), "{result}");
+    assert!(close(&result["splits"]["train"]["builtin:oracle"]["mean"]["mean"], 1.0), "{result}");
     light.stop().await;
     server.stop().await;
 }
@@ -288,8 +290,11 @@ async fn a_worker_that_stops_puts_its_job_back_for_another() {
     assert_eq!(found["state"], "queued", "{found}");
     assert_eq!(open_sessions(&server).await, 0);
     let second = LightWorker::start(&server, &[]).await;
-    let job = over(&server, &job).await;
-    assert_eq!((&job["state"], &job["result"]["all"]["episodes"]), (&json!("succeeded"), &json!(300)), "{job}");
+    let found = over(&server, &job).await;
+    assert_eq!((&found["state"], &found["result"]["all"]["episodes"]), (&json!("succeeded"), &json!(300)), "{found}");
+    let played = lines(&server, &job, "episodes.jsonl").await;
+    let different: BTreeSet<&str> = played.iter().filter_map(|line| line["episode"].as_str()).collect();
+    assert_eq!((played.len(), different.len()), (300, 300), "what was begun before does not count");
     second.stop().await;
     server.stop().await;
 }
@@ -349,7 +354,7 @@ async fn a_worker_that_was_cut_off_gives_its_job_up_and_its_sessions_end() {
 }
 
 /// Leases a job of a kind, however long that takes.
-async fn lease(client: &Client, kind: JobKind) -> Lease {
+pub(super) async fn lease(client: &Client, kind: JobKind) -> Lease {
     let request = LeaseRequest {
         worker: "test".to_owned(),
         kinds: vec![kind],
@@ -468,6 +473,11 @@ async fn a_policy_of_the_server_is_served_while_it_is_measured_and_no_longer() {
     assert_eq!((&done["state"], &done["result"]["all"]["scored"]), (&json!("succeeded"), &json!(5)), "{done}");
     assert!(close(&done["result"]["all"]["mean"]["mean"], 1.0), "{done}");
     assert_eq!(done["result"]["usage"]["completion_tokens"], 15, "{done}");
+    let played = lines(&server, &job, "episodes.jsonl").await;
+    let path = format!("/v1/episodes/{}/trajectory", played[0]["episode"].as_str().unwrap());
+    let recorded = server.get(&path).await.ok()["steps"][0]["meta"].clone();
+    assert_eq!((&recorded["policy"], &recorded["token_ids"]), (&json!(register.id), &json!([1, 2, 3])), "{recorded}");
+    assert_eq!(recorded["logprobs"], json!([0.0, 0.0, 0.0]), "{recorded}");
     assert_eq!(over(&server, &served).await["state"], "cancelled", "nobody needs it any more");
     light.stop().await;
     server.stop().await;
@@ -546,6 +556,48 @@ async fn a_policy_behind_an_allowed_url_is_asked_with_its_tools_and_again_after_
     let (_, result) = succeeded(&server, "evaluate", spec).await;
     assert!(close(&result["all"]["mean"]["mean"], 1.0), "{result}");
     assert_eq!(result["usage"], json!({"steps": 3, "prompt_tokens": 21, "completion_tokens": 6}));
+    light.stop().await;
+    server.stop().await;
+}
+
+/// Refuses every question.
+async fn refusals() -> (SocketAddr, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && socket.read_exact(&mut byte).await.is_ok() {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8(head).unwrap().to_lowercase();
+            let length = head.split("content-length: ").nth(1).unwrap().split("\r\n").next().unwrap().parse().unwrap();
+            let mut body = vec![0; length];
+            socket.read_exact(&mut body).await.unwrap();
+            let refusal = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 8\r\nconnection: close\r\n\r\ntoo long";
+            socket.write_all(refusal).await.unwrap();
+        }
+    });
+    (address, tasks)
+}
+
+#[tokio::test]
+async fn where_nothing_was_scored_the_job_fails_and_says_why() {
+    let server = TestServer::start().await;
+    let (address, _refusing) = refusals().await;
+    let light = LightWorker::start(&server, &[address.to_string()]).await;
+    for kind in ["evaluate", "collect"] {
+        let spec = json!({
+            "policy": {"from": format!("url:http://{address}/v1")}, "episodes": 2,
+            "environments": [{"name": "bench/counter", "split": "test"}],
+        });
+        let job = server.post("/v1/jobs", &json!({"kind": kind, "spec": spec, "attempts_max": 1})).await.ok();
+        let job = over(&server, job["id"].as_str().unwrap()).await;
+        assert_eq!((&job["state"], &job["error"]["code"]), (&json!("failed"), &json!("environment")), "{job}");
+        assert!(job["error"]["detail"].as_str().unwrap().contains("policy_error"), "{job}");
+    }
     light.stop().await;
     server.stop().await;
 }

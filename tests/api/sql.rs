@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::server::{TestServer, read};
 
 /// A server whose workers are run by the program itself: a test is no program that could.
-fn with_workers(config: &mut Config) {
+pub(super) fn with_workers(config: &mut Config) {
     config.sqlite_worker = Some(env!("CARGO_BIN_EXE_palestra").into());
     config.sqlite_workers = 1;
     config.sql_postgres_warm = 1;
@@ -40,7 +40,7 @@ fn first_value(data: &Value) -> &Value {
 }
 
 /// A folder of one database with questions.
-fn folder() -> BTreeMap<&'static str, String> {
+pub(super) fn folder() -> BTreeMap<&'static str, String> {
     BTreeMap::from([
         (
             "pond.sql",
@@ -72,7 +72,7 @@ fn archive(files: &BTreeMap<&'static str, String>) -> Vec<u8> {
     archive.into_inner().expect("an archive")
 }
 
-async fn publish(server: &TestServer, name: &str, files: &BTreeMap<&'static str, String>) -> (u16, Value) {
+pub(super) async fn publish(server: &TestServer, name: &str, files: &BTreeMap<&'static str, String>) -> (u16, Value) {
     let request = server.request(Method::POST, &format!("/v1/environments?name={name}"));
     let answer = read(request.header("content-type", "application/x-tar").body(archive(files))).await;
     (answer.status.as_u16(), answer.body)

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::jobs::{check, queue};
+use super::jobs::{check, queue, until_a_worker_waits};
 use super::sessions::add;
 use crate::support::server::{ADMIN_KEY, Answer, TestServer, read};
 
@@ -314,7 +314,7 @@ async fn a_worker_that_waits_gets_a_job_as_soon_as_it_is_queued() {
     let wanted = wanted.unwrap();
     #[expect(clippy::disallowed_methods, reason = "it is waited for below")]
     let waiting = tokio::spawn(async move { client.lease_job(&wanted).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until_a_worker_waits(&server).await;
     let begun = std::time::Instant::now();
     let id = queue(&server, &check()).await;
     let held = waiting.await.unwrap().unwrap().expect("a job");

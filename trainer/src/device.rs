@@ -113,13 +113,14 @@ mod graphics {
     use crate::failure::TrainerError;
 
     pub(super) fn open(allow_software_adapter: bool) -> Result<Opened, TrainerError> {
-        let mut kinds: Vec<DeviceType> = Vec::new();
-        #[cfg(feature = "cuda")]
-        kinds.push(DeviceType::Cuda);
-        #[cfg(feature = "gpu")]
-        kinds.push(DeviceType::Vulkan);
-        #[cfg(feature = "wgpu")]
-        kinds.push(DeviceType::Wgpu);
+        let kinds = [
+            #[cfg(feature = "cuda")]
+            DeviceType::Cuda,
+            #[cfg(feature = "gpu")]
+            DeviceType::Vulkan,
+            #[cfg(feature = "wgpu")]
+            DeviceType::Wgpu,
+        ];
         let mut software = None;
         for kind in kinds {
             // A driver that is not installed panics inside the libraries instead of answering.
@@ -127,8 +128,10 @@ mod graphics {
             for device in found {
                 let identity = catch_unwind(AssertUnwindSafe(|| device.identity()));
                 let Ok(Some(identity)) = identity else { continue };
-                let opened = Opened { device, name: identity.name.clone(), is_gpu: true };
-                if identity.physical.is_some() && !is_software(&identity.name) {
+                // What a driver reports as a processor is no card on a bus, whatever it is called.
+                let is_real = identity.physical.is_some() && !is_software(&identity.name);
+                let opened = Opened { device, name: identity.name, is_gpu: true };
+                if is_real {
                     return Ok(opened);
                 }
                 // The last one: of the ways to a software adapter, WGSL is the one that does not crash in its driver.

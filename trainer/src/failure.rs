@@ -95,14 +95,19 @@ impl TrainerError {
             Self::Environment(_) => "environment",
             Self::LeaseLost => "lease_lost",
             Self::Cancelled => "cancelled",
+            Self::Client(error) if refuses(error) => "bad_spec",
             Self::Client(_) | Self::Io { .. } | Self::Internal(_) => "internal",
         }
     }
 
     /// Whether another attempt could end otherwise.
     #[must_use]
-    pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::Client(_) | Self::Io { .. } | Self::Environment(_) | Self::LeaseLost)
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Client(error) => !refuses(error),
+            Self::Io { .. } | Self::Environment(_) | Self::LeaseLost => true,
+            _ => false,
+        }
     }
 
     /// As the queue is told.
@@ -116,5 +121,41 @@ impl TrainerError {
         }
         detail.truncate(end);
         JobError { code: self.code().to_owned(), detail }
+    }
+}
+
+/// Whether the server refuses what the job asks for, now and later.
+fn refuses(error: &ClientError) -> bool {
+    matches!(error, ClientError::Problem(problem) if matches!(problem.status, 400 | 403 | 404 | 422))
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::problem::{Code, Problem};
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_refuses_is_a_bad_spec_and_is_not_tried_again() {
+        let seen = |code| {
+            let error = TrainerError::from(ClientError::from(Problem::new(code, "no environment \"a/b\"")));
+            assert!(error.to_string().contains("a/b"), "{error}");
+            (error.code(), error.may_pass())
+        };
+        for code in [
+            Code::Malformed,
+            Code::Forbidden,
+            Code::NotFound,
+            Code::UnknownEnvironment,
+            Code::UnknownTask,
+            Code::Invalid,
+        ] {
+            assert_eq!(seen(code), ("bad_spec", false), "{code:?}");
+        }
+        for code in [Code::Unauthorized, Code::Capacity, Code::TooManyRequests, Code::Internal, Code::QuotaExceeded] {
+            assert_eq!(seen(code), ("internal", true), "{code:?}");
+        }
+        let gone = TrainerError::from(ClientError::Unreachable("connection refused".to_owned()));
+        assert_eq!((gone.code(), gone.may_pass()), ("internal", true));
     }
 }

@@ -42,10 +42,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The same variables as the server's: `PALESTRA_LOG` is a filter, `PALESTRA_LOG_FORMAT` is `text` or `json`.
+/// The same variables as the server's: `PALESTRA_LOG` is a filter, `PALESTRA_LOG_FORMAT` is `text` or `json`. An attempt whose worker is
+/// gone has nobody to tell that it cannot log, and must end in order all the same.
 fn start_log() {
     let filter = EnvFilter::try_from_env("PALESTRA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     if std::env::var("PALESTRA_LOG_FORMAT").is_ok_and(|format| format == "json") {
         log.json().init();
     } else {

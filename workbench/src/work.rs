@@ -60,7 +60,7 @@ pub trait Work: Send + Sync + 'static {
     /// What a change of would change verdicts of this row: the judge's part of it.
     fn judged_by(&self, row: &Value) -> Value;
 
-    /// Calls that solve the task: for gates and tests, never reachable over the API.
+    /// Calls that solve the task: for gates, tests, and jobs that play by them; never for the acting side.
     fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
 
     /// A call that is well formed but chosen without looking; `choice` is any number.

@@ -1,5 +1,6 @@
 //! Playing, measuring, judging again and serving: the lighter kinds of jobs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -156,6 +157,14 @@ pub struct EnvironmentMix {
     /// Difficulties between these two, from 0 to 1; for environments whose tasks have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difficulty: Option<[f64; 2]>,
+}
+
+impl EnvironmentMix {
+    /// Whether both choose the same tasks of the same environment.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.name, &self.split, self.difficulty) == (&other.name, &other.split, other.difficulty)
+    }
 }
 
 fn train() -> String {
@@ -377,41 +386,57 @@ fn batch() -> u32 {
     32
 }
 
-impl Evaluate {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        self.policy.from.check("policy.from", faults);
-        faults.unless(
-            !self.policy.from.is_scratch(),
-            "policy.from",
-            "a model from scratch knows nothing worth measuring",
-        );
+/// What jobs that play have in common.
+struct Playing<'a> {
+    policy: &'a PlayedPolicy,
+    environments: &'a [EnvironmentMix],
+    episodes: u64,
+    sampling: &'a Sampling,
+    limits: &'a PlayLimits,
+}
+
+impl Playing<'_> {
+    fn check(&self, faults: &mut Faults) {
+        self.policy.check("policy.from", faults);
         faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
-        check_environments(&self.environments, faults);
+        check_environments(self.environments, faults);
+        for (index, mix) in self.environments.iter().enumerate() {
+            let field = format!("environments[{index}].name");
+            let named_before = self.environments[..index].iter().any(|other| other.is_same(mix));
+            faults.unless(!named_before, &field, "is named before with the same split: its episodes would count twice");
+        }
         faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("1 to {EPISODES_MAX}"));
-        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
-        let all = self.episodes.saturating_mul(u64::from(self.samples_per_task));
-        faults.unless(all <= EPISODES_MAX, "samples_per_task", format!("at most {EPISODES_MAX} episodes altogether"));
         self.sampling.check("sampling", faults);
         self.limits.check(faults);
+    }
+}
+
+impl PlayedPolicy {
+    fn check(&self, field: &str, faults: &mut Faults) {
+        self.from.check(field, faults);
+        faults.unless(!self.from.is_scratch(), field, "a model from scratch knows nothing that is worth playing");
+    }
+}
+
+impl Evaluate {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        let Self { policy, environments, episodes, sampling, limits, .. } = self;
+        Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
+        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
+        let of_one = self.episodes.saturating_mul(u64::from(self.samples_per_task));
+        let all = of_one.saturating_mul(self.environments.len() as u64);
+        let detail = format!("at most {EPISODES_MAX} episodes of all tasks and environments together");
+        faults.unless(all <= EPISODES_MAX, "samples_per_task", detail);
         if let Some(Baseline::Policy(policy)) = &self.baseline {
-            policy.from.check("baseline.policy.from", faults);
+            policy.check("baseline.policy.from", faults);
         }
     }
 }
 
 impl Collect {
     pub(super) fn check(&self, faults: &mut Faults) {
-        self.policy.from.check("policy.from", faults);
-        faults.unless(
-            !self.policy.from.is_scratch(),
-            "policy.from",
-            "a model from scratch knows nothing worth collecting",
-        );
-        faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
-        check_environments(&self.environments, faults);
-        faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("1 to {EPISODES_MAX}"));
-        self.sampling.check("sampling", faults);
-        self.limits.check(faults);
+        let Self { policy, environments, episodes, sampling, limits, .. } = self;
+        Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
         faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "0 to 1");
     }
 }
@@ -422,6 +447,8 @@ impl Rescore {
         let named = ways.iter().filter(|way| **way).count();
         faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
         faults.unless(self.episodes.len() <= 10_000, "episodes", "at most 10000");
+        let different: BTreeSet<&EpisodeId> = self.episodes.iter().collect();
+        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice");
     }
 }
 
@@ -437,5 +464,72 @@ impl Check {
 impl Serve {
     pub(super) fn check(&self, faults: &mut Faults) {
         faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "1 to 1024");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::Spec;
+    use super::*;
+    use crate::job::JobKind;
+
+    fn fields(kind: JobKind, spec: &Value) -> Vec<String> {
+        let faults = Spec::read(kind, spec).err().unwrap_or_default();
+        faults.into_iter().filter_map(|fault| fault.field).collect()
+    }
+
+    fn played(more: &Value) -> Value {
+        let mut spec = json!({
+            "policy": {"from": "builtin:oracle"}, "environments": [{"name": "puzzle/a"}], "episodes": 10,
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
+        }
+        spec
+    }
+
+    #[test]
+    fn jobs_that_play_are_checked_alike() {
+        for kind in [JobKind::Evaluate, JobKind::Collect] {
+            assert_eq!(fields(kind, &played(&json!({}))), [""; 0]);
+            for (more, field) in [
+                (json!({"policy": {"from": "builtin:mlp"}}), "spec.policy.from"),
+                (json!({"environments": []}), "spec.environments"),
+                (json!({"environments": [{"name": "puzzle"}]}), "spec.environments[0].name"),
+                (json!({"environments": [{"name": "puzzle/a"}, {"name": "puzzle/a"}]}), "spec.environments[1].name"),
+                (json!({"episodes": 0}), "spec.episodes"),
+                (json!({"sampling": {"top_p": 0}}), "spec.sampling.top_p"),
+                (json!({"limits": {"concurrent_sessions": 0}}), "spec.limits.concurrent_sessions"),
+            ] {
+                assert_eq!(fields(kind, &played(&more)), [field], "{more}");
+            }
+            let splits = json!({"environments": [{"name": "puzzle/a"}, {"name": "puzzle/a", "split": "test"}]});
+            assert_eq!(fields(kind, &played(&splits)), [""; 0], "other tasks are other episodes");
+        }
+    }
+
+    #[test]
+    fn the_bound_of_an_evaluation_holds_for_all_its_episodes_together() {
+        let more = json!({"episodes": 3_000_000, "samples_per_task": 2});
+        assert_eq!(fields(JobKind::Evaluate, &played(&more)), [""; 0]);
+        let two = json!([{"name": "puzzle/a"}, {"name": "puzzle/b"}]);
+        let mut spec = played(&more);
+        spec["environments"] = two;
+        assert_eq!(fields(JobKind::Evaluate, &spec), ["spec.samples_per_task"]);
+    }
+
+    #[test]
+    fn a_baseline_that_cannot_play_is_refused_before_anybody_plays() {
+        let more = json!({"baseline": {"policy": {"from": "builtin:tiny-transformer"}}});
+        assert_eq!(fields(JobKind::Evaluate, &played(&more)), ["spec.baseline.policy.from"]);
+    }
+
+    #[test]
+    fn no_episode_is_judged_again_twice() {
+        let (one, other) = (EpisodeId::new(), EpisodeId::new());
+        assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other]})), [""; 0]);
+        assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other, one]})), ["spec.episodes"]);
     }
 }

@@ -19,13 +19,13 @@ mod work;
 use super::failure::Failure;
 use super::folder;
 use crate::config::{Config, ConfigArguments};
+use crate::environment::EnvironmentKind;
 use crate::environment::app::shipped;
+use crate::environment::proof::live;
+use crate::environment::sql::PROVEN_SEEDS_MAX;
 
 /// Stands for every name behind it.
 const ALL: &str = "*";
-
-/// Tasks of each template and split that are proven of databases, which takes longer than of apps.
-const SQL_SEEDS_MAX: u64 = 4;
 
 /// What to check.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub async fn check(
     }
     for asked in databases {
         let config = Config::load(&arguments.config).map_err(|error| Failure::Other(error.to_string()))?;
-        let seeds = arguments.seeds.min(SQL_SEEDS_MAX);
+        let seeds = arguments.seeds.min(PROVEN_SEEDS_MAX);
         failed.extend(sql::check(asked, &config, seeds, arguments.json, output, errors).await?);
     }
     for asked in kinds {
@@ -96,6 +96,21 @@ pub async fn check(
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Other(format!("the check failed for {}", failed.join(", ")))) }
+}
+
+/// Proves an environment whose tasks are done outside this process, and says what was found. Answers whether anything is wrong.
+async fn prove_live(
+    kind: &dyn EnvironmentKind,
+    seeds: u64,
+    as_json: bool,
+    output: &mut impl Write,
+    errors: &mut impl Write,
+) -> Result<bool, Failure> {
+    let name = &kind.spec().name;
+    let prover =
+        kind.prover().ok_or_else(|| Failure::Other(format!("tasks of {name} are not proven by doing them")))?;
+    let proof = live::prove(prover, &kind.spec().splits, seeds).await.map_err(Failure::Other)?;
+    report(name, proof.tasks, &proof.faults, as_json, output, errors)
 }
 
 /// Says how many tasks of an environment were proven, and what is wrong with some. Answers whether anything is.

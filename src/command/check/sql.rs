@@ -1,11 +1,6 @@
 //! Databases: tasks of each template are played and judged on both engines, by their solution and by nothing.
 
 use std::io::Write;
-use std::sync::Arc;
-
-use palestra_sql::library::Library;
-use palestra_sql::prove;
-use palestra_sql::template::Suite;
 
 use super::Failure;
 use crate::config::Config;
@@ -40,40 +35,11 @@ pub(super) async fn check(
     let databases = Databases::new(Settings::of(&config, "check"));
     let mut failed = Vec::new();
     for shipped in found {
-        let suite = Arc::new(shipped.suite().map_err(Failure::Other)?);
-        let (tasks, faults) = prove_suite(&suite, &databases, seeds).await?;
-        if super::report(shipped.name(), tasks, &faults, as_json, output, errors)? {
+        let kind = shipped.kind(&databases).map_err(Failure::Other)?;
+        if super::prove_live(&*kind, seeds, as_json, output, errors).await? {
             failed.push(shipped.name().to_owned());
         }
     }
     databases.close().await;
     Ok(failed)
-}
-
-/// How many tasks were proven, and what is wrong with some, by template, split, seed and engine.
-async fn prove_suite(
-    suite: &Arc<Suite>,
-    databases: &Databases,
-    seeds: u64,
-) -> Result<(usize, Vec<(String, String)>), Failure> {
-    let library: Arc<dyn Library> = Arc::clone(suite) as _;
-    let environment = suite.environment();
-    let (mut tasks, mut faults) = (0, Vec::new());
-    for dialect in &environment.engines {
-        let engine = databases.engine(*dialect).await.map_err(|error| Failure::Other(error.to_string()))?;
-        for (template, _) in suite.templates() {
-            for split in environment.splits.keys() {
-                for seed in 0..seeds {
-                    let proven = match suite.drawn(template, split, seed) {
-                        Ok(drawn) => prove::task(&engine, &library, &drawn.task, seed).await,
-                        Err(detail) => Err(detail),
-                    };
-                    tasks += 1;
-                    let place = || format!("{template} {split} {seed} on {}", dialect.name());
-                    faults.extend(proven.err().map(|fault| (place(), fault)));
-                }
-            }
-        }
-    }
-    Ok((tasks, faults))
 }

@@ -1,20 +1,14 @@
 //! Work that is done in sandboxes: each task is played and judged, by its solution, by nothing, and by its cheats.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use futures::StreamExt;
-use palestra_workbench::work::{Desk, Work};
-use serde_json::Value;
+use palestra_sandbox::blob::Blobs;
+use palestra_workbench::work::Desk;
 
 use super::Failure;
 use crate::config::Config;
 use crate::desk;
 use crate::environment::work::{family, shipped};
-use palestra_sandbox::blob::Blobs;
-
-/// Tasks that are proven at the same time.
-const AT_ONCE: usize = 2;
 
 /// Whether an argument stands for work: `terminal/files`, `terminal/*`.
 pub(super) fn is_work(asked: &str) -> bool {
@@ -43,32 +37,13 @@ pub(super) async fn check(
     let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
     let mut failed = Vec::new();
     for shipped in found {
-        let work = family(shipped.name()).ok_or_else(|| Failure::Other(format!("{} is no work", shipped.name())))?;
-        let rows = shipped.rows().map_err(Failure::Other)?;
-        let count = rows.len();
-        let faults = prove(&work, rows, &desk).await;
-        if super::report(shipped.name(), count, &faults, as_json, output, errors)? {
+        let kind = shipped.kind(&desk).map_err(Failure::Other)?;
+        if super::prove_live(&*kind, u64::MAX, as_json, output, errors).await? {
             failed.push(shipped.name().to_owned());
         }
     }
     desk.sandboxes.close().await;
     Ok(failed)
-}
-
-/// The faults of rows, by task, in order.
-async fn prove(work: &Arc<dyn Work>, rows: Vec<(String, Value)>, desk: &Desk) -> Vec<(String, String)> {
-    let proofs = rows.into_iter().enumerate().map(|(index, (split, row))| {
-        let (work, desk) = (Arc::clone(work), desk.clone());
-        async move {
-            let refused = work.admit(&row, &desk).await.err();
-            let template = work.describe(&row).map(|brief| brief.template).unwrap_or_default();
-            refused.map(|fault| (index, (format!("{split} {template}"), fault)))
-        }
-    });
-    let found: Vec<_> = futures::stream::iter(proofs).buffer_unordered(AT_ONCE).collect().await;
-    let mut faults: Vec<_> = found.into_iter().flatten().collect();
-    faults.sort_by_key(|(index, _)| *index);
-    faults.into_iter().map(|(_, fault)| fault).collect()
 }
 
 /// The images of a configuration, wherever its data lies.

@@ -25,6 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::proof::live::{Exhibit, Prover};
 use super::spec::{SpecBuilder, check_seed, split_length};
 use super::state::{Digest, State};
 use super::task::{Task, TaskError, TaskId};
@@ -37,6 +38,8 @@ pub use publication::{Submission, kind, parse};
 
 /// The family's name.
 pub const FAMILY: &str = "sql";
+/// Tasks of each template and split that are proven where many are asked for: it takes longer than with apps.
+pub const PROVEN_SEEDS_MAX: u64 = 4;
 /// Turns in an episode where a session names no limit.
 const STEPS_MAX: u64 = 100;
 /// The most that a null or random policy may reach on average.
@@ -91,6 +94,15 @@ impl SqlKind {
         spec.templates = heading.templates;
         let verifier_version = Digest::of(format!("{VERIFIER} {RULE} over {}", spec.digest).as_bytes()).to_string();
         Self { spec, databases, library, suite, verifier_version }
+    }
+
+    /// On which engines tasks are proven: those that templates name; what was published as databases is played on SQLite, and where
+    /// it can be said in another dialect, that was tried when it was published.
+    fn proven_on(&self) -> &[Dialect] {
+        match &self.suite {
+            Some(suite) => &suite.environment().engines,
+            None => &[Dialect::Sqlite],
+        }
     }
 
     fn told(&self, split: &str, number: u64, index: Option<u64>, task: &SqlTask, secret: Value) -> Task {
@@ -152,6 +164,10 @@ impl EnvironmentKind for SqlKind {
 
     fn judges_by_task(&self) -> bool {
         true
+    }
+
+    fn prover(&self) -> Option<&dyn Prover> {
+        Some(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {
@@ -237,5 +253,46 @@ impl LiveVerifier for SqlKind {
             evidence: check.evidence.to_string(),
         });
         Ok((Judgement { checks: checks.collect(), trainable: true }, Judge::Fresh))
+    }
+}
+
+#[async_trait]
+impl Prover for SqlKind {
+    fn equipped(&self) -> Result<(), String> {
+        self.proven_on().iter().try_for_each(|dialect| self.databases.offers(*dialect))
+    }
+
+    fn cases(&self, split: &str, seeds: u64) -> u64 {
+        match &self.suite {
+            Some(suite) => (suite.templates().count() as u64).saturating_mul(seeds),
+            None => self.spec.splits.get(split).copied().unwrap_or(0).min(seeds),
+        }
+    }
+
+    /// Each template in turn.
+    fn case(&self, split: &str, number: u64) -> Result<Exhibit, String> {
+        let suite = self.suite.as_ref().ok_or_else(|| "the tasks are in the store".to_owned())?;
+        let templates: Vec<&str> = suite.templates().map(|(name, _)| name).collect();
+        let count = templates.len().max(1) as u64;
+        let template = usize::try_from(number % count).ok().and_then(|place| templates.get(place));
+        let (template, seed) = (template.ok_or_else(|| "there is no template".to_owned())?, number / count);
+        let drawn = suite.drawn(template, split, seed).map_err(|fault| format!("{template} {seed}: {fault}"))?;
+        let secret = serde_json::to_value(&drawn.task).map_err(|error| error.to_string())?;
+        Ok(Exhibit { name: format!("{template} {seed}"), seed, secret })
+    }
+
+    async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String> {
+        let read = match read(&task.secret) {
+            Ok(read) => read,
+            Err(fault) => return Ok(vec![fault]),
+        };
+        let mut faults = Vec::new();
+        for dialect in self.proven_on() {
+            let engine = self.databases.engine(*dialect).await.map_err(|error| error.to_string())?;
+            if let Err(fault) = prove::task(&engine, &self.library, &read, task.seed).await {
+                faults.push(format!("on {}: {fault}", dialect.name()));
+            }
+        }
+        Ok(faults)
     }
 }

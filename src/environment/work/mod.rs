@@ -24,6 +24,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
+use super::proof::live::{Exhibit, Prover};
 use super::spec::{SpecBuilder, check_seed, split_length};
 use super::state::{Digest, State};
 use super::task::{Task, TaskError, TaskId, pick};
@@ -161,6 +162,10 @@ impl EnvironmentKind for WorkKind {
         true
     }
 
+    fn prover(&self) -> Option<&dyn Prover> {
+        Some(self)
+    }
+
     fn forget(&self, episode: EpisodeId) {
         self.desk.sandboxes.forget_disk(&episode.to_string());
     }
@@ -258,5 +263,25 @@ impl LiveVerifier for WorkKind {
             })
             .collect();
         Ok((Judgement { checks, trainable: judgement.trainable }, judge))
+    }
+}
+
+#[async_trait]
+impl Prover for WorkKind {
+    fn equipped(&self) -> Result<(), String> {
+        self.desk.sandboxes.backend(None).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn cases(&self, split: &str, seeds: u64) -> u64 {
+        self.spec.splits.get(split).copied().unwrap_or(0).min(seeds)
+    }
+
+    fn case(&self, split: &str, number: u64) -> Result<Exhibit, String> {
+        let Task { public, secret } = self.generate(split, number, None).map_err(|error| error.to_string())?;
+        Ok(Exhibit { name: public.template, seed: number, secret })
+    }
+
+    async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String> {
+        Ok(self.work.admit(&task.secret, &self.desk).await.err().into_iter().collect())
     }
 }

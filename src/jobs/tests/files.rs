@@ -1,6 +1,7 @@
-//! Artefacts, checkpoints, policies: bytes that outlive their job, and bytes that nothing names.
+//! Artefacts, checkpoints, policies, uploads: bytes that outlive their job, and bytes that nothing names.
 
-use palestra_protocol::id::PolicyId;
+use palestra_protocol::file::FilePurpose;
+use palestra_protocol::id::{FileId, PolicyId};
 use palestra_protocol::job::JobEventKind;
 use palestra_protocol::worker::{RegisterPolicy, Report, ReportedEvent};
 
@@ -135,7 +136,7 @@ async fn only_checkpoints_whose_files_are_as_they_were_are_gone_on_from() {
         fixture.upload(&lease, &name, &[u8::try_from(step).unwrap()]).await.unwrap();
         let data = json!({"step": step, "artifacts": [name]});
         let events = vec![ReportedEvent { kind: JobEventKind::Checkpoint, data }];
-        fixture.jobs.report(&EVERYBODY, id, Report { fence: lease.fence, events }).await.unwrap();
+        fixture.jobs.report(&EVERYBODY, id, Report { fence: lease.fence, number: None, events }).await.unwrap();
     }
     let steps = async || {
         let points = fixture.jobs.checkpoints(&owner, id).await.unwrap();
@@ -151,4 +152,152 @@ async fn only_checkpoints_whose_files_are_as_they_were_are_gone_on_from() {
     let point = fixture.next().await.checkpoint.unwrap();
     assert_eq!((point.step, point.attempt, point.artifacts[0].name.as_str()), (2, 1, "checkpoint/2"));
     fixture.end().await;
+}
+
+#[tokio::test]
+async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let owner = tenant("acme");
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    for step in 1..=3_u8 {
+        let name = format!("checkpoint/{step}");
+        fixture.upload(&lease, &name, &[step; 4]).await.unwrap();
+        let data = json!({"step": step, "artifacts": [name]});
+        let events = vec![ReportedEvent { kind: JobEventKind::Checkpoint, data }];
+        fixture.jobs.report(&EVERYBODY, id, Report { fence: lease.fence, number: None, events }).await.unwrap();
+    }
+    let path = |digest: &str| {
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        fixture.folder.path().join("artifacts").join(&hex[..2]).join(hex)
+    };
+    let files = fixture.jobs.artifacts(&owner, id).await.unwrap();
+    std::fs::remove_file(path(&files[2].digest)).unwrap();
+    std::fs::write(path(&files[1].digest), [2; 3]).unwrap();
+    let whole = fixture.jobs.checkpoints(&owner, id).await.unwrap();
+    assert_eq!(whole.iter().map(|point| point.step).collect::<Vec<_>>(), [1]);
+    fixture.finish(&lease, Outcome::Released).await.unwrap();
+    let next = fixture.next().await;
+    assert_eq!(next.checkpoint.as_ref().unwrap().step, 1);
+    let told = fixture.events("acme", id).await.pop().unwrap();
+    assert_eq!((told.kind, &told.data["level"]), (JobEventKind::Log, &json!("warn")));
+    let message = told.data["message"].as_str().unwrap();
+    assert!(message.contains("checkpoint/3, checkpoint/2") && message.contains("after step 1"), "{message}");
+
+    std::fs::remove_file(path(&files[0].digest)).unwrap();
+    fixture.finish(&next, Outcome::Released).await.unwrap();
+    assert_eq!(fixture.next().await.checkpoint, None);
+    let told = fixture.events("acme", id).await.pop().unwrap();
+    assert!(told.data["message"].as_str().unwrap().contains("begins anew"), "{told:?}");
+    fixture.end().await;
+}
+
+fn training(file: FileId) -> CreateJob {
+    let spec = json!({"policy": {"from": "builtin:tiny-transformer"}, "algorithm": {"name": "sft"}, "data": {"file": file}, "steps": 2});
+    job(JobKind::Train, spec)
+}
+
+async fn keep(fixture: &Fixture, owner: &str, bytes: &[u8], purpose: FilePurpose) -> Result<FileId, JobsError> {
+    let owner = tenant(owner);
+    let received = fixture.jobs.receive_file(&owner, stream(vec![bytes.to_vec()])).await?;
+    Ok(fixture.jobs.keep_file(&owner, received, "data.jsonl".to_owned(), purpose).await?.id)
+}
+
+#[tokio::test]
+async fn an_uploaded_file_is_read_and_stays_while_a_job_needs_it() {
+    for artifacts in PLACES {
+        let fixture = Fixture::sqlite(JobSettings { artifacts, ..settings() }).await;
+        let owner = tenant("acme");
+        let id = keep(&fixture, "acme", b"{}\n", FilePurpose::FineTune).await.unwrap();
+        fixture.clock.advance_ms(1_000);
+        fixture.jobs.remove_old().await.unwrap();
+        let (found, content) = fixture.jobs.open_file(&owner, id).await.unwrap();
+        assert_eq!((found.name.as_str(), read(content).await), ("data.jsonl", b"{}\n".to_vec()));
+        assert!(matches!(fixture.jobs.open_file(&tenant("other"), id).await, Err(JobsError::NotFound("file"))));
+        let queued = fixture.create("acme", training(id)).await.id;
+        assert!(fixture.jobs.names_file(queued, id).await.unwrap());
+        assert!(matches!(fixture.jobs.delete_file(&owner, id).await, Err(JobsError::NotOver(_))));
+        fixture.jobs.cancel(&owner, queued).await.unwrap();
+        assert!(matches!(fixture.jobs.delete_file(&tenant("other"), id).await, Err(JobsError::NotFound("file"))));
+        fixture.jobs.delete_file(&owner, id).await.unwrap();
+        assert!(matches!(fixture.jobs.retry(&owner, queued).await, Err(JobsError::NotRetryable(_))));
+        fixture.clock.advance_ms(1_000);
+        fixture.jobs.remove_old().await.unwrap();
+        assert_eq!(fixture.store.kept_bytes("acme").await.unwrap(), 0);
+        fixture.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_names_only_files_that_it_can_learn_from() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let other = keep(&fixture, "other", b"{}", FilePurpose::FineTune).await.unwrap();
+    let kept = keep(&fixture, "acme", b"{}", FilePurpose::UserData).await.unwrap();
+    for file in [other, kept, FileId::new()] {
+        match fixture.jobs.create(&tenant("acme"), training(file), None).await {
+            Err(JobsError::Invalid(faults)) => {
+                assert_eq!(faults[0].field.as_deref(), Some("spec.data.file"), "{faults:?}");
+            }
+            answered => panic!("{file}: {answered:?}"),
+        }
+    }
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn what_is_uploaded_counts_in_the_quota_and_needs_a_name() {
+    let limits = JobSettings { artifact_bytes_max: 100, quota_bytes: 200, ..settings() };
+    let fixture = Fixture::sqlite(limits).await;
+    let large = keep(&fixture, "acme", &[0; 101], FilePurpose::FineTune).await;
+    assert!(matches!(large, Err(JobsError::TooLarge(100))), "{large:?}");
+    keep(&fixture, "acme", &[1; 90], FilePurpose::FineTune).await.unwrap();
+    keep(&fixture, "acme", &[1; 90], FilePurpose::FineTune).await.unwrap();
+    assert_eq!(fixture.store.kept_bytes("acme").await.unwrap(), 90, "equal contents count once");
+    keep(&fixture, "acme", &[2; 90], FilePurpose::FineTune).await.unwrap();
+    let full = keep(&fixture, "acme", &[3; 90], FilePurpose::FineTune).await;
+    assert!(matches!(full, Err(JobsError::QuotaExceeded { kept_bytes: 180, quota_bytes: 200 })), "{full:?}");
+    let result = keep(&fixture, "acme", &[1; 9], FilePurpose::FineTuneResults).await;
+    assert!(matches!(result, Err(JobsError::Invalid(_))), "{result:?}");
+    let owner = tenant("acme");
+    let received = fixture.jobs.receive_file(&owner, stream(vec![vec![1]])).await.unwrap();
+    let nowhere = fixture.jobs.keep_file(&owner, received, "../a".to_owned(), FilePurpose::FineTune).await;
+    assert!(matches!(nowhere, Err(JobsError::BadFileName)));
+    assert_eq!(fixture.store.kept_bytes("acme").await.unwrap(), 180);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn a_training_that_succeeds_leaves_its_numbers_and_its_policy_as_files() {
+    for artifacts in PLACES {
+        let fixture = Fixture::sqlite(JobSettings { artifacts, ..settings() }).await;
+        let owner = tenant("acme");
+        let data = keep(&fixture, "acme", b"{}\n", FilePurpose::FineTune).await.unwrap();
+        let id = fixture.create("acme", training(data)).await.id;
+        let lease = fixture.next().await;
+        let metric =
+            |step, values| ReportedEvent { kind: JobEventKind::Metric, data: json!({"step": step, "values": values}) };
+        let events = vec![
+            metric(1, json!({"loss": 2.5, "tokens_learnt": 7})),
+            metric(2, json!({"kl": null, "tokens_learnt": 5})),
+        ];
+        fixture.jobs.report(&EVERYBODY, id, Report { fence: lease.fence, number: None, events }).await.unwrap();
+        fixture.upload(&lease, "policy/config.json", b"{}").await.unwrap();
+        let request = register(&lease, PolicyId::new(), &["policy/config.json"]);
+        fixture.jobs.register_policy(&EVERYBODY, id, request).await.unwrap();
+        assert!(fixture.jobs.result_files(&owner, id).await.unwrap().is_empty());
+        fixture.finish(&lease, succeeded()).await.unwrap();
+        fixture.finish(&lease, succeeded()).await.unwrap();
+        let files = fixture.jobs.result_files(&owner, id).await.unwrap();
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["step_metrics.csv", "config.json"], "once, also where it is said twice");
+        let (_, content) = fixture.jobs.open_file(&owner, files[0].id).await.unwrap();
+        let table = String::from_utf8(read(content).await).unwrap();
+        assert_eq!(table, "step,attempt,kl,loss,tokens_learnt\n1,1,,2.5,7\n2,1,,,5\n");
+        assert_eq!(fixture.jobs.trained_tokens(&owner, id).await.unwrap(), Some(12));
+        let refused = fixture.jobs.delete_file(&owner, files[0].id).await;
+        assert!(matches!(refused, Err(JobsError::NotOver(_))), "{refused:?}");
+        fixture.jobs.delete(&owner, id).await.unwrap();
+        assert!(matches!(fixture.jobs.file(&owner, files[0].id).await, Err(JobsError::NotFound("file"))));
+        fixture.end().await;
+    }
 }

@@ -36,8 +36,10 @@ enum Operation {
     Heartbeat {
         lease: usize,
     },
+    /// The same, with a number or with none, also one that was sent before.
     Report {
         lease: usize,
+        number: Option<u64>,
     },
     Finish {
         lease: usize,
@@ -54,6 +56,14 @@ enum Operation {
         milliseconds: i64,
     },
     Restart,
+}
+
+/// What a worker says while it works.
+#[derive(Debug, Clone, Copy)]
+enum Written {
+    Heartbeat,
+    /// With its number, where it has one.
+    Report(Option<u64>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +97,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(tenant, priority, attempts_max, after)| Operation::Create { tenant, priority, attempts_max, after }),
         6 => (0..2_usize).prop_map(|worker| Operation::Lease { worker }),
         2 => any::<usize>().prop_map(|lease| Operation::Heartbeat { lease }),
-        2 => any::<usize>().prop_map(|lease| Operation::Report { lease }),
+        4 => (any::<usize>(), proptest::option::weighted(0.8, 1..=4_u64))
+            .prop_map(|(lease, number)| Operation::Report { lease, number }),
         5 => (any::<usize>(), how).prop_map(|(lease, how)| Operation::Finish { lease, how }),
         1 => any::<usize>().prop_map(|job| Operation::Cancel { job }),
         2 => any::<usize>().prop_map(|job| Operation::Retry { job }),
@@ -115,6 +126,10 @@ struct Specified {
     asked_at: Option<i64>,
     ended_by: Option<How>,
     needs: Option<usize>,
+    /// The largest number of a report under the last lease.
+    reports: u64,
+    /// Lines that were written under all leases.
+    lines: usize,
 }
 
 /// The whole queue as the specification has it: everything in one list, every rule written out.
@@ -156,7 +171,7 @@ impl Specification {
         job.attempts += 1;
         job.fence += 1;
         job.ends_at = now + LEASE_MS;
-        (job.not_before, job.asked_at, job.ended_by) = (None, None, None);
+        (job.not_before, job.asked_at, job.ended_by, job.reports) = (None, None, None, 0);
         self.leases.push((index, job.fence));
         Some(index)
     }
@@ -167,6 +182,15 @@ impl Specification {
 
     fn renew(&mut self, job: usize) {
         self.jobs[job].ends_at = self.now + LEASE_MS;
+    }
+
+    /// A report of one line that comes in time.
+    fn report(&mut self, job: usize, number: Option<u64>) {
+        let job = &mut self.jobs[job];
+        if number.is_none_or(|number| number > job.reports) {
+            job.lines += 1;
+            job.reports = number.unwrap_or(job.reports);
+        }
     }
 
     /// Fails everything that waits for a job which did not succeed.
@@ -298,8 +322,8 @@ impl Pair {
                     expected.map(|index| (self.specification.jobs[index].id, self.specification.jobs[index].fence))
                 );
             }
-            Operation::Heartbeat { lease } => self.write(lease, false).await?,
-            Operation::Report { lease } => self.write(lease, true).await?,
+            Operation::Heartbeat { lease } => self.write(lease, Written::Heartbeat).await?,
+            Operation::Report { lease, number } => self.write(lease, Written::Report(number)).await?,
             Operation::Finish { lease, how } => {
                 let Some(place) = pick(&self.specification.leases, lease) else { return Ok(()) };
                 let (index, fence) = self.specification.leases[place];
@@ -361,25 +385,33 @@ impl Pair {
             asked_at: None,
             ended_by: None,
             needs,
+            reports: 0,
+            lines: 0,
         });
         Ok(())
     }
 
-    /// A heartbeat or a report under any lease that was ever given.
-    async fn write(&mut self, lease: usize, report: bool) -> Checked {
+    /// What a worker writes under any lease that was ever given.
+    async fn write(&mut self, lease: usize, written: Written) -> Checked {
         let Some(place) = pick(&self.specification.leases, lease) else { return Ok(()) };
         let (index, fence) = self.specification.leases[place];
         let id = self.specification.jobs[index].id;
-        let held = if report {
-            let event = ReportedEvent { kind: JobEventKind::Log, data: json!({"level": "info", "message": "m"}) };
-            self.fixture.jobs.report(&EVERYBODY, id, Report { fence, events: vec![event] }).await
-        } else {
-            self.fixture.jobs.heartbeat(&EVERYBODY, id, Heartbeat { fence, progress: None }).await
+        let held = match written {
+            Written::Heartbeat => {
+                self.fixture.jobs.heartbeat(&EVERYBODY, id, Heartbeat { fence, progress: None }).await
+            }
+            Written::Report(number) => {
+                let event = ReportedEvent { kind: JobEventKind::Log, data: json!({"level": "info", "message": "m"}) };
+                self.fixture.jobs.report(&EVERYBODY, id, Report { fence, number, events: vec![event] }).await
+            }
         };
         let expected = self.specification.is_held((index, fence));
         prop_assert_eq!(held.is_ok(), expected, "{:?}", held);
         if expected {
             self.specification.renew(index);
+            if let Written::Report(number) = written {
+                self.specification.report(index, number);
+            }
             let asked = self.specification.jobs[index].asked_at.is_some();
             prop_assert_eq!(held.map(|held| held.cancel).ok(), Some(asked));
         }
@@ -392,6 +424,7 @@ impl Pair {
             let row = self.fixture.store.job_of_anybody(job.id).await.unwrap().expect("no job is lost");
             let ends_at = row.lease_expires_at.map(|end| end.milliseconds());
             prop_assert_eq!((row.state, row.attempts, row.fence), (job.state, job.attempts, job.fence));
+            prop_assert_eq!(row.reports, job.reports);
             prop_assert_eq!(ends_at, (job.state == JobState::Running).then_some(job.ends_at));
             if job.state == JobState::Queued {
                 prop_assert_eq!(row.not_before.map(|next| next.milliseconds()), job.not_before);
@@ -407,12 +440,14 @@ impl Pair {
         Ok(())
     }
 
-    /// Events have no holes, and the last state that they tell of is the one in which the job is.
+    /// Events have no holes, every line that was taken is among them once, and the last state that they tell of is the one in which
+    /// the job is.
     async fn check_events(&self) -> Checked {
         for job in &self.specification.jobs {
             let events = self.fixture.events(job.tenant, job.id).await;
             let numbers: Vec<u64> = events.iter().map(|event| event.number).collect();
             prop_assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+            prop_assert_eq!(events.iter().filter(|event| event.kind == JobEventKind::Log).count(), job.lines);
             let last = events.iter().rev().find(|event| event.kind == JobEventKind::State).expect("a state");
             prop_assert_eq!(&last.data["state"], job.state.as_str());
         }

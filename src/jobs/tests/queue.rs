@@ -232,7 +232,7 @@ async fn a_worker_that_lost_its_lease_writes_nothing() {
         let beat = jobs.heartbeat(&EVERYBODY, id, Heartbeat { fence, progress: None }).await;
         assert!(matches!(beat, Err(JobsError::LeaseLost)));
         let event = ReportedEvent { kind: JobEventKind::Log, data: json!({"level": "info", "message": "late"}) };
-        let report = jobs.report(&EVERYBODY, id, Report { fence, events: vec![event] }).await;
+        let report = jobs.report(&EVERYBODY, id, Report { fence, number: None, events: vec![event] }).await;
         assert!(matches!(report, Err(JobsError::LeaseLost)));
         assert!(matches!(fixture.upload(&old, "b", b"2").await, Err(JobsError::LeaseLost)));
         assert!(matches!(jobs.delete_artifact(&EVERYBODY, id, "a", fence).await, Err(JobsError::LeaseLost)));
@@ -356,7 +356,7 @@ async fn events_are_told_from_any_point_until_the_end() {
         let data = json!({"step": 1, "values": {"loss": 0.5}});
         let events = (0..300).map(|_| ReportedEvent { kind: JobEventKind::Metric, data: data.clone() });
         for events in events.collect::<Vec<_>>().chunks(100) {
-            let report = Report { fence: lease.fence, events: events.to_vec() };
+            let report = Report { fence: lease.fence, number: None, events: events.to_vec() };
             fixture.jobs.report(&EVERYBODY, id, report).await.unwrap();
         }
         fixture.finish(&lease, succeeded()).await.unwrap();
@@ -386,7 +386,7 @@ async fn events_that_do_not_fit_are_refused_together() {
     ] {
         let fine = ReportedEvent { kind: JobEventKind::Log, data: json!({"level": "info", "message": "fine"}) };
         let events = vec![fine, ReportedEvent { kind, data }];
-        let refused = fixture.jobs.report(&EVERYBODY, id, Report { fence, events }).await;
+        let refused = fixture.jobs.report(&EVERYBODY, id, Report { fence, number: None, events }).await;
         let Err(JobsError::Invalid(faults)) = refused else { panic!("{refused:?}") };
         assert!(faults[0].field.as_ref().unwrap().starts_with("events[1].data"), "{faults:?}");
     }

@@ -28,6 +28,7 @@ fn job(tenant: &str) -> StoredJob {
         attempts_max: 3,
         fence: 0,
         events: 0,
+        reports: 0,
         not_before: None,
         lease_expires_at: None,
         cancel_requested_at: None,
@@ -58,6 +59,18 @@ async fn insert(fixture: &Fixture, job: &StoredJob, needs: &[JobId]) {
     transaction.commit().await.expect("it is committed");
 }
 
+/// A queued job.
+pub(super) async fn insert_job(fixture: &Fixture) -> StoredJob {
+    let stored = job(TENANT);
+    insert(fixture, &stored, &[]).await;
+    stored
+}
+
+/// The same job after its end.
+pub(super) fn job_over(row: &JobRow) -> JobRow {
+    over(row, 9)
+}
+
 async fn update(fixture: &Fixture, row: &JobRow) {
     let mut transaction = fixture.store.change_jobs(Durability::Process).await.expect("a transaction");
     transaction.update_job(row).await.expect("it is there");
@@ -86,6 +99,7 @@ pub(super) async fn a_job_comes_back_as_it_went(fixture: &mut Fixture) {
     stored.row = JobRow {
         blocked: 2,
         events: u64::try_from(i64::MAX).expect("it fits"),
+        reports: 7,
         not_before: Some(at(3)),
         cancel_requested_at: Some(at(4)),
         run: Some(RunId::new()),

@@ -1,6 +1,7 @@
 //! Rows about jobs, their events and files, and policies.
 
-use palestra_protocol::id::{JobId, RunId};
+use palestra_protocol::file::FilePurpose;
+use palestra_protocol::id::{FileId, JobId, RunId};
 use palestra_protocol::job::{Artifact, Device, JobError, JobEvent, JobKind, JobState, Policy, Progress, Resources};
 use palestra_protocol::time::Timestamp;
 use serde_json::{Map, Value};
@@ -22,6 +23,8 @@ pub struct JobRow {
     pub fence: u64,
     /// The number of the last event.
     pub events: u64,
+    /// The number of the last report under the last lease; 0 before the first.
+    pub reports: u64,
     pub not_before: Option<Timestamp>,
     /// There exactly while the job runs.
     pub lease_expires_at: Option<Timestamp>,
@@ -81,6 +84,29 @@ pub struct ArtifactRow {
     pub job: JobId,
     pub tenant: String,
     pub artifact: Artifact,
+}
+
+/// A file that was uploaded, or that belongs to the result of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRow {
+    pub id: FileId,
+    pub tenant: String,
+    pub name: String,
+    pub purpose: FilePurpose,
+    pub digest: String,
+    pub size_bytes: u64,
+    pub created_at: Timestamp,
+    /// The job whose result it belongs to.
+    pub job: Option<JobId>,
+}
+
+/// Which files are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileFilter {
+    /// Only those for this.
+    pub purpose: Option<FilePurpose>,
+    /// By ascending id instead of descending.
+    pub oldest_first: bool,
 }
 
 /// A policy, with its files.

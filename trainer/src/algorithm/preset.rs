@@ -15,6 +15,8 @@ const GROUP_SIZE: u32 = 8;
 const PPO_EPOCHS: u32 = 4;
 /// Parts into which the episodes of one update of `ppo` are cut.
 const PPO_MINIBATCHES: u32 = 4;
+/// Discount per turn of `ppo` over vectors, as in <https://arxiv.org/abs/1707.06347>.
+const VECTORS_GAMMA: f64 = 0.99;
 /// Dual clip of all presets with a ratio per token, <https://arxiv.org/abs/1912.09729>.
 const DUAL_CLIP: f64 = 3.0;
 /// Keeps the quotients of group statistics finite.
@@ -45,7 +47,7 @@ pub enum Judging {
 pub struct Parts {
     /// How turns are judged.
     pub judging: Judging,
-    /// Discount per turn.
+    /// Discount per turn; per token where a value function judges the tokens of a language model.
     pub gamma: f64,
     /// The policy loss per token: ratio, clip, divergence and entropy.
     pub loss: TokenLoss,
@@ -72,7 +74,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts that a job asks for: those of its preset, each replaced where the job sets it.
+    /// The parts that a job asks for its language model: those of its preset, each replaced where the job sets it.
     ///
     /// # Errors
     /// `BadSpec` where parts contradict each other.
@@ -82,6 +84,26 @@ impl Parts {
         parts.extra_rollout = matches!(parts.judging, Judging::Compared(Advantage::GroupMedian { .. }));
         parts.check()?;
         Ok(parts)
+    }
+
+    /// The parts that a job asks for its policy over vectors: as [`Self::new`], with a discount of its own where the job sets none.
+    ///
+    /// # Errors
+    /// `BadSpec` where parts contradict each other, or one is for language models alone.
+    pub fn of_vectors(algorithm: &Algorithm, rollout: &Rollout) -> Result<Self, TrainerError> {
+        let mut parts = Self::new(algorithm, rollout)?;
+        parts.gamma = algorithm.gamma.unwrap_or(VECTORS_GAMMA);
+        let foreign = [
+            ("kl", parts.loss.kl.is_some()),
+            ("aggregation", algorithm.aggregation.is_some()),
+            ("auxiliary", !algorithm.auxiliary.is_empty()),
+        ];
+        match foreign.into_iter().find(|(_, given)| *given) {
+            Some((field, _)) => {
+                Err(TrainerError::BadSpec(format!("algorithm.{field}: only a language model takes this: leave it out")))
+            }
+            None => Ok(parts),
+        }
     }
 
     /// Rollouts of one task that are drawn.
@@ -136,7 +158,7 @@ impl Parts {
         let (ppo, dapo) = (name == AlgorithmName::Ppo, name == AlgorithmName::Dapo);
         Self {
             judging,
-            gamma: if ppo { 0.99 } else { 1.0 },
+            gamma: 1.0,
             loss: TokenLoss { ratio, clip, kl: None, entropy: if ppo { 0.01 } else { 0.0 } },
             aggregation,
             epochs: if ppo { PPO_EPOCHS } else { 1 },

@@ -1,5 +1,6 @@
 //! Models: a decoder transformer, a pair of small networks, and their files.
 
+mod actor_critic;
 mod attention;
 mod cache;
 mod config;
@@ -17,6 +18,7 @@ mod transformer;
 mod value_head;
 mod weights;
 
+pub use actor_critic::ActorCritic;
 pub use cache::Cache;
 pub use config::{Family, TransformerConfig};
 pub use load::{TokenizerSource, load_folder, load_gguf};

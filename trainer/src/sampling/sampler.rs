@@ -164,18 +164,6 @@ impl<D: Decoder> Sampler<D> {
         &self.decoder
     }
 
-    /// Goes on with another model of the same sizes, after an update of the weights. What open slots have read is read
-    /// again by the new model at their next step.
-    pub fn exchange(&mut self, decoder: D) {
-        self.decoder = decoder;
-        for (index, episode) in self.episodes.iter_mut().enumerate() {
-            if let Some(episode) = episode {
-                episode.cached = 0;
-                self.decoder.clear(&mut self.cache, index);
-            }
-        }
-    }
-
     /// Lets an ask join the batch; [`Self::step`] answers it.
     ///
     /// # Errors

@@ -15,6 +15,17 @@ pub(super) struct Target {
     pub(super) advantage: f64,
     /// The log-probability with which it was sampled.
     pub(super) behaviour: f32,
+    /// What the state before it is worth; none where nothing values states.
+    pub(super) worth: Option<Worth>,
+}
+
+/// What a value function says of a state, and what it should say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Worth {
+    /// Before the update.
+    pub(super) said: f32,
+    /// What was earned from there on, as generalised advantage estimation sees it.
+    pub(super) earned: f32,
 }
 
 /// A sequence that goes through the model.
@@ -90,20 +101,23 @@ fn tokens_of_turns(played: &Played<Sequence>) -> Vec<usize> {
 #[must_use]
 pub(super) fn rows(played: &[Played<Sequence>], advantages: &Advantages) -> Vec<Row> {
     let episodes = played.iter().zip(&advantages.turns).zip(&advantages.kept);
-    let kept = episodes.filter(|(_, kept)| **kept).filter_map(|((played, turns), _)| {
-        let sequence = played.trace.as_ref()?;
-        let actions: Vec<Target> = sequence
-            .places(Part::Action)
-            .filter_map(|place| {
-                let advantage = *turns.get(sequence.turn(place))?;
-                Some(Target { place, advantage, behaviour: sequence.behaviour(place) })
-            })
-            .collect();
-        let observations = sequence.places(Part::Observation).collect();
-        // Behind the last token that teaches, nothing needs to be read.
-        Some(Row { tokens: sequence.tokens().to_vec(), actions, observations })
-    });
+    let kept =
+        episodes.filter(|(_, kept)| **kept).filter_map(|((played, turns), _)| Some(row(played.trace.as_ref()?, turns)));
     kept.filter(|row| !row.actions.is_empty()).collect()
+}
+
+/// A sequence whose tokens are learnt from with the advantage of their turn.
+#[must_use]
+pub(super) fn row(sequence: &Sequence, turns: &[f64]) -> Row {
+    let actions = sequence.places(Part::Action).filter_map(|place| {
+        let advantage = *turns.get(sequence.turn(place))?;
+        Some(Target { place, advantage, behaviour: sequence.behaviour(place), worth: None })
+    });
+    Row {
+        tokens: sequence.tokens().to_vec(),
+        actions: actions.collect(),
+        observations: sequence.places(Part::Observation).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::Context;
 use super::batch;
+use super::critic::explained;
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure;
@@ -53,7 +54,7 @@ pub(super) fn train(
     model: Option<Mlp>,
     parent: Option<PolicyId>,
 ) -> Result<Value, TrainerError> {
-    let parts = Parts::new(&spec.algorithm, &spec.rollout)?;
+    let parts = Parts::of_vectors(&spec.algorithm, &spec.rollout)?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
     let mut model = match model {
         Some(model) => model,
@@ -62,44 +63,29 @@ pub(super) fn train(
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone());
-    let measured = |model: &Mlp| {
-        let mut actor = VectorActor::new(model.valid(), context.device.clone(), spec.seed, true);
-        measure::held_out(spec, context, &plans, &mut actor)
-    };
+    let mut control = Control { spec, context, parts, plans, model, optimizer };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
-        journal.step(0, &measured(&model)?)?;
+        journal.step(0, &control.measured()?)?;
     }
     for step in saved.step..spec.steps {
-        let began = Instant::now();
-        let (played, times) = play(spec, context, &parts, &plans, &model, step)?;
-        let playing = began.elapsed().as_secs_f64();
-        let (turns, mut values) = learnt_from(spec, &parts, &model, &context.device, &played)?;
-        let learning_rate = rate(&spec.optimizer, step, spec.steps);
-        if !turns.actions.is_empty() {
-            model = update(spec, &parts, model, &mut optimizer, &turns, learning_rate, step, &mut values)?;
-        }
-        let seconds = began.elapsed().as_secs_f64().max(1e-9);
-        values.extend(measure::solve_rates("", &played, &plans));
-        values.insert("learning_rate".to_owned(), learning_rate);
-        values.insert("environment_share".to_owned(), times.environment_seconds / seconds);
-        values.insert("turns_played_per_second".to_owned(), turns.actions.len() as f64 / playing.max(1e-9));
+        let (played, mut values) = control.step(step)?;
         saved.environments.extend(versions(&played));
         if let Some(trace) = played.iter().find_map(|played| played.trace.as_ref()) {
             saved.actions.clone_from(&trace.actions);
         }
         let done = step + 1;
         if measure::is_due(spec, done) {
-            values.extend(measured(&model)?);
+            values.extend(control.measured()?);
         }
         journal.step(done, &values)?;
         if journal.is_due(done) {
             saved = Saved { step: done, history: journal.history().clone(), ..saved };
-            let folder = keep::save(context, &model, &optimizer, &saved)?;
+            let folder = keep::save(context, &control.model, &control.optimizer, &saved)?;
             journal.keep(done, &folder)?;
         }
     }
     let folder = context.files.folder.join("policy");
-    model.valid().save(&folder)?;
+    control.model.valid().save(&folder)?;
     Habits { actions: saved.actions.clone(), ..Habits::default() }.save(&folder)?;
     journal.finish(&folder, parent, "mlp", saved.environments.into_iter().collect(), &context.files.folder)
 }
@@ -141,95 +127,196 @@ fn shape(spec: &Train, context: &Context, plans: &Plans) -> Result<MlpConfig, Tr
     Ok(MlpConfig { inputs: vector.len(), outputs: actions.len(), hidden })
 }
 
-fn play(
-    spec: &Train,
-    context: &Context,
-    parts: &Parts,
-    plans: &Plans,
-    model: &Mlp,
-    step: u64,
-) -> Result<(Vec<Played<VectorTrace>>, Times), TrainerError> {
-    let mut player = Player {
-        stream: context.runtime.block_on(context.client.stream(Options::default()))?,
-        run: context.run,
-        runtime: context.runtime.clone(),
-        limits: PlayLimits {
-            concurrent_sessions: spec.rollout.concurrent_sessions as usize,
-            max_turns: spec.rollout.max_turns,
-            state_hashes: false,
-        },
-        times: Times::default(),
-    };
-    let planned = plans.update(step, 0, parts.tasks_per_step as usize, parts.rollouts_per_task() as usize);
-    let mut actor = VectorActor::new(model.valid(), context.device.clone(), spec.seed, false);
-    let played = player.play(&planned, &mut actor, &|| context.reporter.go_on())?;
-    Ok((played, player.times))
+/// A small network as it is trained.
+struct Control<'a> {
+    spec: &'a Train,
+    context: &'a Context,
+    parts: Parts,
+    plans: Plans,
+    model: Mlp,
+    optimizer: AdamW,
 }
 
-/// Advantages and returns of every turn of the episodes that count.
-fn learnt_from(
-    spec: &Train,
-    parts: &Parts,
-    model: &Mlp,
-    device: &Device,
-    played: &[Played<VectorTrace>],
-) -> Result<(Turns, Values), TrainerError> {
-    let Judging::Generalised { lambda, .. } = parts.judging else {
-        return Err(TrainerError::Internal("this algorithm has no value function".to_owned()));
-    };
-    let model = model.valid();
-    let inputs = model.config().inputs;
-    let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
-    let mut masked = 0_usize;
-    for one in played {
-        let (Some(trace), Some(earned)) = (&one.trace, batch::reward(one, 0, &spec.reward)) else {
-            masked += 1;
-            continue;
-        };
-        // What was seen last counts as well: its value is what a cut episode would have gone on to earn.
-        let count = one.turns.len().min(trace.turns.len());
-        let mut seen: Vec<f32> = trace.turns[..count].iter().flat_map(|turn| turn.vector.clone()).collect();
-        seen.extend_from_slice(&trace.last);
-        let shown = Tensor::<2>::from_data(TensorData::new(seen, [count + 1, inputs]), device);
-        let values = host(model.value(shown))?;
-        let steps: Vec<Step> = (0..count)
-            .map(|place| {
-                let last = place + 1 == count;
-                let end = match (last, one.terminated) {
-                    (false, _) => End::Continues,
-                    (true, true) => End::Terminated,
-                    (true, false) => End::Truncated { value_after: f64::from(values[count]) },
-                };
-                let reward = turn_reward(one, place, last, earned, spec);
-                Step { reward, value: f64::from(values[place]), acts: true, end }
-            })
-            .collect();
-        let estimate = generalised(&steps, 0.0, parts.gamma, lambda);
-        rewards.push(earned);
-        advantages.extend(estimate.advantages);
-        turns.returns.extend(estimate.returns.iter().map(|value| *value as f32));
-        turns.values.extend_from_slice(&values[..count]);
-        for turn in &trace.turns[..count] {
-            turns.vectors.extend_from_slice(&turn.vector);
-            turns.actions.push(turn.action as i64);
+impl Control<'_> {
+    fn measured(&self) -> Result<Values, TrainerError> {
+        let mut actor = VectorActor::new(self.model.valid(), self.context.device.clone(), self.spec.seed, true);
+        measure::held_out(self.spec, self.context, &self.plans, &mut actor)
+    }
+
+    /// Plays for an update and makes it; answers the episodes and the numbers.
+    fn step(&mut self, step: u64) -> Result<(Vec<Played<VectorTrace>>, Values), TrainerError> {
+        let began = Instant::now();
+        let (played, times) = self.play(step)?;
+        let playing = began.elapsed().as_secs_f64();
+        let (turns, mut values) = self.learnt_from(&played)?;
+        let learning_rate = rate(&self.spec.optimizer, step, self.spec.steps);
+        if !turns.actions.is_empty() {
+            values.extend(self.update(&turns, learning_rate, step)?);
         }
+        let seconds = began.elapsed().as_secs_f64().max(1e-9);
+        values.extend(measure::solve_rates("", &played, &self.plans));
+        values.extend([
+            ("learning_rate".to_owned(), learning_rate),
+            ("environment_share".to_owned(), times.environment_seconds / seconds),
+            ("turns_played_per_second".to_owned(), turns.actions.len() as f64 / playing.max(1e-9)),
+        ]);
+        Ok((played, values))
     }
-    turns.old = old_log_probs(&model, &turns, device)?;
-    let acts = vec![true; advantages.len()];
-    turns.advantages = whitened(&advantages, &acts).into_iter().map(|value| value as f32).collect();
-    let share = masked as f64 / played.len().max(1) as f64;
-    if share > spec.rollout.masked_share_max {
-        return Err(TrainerError::Environment(format!(
-            "{masked} of {} episodes were no samples: more than rollout.masked_share_max allows",
-            played.len()
-        )));
+
+    fn play(&self, step: u64) -> Result<(Vec<Played<VectorTrace>>, Times), TrainerError> {
+        let Self { spec, context, parts, .. } = self;
+        let mut player = Player {
+            stream: context.runtime.block_on(context.client.stream(Options::default()))?,
+            run: context.run,
+            runtime: context.runtime.clone(),
+            limits: PlayLimits {
+                concurrent_sessions: spec.rollout.concurrent_sessions as usize,
+                max_turns: spec.rollout.max_turns,
+                state_hashes: false,
+            },
+            times: Times::default(),
+        };
+        let planned = self.plans.update(step, 0, parts.tasks_per_step as usize, parts.rollouts_per_task() as usize);
+        let mut actor = VectorActor::new(self.model.valid(), context.device.clone(), spec.seed, false);
+        let played = player.play(&planned, &mut actor, &|| context.reporter.go_on())?;
+        Ok((played, player.times))
     }
-    let values = Values::from([
-        ("reward_mean".to_owned(), rewards.iter().sum::<f64>() / rewards.len() as f64),
-        ("masked_episodes".to_owned(), masked as f64),
-        ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
-    ]);
-    Ok((turns, values))
+
+    /// Advantages and returns of every turn of the episodes that count.
+    fn learnt_from(&self, played: &[Played<VectorTrace>]) -> Result<(Turns, Values), TrainerError> {
+        let (lambda, ..) = generalised_parts(&self.parts)?;
+        let (device, model) = (&self.context.device, self.model.valid());
+        let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
+        let mut masked = 0_usize;
+        for one in played {
+            let (Some(trace), Some(earned)) = (&one.trace, batch::reward(one, 0, &self.spec.reward)) else {
+                masked += 1;
+                continue;
+            };
+            let count = one.turns.len().min(trace.turns.len());
+            let values = values_of(&model, trace, count, device)?;
+            let steps = steps(one, &values, earned, self.spec);
+            let estimate = generalised(&steps, 0.0, self.parts.gamma, lambda);
+            rewards.push(earned);
+            advantages.extend(estimate.advantages);
+            turns.returns.extend(estimate.returns.iter().map(|value| *value as f32));
+            turns.values.extend_from_slice(&values[..count]);
+            for turn in &trace.turns[..count] {
+                turns.vectors.extend_from_slice(&turn.vector);
+                turns.actions.push(turn.action as i64);
+            }
+        }
+        turns.old = old_log_probs(&model, &turns, device)?;
+        let acts = vec![true; advantages.len()];
+        turns.advantages = whitened(&advantages, &acts).into_iter().map(|value| value as f32).collect();
+        let share = masked as f64 / played.len().max(1) as f64;
+        if share > self.spec.rollout.masked_share_max {
+            return Err(TrainerError::Environment(format!(
+                "{masked} of {} episodes were no samples: more than rollout.masked_share_max allows",
+                played.len()
+            )));
+        }
+        let earned: Vec<f64> = turns.returns.iter().map(|value| f64::from(*value)).collect();
+        let values = Values::from([
+            ("reward_mean".to_owned(), rewards.iter().sum::<f64>() / rewards.len() as f64),
+            ("masked_episodes".to_owned(), masked as f64),
+            ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
+            ("explained_variance".to_owned(), explained(&advantages, &earned)),
+        ]);
+        Ok((turns, values))
+    }
+
+    /// Changes the weights, in as many passes and parts as the algorithm takes; answers the numbers of that.
+    fn update(&mut self, turns: &Turns, rate: f64, step: u64) -> Result<Values, TrainerError> {
+        let (mut values, mut changes) = (Values::new(), 0.0);
+        let count = turns.actions.len();
+        for epoch in 0..self.parts.epochs {
+            let mut order: Vec<usize> = (0..count).collect();
+            order.shuffle(&mut stream(self.spec.seed, "turns", &[step, u64::from(epoch)]));
+            for part in order.chunks(count.div_ceil(self.parts.minibatches as usize).max(1)) {
+                for (name, value) in self.change(turns, part, rate)? {
+                    *values.entry(name.to_owned()).or_default() += value;
+                }
+                changes += 1.0;
+            }
+        }
+        values.values_mut().for_each(|value| *value /= f64::max(changes, 1.0));
+        Ok(values)
+    }
+
+    /// Changes the weights once, along some of the turns.
+    fn change(&mut self, turns: &Turns, part: &[usize], rate: f64) -> Result<[(&'static str, f64); 6], TrainerError> {
+        let (_, value_weight, value_clip) = generalised_parts(&self.parts)?;
+        let device = device_of(&self.model)?;
+        let inputs = self.model.config().inputs;
+        let of = |column: &[f32]| numbers(&part.iter().map(|turn| column[*turn]).collect::<Vec<_>>(), &device);
+        let seen: Vec<f32> =
+            part.iter().flat_map(|turn| turns.vectors[turn * inputs..(turn + 1) * inputs].to_vec()).collect();
+        let seen = Tensor::<2>::from_data(TensorData::new(seen, [part.len(), inputs]), &device);
+        let acted: Vec<i64> = part.iter().map(|turn| turns.actions[*turn]).collect();
+        let acted = Tensor::<2, Int>::from_data(TensorData::new(acted, [part.len(), 1]), &device);
+        let logs = log_softmax(self.model.policy(seen.clone()), 1);
+        let entropy = (logs.clone().exp() * logs.clone()).sum_dim(1).squeeze_dim::<1>(1).neg();
+        let sequence_of: Vec<usize> = (0..part.len()).collect();
+        let told = self.parts.loss.loss(TokenBatch {
+            new: logs.gather(1, acted).squeeze_dim::<1>(1),
+            old: of(&turns.old),
+            reference: None,
+            advantages: of(&turns.advantages),
+            entropies: Some(entropy.clone()),
+            importance: None,
+            sequence_of: &sequence_of,
+        })?;
+        let values = self.model.value(seen);
+        let value_loss = value::loss(values, of(&turns.values), of(&turns.returns), value_clip).mean();
+        let loss = told.per_token.mean() + value_loss.clone() * value_weight;
+        let mut shown = [
+            ("loss", scalar(loss.clone())?),
+            ("value_loss", scalar(value_loss)?),
+            ("entropy", scalar(entropy.mean())?),
+            ("clip_fraction", scalar(told.held.mean())?),
+            ("kl", scalar(told.moved.mean())?),
+            ("grad_norm", 0.0),
+        ];
+        let mut gradients = Gradients::new();
+        gradients.add(&self.model, loss.backward());
+        shown[5].1 = gradients.clip(self.spec.optimizer.grad_norm_max)?;
+        self.model = self.optimizer.step(self.model.clone(), &gradients, rate)?;
+        Ok(shown)
+    }
+}
+
+/// Trace decay, weight of the value loss, and how far a value moves in one update.
+fn generalised_parts(parts: &Parts) -> Result<(f64, f64, f64), TrainerError> {
+    match parts.judging {
+        Judging::Generalised { lambda, value_weight, value_clip } => Ok((lambda, value_weight, value_clip)),
+        _ => Err(TrainerError::Internal("this algorithm has no value function".to_owned())),
+    }
+}
+
+/// Values of what was seen before each of `count` turns, and of what was seen last, which is what a cut episode would have gone on to
+/// earn.
+fn values_of(model: &Mlp, trace: &VectorTrace, count: usize, device: &Device) -> Result<Vec<f32>, TrainerError> {
+    let mut seen: Vec<f32> = trace.turns[..count].iter().flat_map(|turn| turn.vector.clone()).collect();
+    seen.extend_from_slice(&trace.last);
+    let shown = TensorData::new(seen, [count + 1, model.config().inputs]);
+    host(model.value(Tensor::<2>::from_data(shown, device)))
+}
+
+/// The turns of an episode with their values, behind which stands that of what was seen last.
+fn steps(played: &Played<VectorTrace>, values: &[f32], earned: f64, spec: &Train) -> Vec<Step> {
+    let count = values.len().saturating_sub(1);
+    let step = |place: usize| {
+        let last = place + 1 == count;
+        let end = match (last, played.terminated) {
+            (false, _) => End::Continues,
+            (true, true) => End::Terminated,
+            (true, false) => End::Truncated { value_after: f64::from(values[count]) },
+        };
+        let reward = turn_reward(played, place, last, earned, spec);
+        Step { reward, value: f64::from(values[place]), acts: true, end }
+    };
+    (0..count).map(step).collect()
 }
 
 /// Log-probabilities of what was done, from the same pass forwards that training makes.
@@ -251,68 +338,6 @@ fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f
         RewardFrom::Score | RewardFrom::Strict if last => earned,
         RewardFrom::Score | RewardFrom::Strict => 0.0,
     }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the state of a training, for one caller")]
-fn update(
-    spec: &Train,
-    parts: &Parts,
-    mut model: Mlp,
-    optimizer: &mut AdamW,
-    turns: &Turns,
-    rate: f64,
-    step: u64,
-    values: &mut Values,
-) -> Result<Mlp, TrainerError> {
-    let Judging::Generalised { value_weight, value_clip, .. } = parts.judging else {
-        return Err(TrainerError::Internal("this algorithm has no value function".to_owned()));
-    };
-    let device = device_of(&model)?;
-    let inputs = model.config().inputs;
-    let (mut losses, mut entropies, mut held, mut moved, mut norms, mut changes) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-    let count = turns.actions.len();
-    for epoch in 0..parts.epochs {
-        let mut order: Vec<usize> = (0..count).collect();
-        order.shuffle(&mut stream(spec.seed, "turns", &[step, u64::from(epoch)]));
-        for part in order.chunks(count.div_ceil(parts.minibatches as usize).max(1)) {
-            let of = |column: &[f32]| numbers(&part.iter().map(|turn| column[*turn]).collect::<Vec<_>>(), &device);
-            let seen: Vec<f32> =
-                part.iter().flat_map(|turn| turns.vectors[turn * inputs..(turn + 1) * inputs].to_vec()).collect();
-            let seen = Tensor::<2>::from_data(TensorData::new(seen, [part.len(), inputs]), &device);
-            let acted: Vec<i64> = part.iter().map(|turn| turns.actions[*turn]).collect();
-            let acted = Tensor::<2, Int>::from_data(TensorData::new(acted, [part.len(), 1]), &device);
-            let logs = log_softmax(model.policy(seen.clone()), 1);
-            let entropy = (logs.clone().exp() * logs.clone()).sum_dim(1).squeeze_dim::<1>(1).neg();
-            let sequence_of: Vec<usize> = (0..part.len()).collect();
-            let told = parts.loss.loss(TokenBatch {
-                new: logs.gather(1, acted).squeeze_dim::<1>(1),
-                old: of(&turns.old),
-                reference: None,
-                advantages: of(&turns.advantages),
-                entropies: Some(entropy.clone()),
-                importance: None,
-                sequence_of: &sequence_of,
-            })?;
-            let value_loss =
-                value::loss(model.value(seen), of(&turns.values), of(&turns.returns), value_clip).mean() * value_weight;
-            let loss = told.per_token.mean() + value_loss;
-            losses += scalar(loss.clone())?;
-            entropies += scalar(entropy.mean())?;
-            held += scalar(told.held.mean())?;
-            moved += scalar(told.moved.mean())?;
-            changes += 1.0;
-            let mut gradients = Gradients::new();
-            gradients.add(&model, loss.backward());
-            norms += gradients.clip(spec.optimizer.grad_norm_max)?;
-            model = optimizer.step(model, &gradients, rate)?;
-        }
-    }
-    for (name, sum) in
-        [("loss", losses), ("entropy", entropies), ("clip_fraction", held), ("kl", moved), ("grad_norm", norms)]
-    {
-        values.insert(name.to_owned(), sum / f64::max(changes, 1.0));
-    }
-    Ok(model)
 }
 
 /// Where a model's weights are, with autodiff.

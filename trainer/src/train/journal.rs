@@ -18,8 +18,19 @@ use crate::worker::Reporter;
 /// Points of a curve that are kept in a checkpoint; of longer ones every second goes.
 const POINTS_MAX: usize = 4_096;
 /// Curves that are drawn, in this order.
-const DRAWN: &[&str] =
-    &["reward_mean", "solve_rate", "evaluate/solve_rate", "evaluate/score", "loss", "entropy", "kl", "grad_norm"];
+const DRAWN: &[&str] = &[
+    "reward_mean",
+    "solve_rate",
+    "evaluate/solve_rate",
+    "evaluate/score",
+    "validation_loss",
+    "loss",
+    "value_loss",
+    "explained_variance",
+    "entropy",
+    "kl",
+    "grad_norm",
+];
 
 /// Numbers of one step, by name.
 pub(super) type Values = BTreeMap<String, f64>;

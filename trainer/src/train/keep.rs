@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use burn::module::Module as _;
-use burn::tensor::TensorData;
+use burn::tensor::{Device, TensorData};
+use palestra_client::ClientError;
+use palestra_protocol::job;
 use palestra_protocol::spec::train::Optimizer;
 use serde::{Deserialize, Serialize};
 
@@ -50,36 +52,108 @@ pub(super) fn save<M: Named>(
     saved: &Saved,
 ) -> Result<PathBuf, TrainerError> {
     let checkpoints = Checkpoints::open(&context.files.folder.join("checkpoints"))?;
-    let draft = checkpoints.begin(saved.step)?;
-    draft.tensors(WEIGHTS, &model.tensors())?;
-    draft.tensors(MOMENTS, &optimizer.state()?)?;
-    let folder = draft.finish(saved)?;
+    let folder = write(&checkpoints, model, optimizer, saved)?;
     // The queue keeps as many as were asked for; here the newest is enough.
     checkpoints.prune(1)?;
     Ok(folder)
 }
 
-/// Goes on from the checkpoint of a former attempt, where there is one: puts its numbers into model and optimizer.
+/// Writes a checkpoint beside others; answers its folder.
 ///
 /// # Errors
-/// When it is missing, altered or does not fit.
+/// When a file cannot be written.
+pub(super) fn write<M: Named>(
+    checkpoints: &Checkpoints,
+    model: &M,
+    optimizer: &AdamW,
+    saved: &Saved,
+) -> Result<PathBuf, TrainerError> {
+    let draft = checkpoints.begin(saved.step)?;
+    draft.tensors(WEIGHTS, &model.tensors())?;
+    draft.tensors(MOMENTS, &optimizer.state()?)?;
+    draft.finish(saved)
+}
+
+/// Goes on from the checkpoint of a former attempt, where there is one: puts its numbers into model and optimizer. One that is broken is
+/// told of and passed over for an older one.
+///
+/// # Errors
+/// When it does not fit, or each is missing or altered.
 pub(super) fn restore<M: Named>(
     context: &Context,
     plan: &Optimizer,
     model: &mut M,
     optimizer: &mut AdamW,
 ) -> Result<Option<Saved>, TrainerError> {
-    let Some(kept) = &context.checkpoint else { return Ok(None) };
-    let folder = context.files.folder.join("former");
-    context.files.artifacts(context.reporter.job(), &kept.artifacts, &folder)?;
-    let checkpoint = Checkpoint::load(&folder)?;
+    let Some(newest) = &context.checkpoint else { return Ok(None) };
+    let job = context.reporter.job();
+    let bring = |kept: &job::Checkpoint| {
+        let folder = context.files.folder.join("former");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(TrainerError::io(folder.display().to_string()))?;
+        }
+        context.files.artifacts(job, &kept.artifacts, &folder)?;
+        read(&folder, plan, model, optimizer, &context.device)
+    };
+    let warn = |message: &str| context.reporter.log("warn", message);
+    let saved = newest_whole(newest, || context.files.checkpoints(job), bring, warn)?;
+    context.reporter.log("info", format!("goes on from the checkpoint after {} updates", saved.step))?;
+    Ok(Some(saved))
+}
+
+/// What `bring` makes of the newest checkpoint that is not broken. `all` answers every one, oldest first; `warn` is told of each that
+/// is broken.
+fn newest_whole<T>(
+    newest: &job::Checkpoint,
+    all: impl Fn() -> Result<Vec<job::Checkpoint>, TrainerError>,
+    mut bring: impl FnMut(&job::Checkpoint) -> Result<T, TrainerError>,
+    warn: impl Fn(&str) -> Result<(), TrainerError>,
+) -> Result<T, TrainerError> {
+    let (mut left, mut broken) = (vec![newest.clone()], Vec::new());
+    while let Some(kept) = left.pop() {
+        let error = match bring(&kept) {
+            Err(error) if is_broken(&error) => error,
+            brought => return brought,
+        };
+        let message = format!("the checkpoint after {} updates is broken: {error}", kept.step);
+        warn(&message)?;
+        if broken.is_empty() {
+            left = all()?;
+            left.retain(|other| other != newest);
+        }
+        broken.push(message);
+    }
+    Err(TrainerError::BadCheckpoint(broken.join("\n")))
+}
+
+/// Whether an error is one of a checkpoint's files, so that another checkpoint may do.
+fn is_broken(error: &TrainerError) -> bool {
+    match error {
+        TrainerError::BadCheckpoint(_) => true,
+        // A server that is away is waited for: what is left broke off, or cannot be read there.
+        TrainerError::Client(ClientError::Unreachable(_)) => true,
+        TrainerError::Client(ClientError::Problem(problem)) => matches!(problem.status, 404 | 500),
+        _ => false,
+    }
+}
+
+/// Puts the numbers of a checkpoint's folder into model and optimizer.
+///
+/// # Errors
+/// When it is altered or does not fit.
+pub(super) fn read<M: Named>(
+    folder: &Path,
+    plan: &Optimizer,
+    model: &mut M,
+    optimizer: &mut AdamW,
+    device: &Device,
+) -> Result<Saved, TrainerError> {
+    let checkpoint = Checkpoint::load(folder)?;
     let weights: HashMap<String, TensorData> = checkpoint.tensors(WEIGHTS)?.into_iter().collect();
     let moments: BTreeMap<String, TensorData> = checkpoint.tensors(MOMENTS)?;
     *model = model.clone().load(weights)?;
-    *optimizer = AdamW::load(plan, model, moments, &context.device)?;
-    let saved: Saved = checkpoint.state()?;
-    context.reporter.log("info", format!("goes on from the checkpoint after {} updates", saved.step))?;
-    Ok(Some(saved))
+    *optimizer = AdamW::load(plan, model, moments, device)?;
+    checkpoint.state()
 }
 
 /// Writes a language model with its tokenizer as others read it.
@@ -96,4 +170,71 @@ pub(super) fn save_policy(
     save_folder(&merged(&model.valid()), folder)?;
     tokenizer.save(folder)?;
     habits.save(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use palestra_protocol::job::Checkpoint;
+    use palestra_protocol::time::Timestamp;
+
+    use super::*;
+
+    fn kept(step: u64) -> Checkpoint {
+        Checkpoint { step, attempt: 1, artifacts: Vec::new(), created_at: Timestamp::from_milliseconds(0) }
+    }
+
+    fn altered(step: u64) -> TrainerError {
+        TrainerError::BadCheckpoint(format!("file-{step} is altered"))
+    }
+
+    fn nobody() -> Result<Vec<Checkpoint>, TrainerError> {
+        panic!("nobody asked for older ones")
+    }
+
+    #[test]
+    fn a_whole_checkpoint_is_the_only_one_that_is_looked_at() {
+        let found = newest_whole(&kept(40), nobody, |kept| Ok(kept.step), |_| panic!("nothing is wrong"));
+        assert_eq!(found.unwrap(), 40);
+    }
+
+    #[test]
+    fn broken_checkpoints_are_passed_over_from_the_newest_to_the_oldest() {
+        let (asked, told) = (Cell::new(0), RefCell::new(Vec::new()));
+        let all = || {
+            asked.set(asked.get() + 1);
+            Ok([10, 20, 30, 40].map(kept).to_vec())
+        };
+        let bring = |kept: &Checkpoint| if kept.step > 20 { Err(altered(kept.step)) } else { Ok(kept.step) };
+        let warn = |message: &str| {
+            told.borrow_mut().push(message.to_owned());
+            Ok(())
+        };
+        assert_eq!(newest_whole(&kept(40), all, bring, warn).unwrap(), 20);
+        assert_eq!(asked.get(), 1);
+        let told = told.into_inner();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("file-40") && told[1].contains("file-30"), "{told:?}");
+    }
+
+    #[test]
+    fn where_none_is_whole_the_error_names_all() {
+        let all = || Ok([20, 40].map(kept).to_vec());
+        let error = newest_whole(&kept(40), all, |kept| Err::<(), _>(altered(kept.step)), |_| Ok(())).unwrap_err();
+        assert_eq!(error.code(), "bad_checkpoint");
+        let told = error.to_string();
+        assert!(told.contains("file-20") && told.contains("file-40"), "{told}");
+    }
+
+    #[test]
+    fn what_is_no_fault_of_the_files_ends_the_search() {
+        for error in [TrainerError::LeaseLost, TrainerError::Cancelled, TrainerError::Tensors(Vec::new())] {
+            let code = error.code();
+            let error = Cell::new(Some(error));
+            let bring = |_: &Checkpoint| Err::<(), _>(error.take().unwrap());
+            let found = newest_whole(&kept(40), nobody, bring, |_| panic!("nothing is broken"));
+            assert_eq!(found.unwrap_err().code(), code);
+        }
+    }
 }

@@ -5,12 +5,14 @@
 
 mod batch;
 mod control;
+mod critic;
 mod journal;
 mod keep;
 mod language;
 #[cfg(test)]
 mod learning;
 mod measure;
+mod playing;
 pub mod start;
 mod supervised;
 mod update;
@@ -57,10 +59,6 @@ pub fn train(spec: &Train, context: &Context) -> Result<Value, TrainerError> {
         Start::Vectors { .. } => {
             Err(TrainerError::BadSpec("a small network over vectors learns by ppo alone".to_owned()))
         }
-        Start::Language(_) if ppo => Err(TrainerError::BadSpec(
-            "ppo trains builtin:mlp, in environments that show vectors; for language models choose grpo or one of its kin"
-                .to_owned(),
-        )),
         Start::Language(language) if spec.algorithm.name == AlgorithmName::Sft => {
             supervised::train(spec, context, *language)
         }

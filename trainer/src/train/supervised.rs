@@ -1,11 +1,11 @@
 //! A language model that learns from examples: cross-entropy on the answers, over the global count of their tokens.
 
 use std::collections::BTreeSet;
-use std::io::Cursor;
 use std::time::Instant;
 
 use burn::module::Module as _;
-use palestra_protocol::spec::train::{Data, Train};
+use burn::tensor::Tensor;
+use palestra_protocol::spec::train::{Data, Train, Validation};
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
 
@@ -15,9 +15,10 @@ use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
 use super::start::Language;
-use super::update::{integers, scalar, tokens};
+use super::update::{host, integers, scalar, tokens};
 use crate::chat::ChatFormat;
-use crate::data::{jsonl, pack};
+use crate::data::jsonl::{self, Example};
+use crate::data::pack;
 use crate::failure::TrainerError;
 use crate::habits::Habits;
 use crate::model::Transformer;
@@ -39,7 +40,9 @@ struct Lesson {
 /// As [`TrainerError`] says; broken lines are all named.
 pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Result<Value, TrainerError> {
     let Language { mut model, chat, parent } = language;
-    let lessons = lessons(spec, context, &chat)?;
+    let Some(data) = &spec.data else { return Err(TrainerError::BadSpec("sft needs data".to_owned())) };
+    let lessons = lessons(spec, context, &chat, data)?;
+    let validation = Held::new(spec, context, &chat)?;
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone());
@@ -50,24 +53,14 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     }
     for step in saved.step..spec.steps {
         context.reporter.go_on()?;
-        let began = Instant::now();
-        let chosen = chosen(spec, lessons.len(), step);
-        let learning_rate = rate(&spec.optimizer, step, spec.steps);
-        let learnt: usize = chosen.iter().map(|one| lessons[*one].places.len()).sum();
-        let read: usize = chosen.iter().map(|one| lessons[*one].row.tokens.len()).sum();
-        let (loss, gradients) = gradients(spec, &model, &lessons, &chosen, learnt)?;
-        let mut gradients = gradients;
-        let grad_norm = gradients.clip(spec.optimizer.grad_norm_max)?;
-        model = optimizer.step(model, &gradients, learning_rate)?;
-        let seconds = began.elapsed().as_secs_f64().max(1e-9);
-        let mut values = Values::from([
-            ("loss".to_owned(), loss),
-            ("grad_norm".to_owned(), grad_norm),
-            ("learning_rate".to_owned(), learning_rate),
-            ("tokens_learnt".to_owned(), learnt as f64),
-            ("tokens_trained_per_second".to_owned(), read as f64 / seconds),
-        ]);
+        let chosen: Vec<&Lesson> = chosen(spec, lessons.len(), step).into_iter().map(|one| &lessons[one]).collect();
+        let (changed, mut values) = update(spec, model, &mut optimizer, &chosen, step)?;
+        model = changed;
         let done = step + 1;
+        if let Some(validation) = validation.as_ref().filter(|validation| validation.is_due(done)) {
+            let loss = validation.loss(&model.valid(), || context.reporter.go_on())?;
+            values.insert("validation_loss".to_owned(), loss);
+        }
         if measure::is_due(spec, done) {
             values.extend(measure.measure(&model.valid(), &plans)?);
         }
@@ -85,33 +78,114 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     journal.finish(&folder, parent, "transformer", environments.into_iter().collect(), &context.files.folder)
 }
 
-/// Adds up the gradients of the chosen examples; answers their mean loss per learnt token too.
-fn gradients(
+/// Changes the weights once; answers the numbers of that too.
+fn update(
     spec: &Train,
-    model: &Transformer,
-    lessons: &[Lesson],
-    chosen: &[usize],
-    learnt: usize,
-) -> Result<(f64, Gradients), TrainerError> {
-    let device = model.device();
-    let rows: Vec<Row> = chosen.iter().map(|one| lessons[*one].row.clone()).collect();
-    let widths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
+    model: Transformer,
+    optimizer: &mut AdamW,
+    chosen: &[&Lesson],
+    step: u64,
+) -> Result<(Transformer, Values), TrainerError> {
+    let began = Instant::now();
+    let learning_rate = rate(&spec.optimizer, step, spec.steps);
+    let learnt: usize = chosen.iter().map(|one| one.places.len()).sum();
+    let read: usize = chosen.iter().map(|one| one.row.tokens.len()).sum();
     let (mut loss, mut gradients) = (0.0, Gradients::new());
-    for pass in pack(&widths, spec.optimizer.micro_batch_tokens) {
+    for pass in passes(chosen, spec.optimizer.micro_batch_tokens) {
+        let part = pass.said(&model).sum().neg() / learnt as f64;
+        loss += scalar(part.clone())?;
+        gradients.add(&model, part.backward());
+    }
+    let grad_norm = gradients.clip(spec.optimizer.grad_norm_max)?;
+    let model = optimizer.step(model, &gradients, learning_rate)?;
+    let seconds = began.elapsed().as_secs_f64().max(1e-9);
+    let values = Values::from([
+        ("loss".to_owned(), loss),
+        ("grad_norm".to_owned(), grad_norm),
+        ("learning_rate".to_owned(), learning_rate),
+        ("tokens_learnt".to_owned(), learnt as f64),
+        ("tokens_trained_per_second".to_owned(), read as f64 / seconds),
+    ]);
+    Ok((model, values))
+}
+
+/// Examples that go through the model together.
+struct Pass {
+    rows: Vec<Row>,
+    time: usize,
+    /// Where learnt tokens are foretold, counted through rows x time, and which they are.
+    places: Vec<i64>,
+    targets: Vec<i64>,
+}
+
+/// Cuts examples into passes.
+fn passes(chosen: &[&Lesson], tokens_max: u64) -> Vec<Pass> {
+    let widths: Vec<usize> = chosen.iter().map(|one| one.row.tokens.len()).collect();
+    let cut = pack(&widths, tokens_max).into_iter().map(|packed| {
+        let lessons: Vec<&Lesson> = packed.rows.iter().map(|one| chosen[*one]).collect();
         let (mut places, mut targets) = (Vec::new(), Vec::new());
-        for (row, one) in pass.rows.iter().enumerate() {
-            for place in &lessons[chosen[*one]].places {
-                places.push((row * pass.time + place - 1) as i64);
-                targets.push(i64::from(rows[*one].tokens[*place]));
+        for (row, lesson) in lessons.iter().enumerate() {
+            for place in &lesson.places {
+                places.push((row * packed.time + place - 1) as i64);
+                targets.push(i64::from(lesson.row.tokens[*place]));
             }
         }
-        let states = model.states(tokens(&rows, &pass.rows, pass.time, &device));
-        let said = model.target_log_probs(states, integers(&places, &device), integers(&targets, &device), 1.0);
-        let part = said.sum().neg() / learnt as f64;
-        loss += scalar(part.clone())?;
-        gradients.add(model, part.backward());
+        Pass { rows: lessons.iter().map(|one| one.row.clone()).collect(), time: packed.time, places, targets }
+    });
+    cut.collect()
+}
+
+impl Pass {
+    /// Log-probabilities of the learnt tokens.
+    fn said(&self, model: &Transformer) -> Tensor<1> {
+        let device = model.device();
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let states = model.states(tokens(&self.rows, &all, self.time, &device));
+        model.target_log_probs(states, integers(&self.places, &device), integers(&self.targets, &device), 1.0)
     }
-    Ok((loss, gradients))
+}
+
+/// Examples that are held out.
+struct Held {
+    lessons: Vec<Lesson>,
+    every: u64,
+    steps: u64,
+    tokens_max: u64,
+}
+
+impl Held {
+    /// Those of a job; none where it names none.
+    fn new(spec: &Train, context: &Context, chat: &ChatFormat) -> Result<Option<Self>, TrainerError> {
+        let Some(Validation { data, every }) = &spec.validation else { return Ok(None) };
+        let lessons = lessons(spec, context, chat, data).map_err(|error| match error {
+            // Numbers alone would not tell in which of the two the lines stand.
+            TrainerError::BadData { faults } => TrainerError::BadData {
+                faults: faults
+                    .into_iter()
+                    .map(|(line, reason)| (line, format!("of validation.data: {reason}")))
+                    .collect(),
+            },
+            error => error,
+        })?;
+        let tokens_max = spec.optimizer.micro_batch_tokens;
+        Ok(Some(Self { lessons, every: *every, steps: spec.steps, tokens_max }))
+    }
+
+    /// Whether they are measured after `done` updates.
+    fn is_due(&self, done: u64) -> bool {
+        done.is_multiple_of(self.every) || done == self.steps
+    }
+
+    /// The mean cross-entropy per token of their answers, in nats, under a model without autodiff. `go_on` is asked before each pass.
+    fn loss(&self, model: &Transformer, go_on: impl Fn() -> Result<(), TrainerError>) -> Result<f64, TrainerError> {
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for pass in passes(&self.lessons.iter().collect::<Vec<_>>(), self.tokens_max) {
+            go_on()?;
+            sum -= host(pass.said(model))?.into_iter().map(f64::from).sum::<f64>();
+            count += pass.targets.len();
+        }
+        Ok(sum / count as f64)
+    }
 }
 
 /// The examples of an update: every pass over the data is shuffled anew, and no example comes twice in a pass.
@@ -132,21 +206,20 @@ fn chosen(spec: &Train, count: usize, step: u64) -> Vec<usize> {
         .collect()
 }
 
-/// Examples as tokens.
-fn lessons(spec: &Train, context: &Context, chat: &ChatFormat) -> Result<Vec<Lesson>, TrainerError> {
-    let examples = match &spec.data {
-        Some(Data::Lines(lines)) => jsonl::read(Cursor::new(lines.as_bytes()))?,
-        Some(Data::Job(job)) => jsonl::read(Cursor::new(context.files.text(*job, COLLECTED)?.into_bytes()))?,
-        Some(Data::File(name)) => {
-            return Err(TrainerError::BadSpec(format!(
-                "{name}: this server keeps no uploaded files: name a job or give lines"
-            )));
-        }
-        None => return Err(TrainerError::BadSpec("sft needs data".to_owned())),
+/// The examples of a data set as tokens.
+fn lessons(spec: &Train, context: &Context, chat: &ChatFormat, data: &Data) -> Result<Vec<Lesson>, TrainerError> {
+    let examples = match data {
+        Data::Lines(lines) => jsonl::read(lines.as_bytes())?,
+        Data::Job(job) => jsonl::read(context.files.artifact(*job, COLLECTED)?.as_slice())?,
+        Data::File(file) => jsonl::read(context.files.uploaded(*file)?.as_slice())?,
     };
-    let most = spec.rollout.max_context_tokens as usize;
+    read(&examples, chat, spec.rollout.max_context_tokens as usize)
+}
+
+/// Examples of at most `most` tokens each.
+fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<Lesson>, TrainerError> {
     let (mut lessons, mut faults) = (Vec::new(), Vec::new());
-    for example in &examples {
+    for example in examples {
         match chat.example(&example.messages, &example.tools) {
             Ok((tokens, _)) if tokens.len() > most => {
                 let long = tokens.len();
@@ -170,4 +243,72 @@ fn lessons(spec: &Train, context: &Context, chat: &ChatFormat) -> Result<Vec<Les
         return Err(TrainerError::BadData { faults: vec![(1, "there is no example".to_owned())] });
     }
     Ok(lessons)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::model::TransformerConfig;
+    use crate::tokenizer::Tokenizer;
+
+    /// A question and its answer as a line.
+    fn line(question: &str, answer: &str) -> String {
+        serde_json::json!({"messages": [
+            {"role": "user", "content": question},
+            {"role": "assistant", "content": answer},
+        ]})
+        .to_string()
+    }
+
+    fn lessons_of(lines: &[String], most: usize) -> Result<Vec<Lesson>, TrainerError> {
+        let chat = ChatFormat::new(&Tokenizer::bytes()).unwrap();
+        read(&jsonl::read(lines.join("\n").as_bytes()).unwrap(), &chat, most)
+    }
+
+    fn held(lines: &[String], tokens_max: u64) -> Held {
+        Held { lessons: lessons_of(lines, 64).unwrap(), every: 4, steps: 10, tokens_max }
+    }
+
+    fn tiny() -> Transformer {
+        let config = TransformerConfig::tiny(Tokenizer::bytes().vocab_size(), None, 64);
+        Transformer::init(&config, 1, &Device::flex()).unwrap()
+    }
+
+    #[test]
+    fn the_held_out_loss_is_a_mean_over_answer_tokens_however_they_are_cut() {
+        let model = tiny();
+        let lines = [line("a", "bc"), line("de", "a longer answer"), line("f", "g")];
+        let loss = |lines: &[String], tokens_max| held(lines, tokens_max).loss(&model, || Ok(())).unwrap();
+        let whole = loss(&lines, 10_000);
+        // At random, all tokens are nearly equally likely.
+        assert!((whole - (model.config().vocab_size as f64).ln()).abs() < 0.5, "{whole}");
+        assert!((loss(&lines, 1) - whole).abs() < 1e-5);
+        let (mut sum, mut count) = (0.0, 0.0);
+        for one in &lines {
+            let tokens = held(std::slice::from_ref(one), 1).lessons[0].places.len() as f64;
+            sum += loss(std::slice::from_ref(one), 1) * tokens;
+            count += tokens;
+        }
+        assert!((sum / count - whole).abs() < 1e-5, "{whole} is not the mean over {count} tokens");
+    }
+
+    #[test]
+    fn held_out_examples_are_measured_every_so_often_and_at_the_end() {
+        let held = held(&[line("a", "b")], 1);
+        assert_eq!((1..=10).filter(|done| held.is_due(*done)).collect::<Vec<_>>(), [4, 8, 10]);
+        let error = held.loss(&tiny(), || Err(TrainerError::Cancelled)).unwrap_err();
+        assert_eq!(error.code(), "cancelled");
+    }
+
+    #[test]
+    fn every_example_that_is_too_long_is_told_by_its_line() {
+        let long = line("why", &"because ".repeat(20));
+        let Err(TrainerError::BadData { faults }) = lessons_of(&[long.clone(), line("a", "b"), long], 64) else {
+            panic!("long examples were taken")
+        };
+        assert_eq!(faults.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3]);
+        assert!(faults[0].1.contains("rollout.max_context_tokens (64)"), "{}", faults[0].1);
+    }
 }

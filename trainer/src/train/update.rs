@@ -1,4 +1,4 @@
-//! One update of a language model: passes forwards and backwards over rows of tokens, and one change of weights.
+//! One update of a language model: passes forwards and backwards over rows of tokens, and changes of weights.
 
 use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -7,37 +7,41 @@ use rand::seq::SliceRandom as _;
 
 use super::batch::Row;
 use crate::algorithm::auxiliary::echo;
-use crate::algorithm::loss::TokenBatch;
-use crate::algorithm::preset::Parts;
+use crate::algorithm::loss::{TokenBatch, value};
+use crate::algorithm::preset::{Judging, Parts};
 use crate::algorithm::{aggregation, importance};
 use crate::data::{Packed, pack};
 use crate::failure::TrainerError;
-use crate::model::Transformer;
+use crate::model::ActorCritic;
 use crate::optimizer::{AdamW, Gradients};
 use crate::rollout::stream;
 
 /// What is changed by updates.
 pub(super) struct Learner {
     /// With autodiff.
-    pub(super) model: Transformer,
+    pub(super) model: ActorCritic,
     /// What the job started from, without autodiff; where the policy is kept near it.
-    pub(super) reference: Option<Transformer>,
+    pub(super) reference: Option<ActorCritic>,
     /// Its running means.
     pub(super) optimizer: AdamW,
 }
 
-/// How rows are learnt from.
+/// How rows are learnt from in one update.
 pub(super) struct Lesson<'a> {
     /// The algorithm.
     pub(super) parts: &'a Parts,
     /// How weights are changed.
     pub(super) plan: &'a Optimizer,
+    /// The learning rate.
+    pub(super) rate: f64,
     /// Divides the logits, as when the tokens were sampled.
     pub(super) temperature: f64,
     /// Whether rows were sampled by older weights, which is then made up for.
     pub(super) stale: bool,
     /// Everything random derives from it.
     pub(super) seed: u64,
+    /// The number of the update.
+    pub(super) step: u64,
 }
 
 /// What an update showed: means over the tokens that were learnt from.
@@ -45,6 +49,8 @@ pub(super) struct Lesson<'a> {
 pub(super) struct Shown {
     /// The loss.
     pub(super) loss: f64,
+    /// The loss of the value function, without its weight; 0 where there is none.
+    pub(super) value_loss: f64,
     /// Entropy of the policy, in nats.
     pub(super) entropy: f64,
     /// Divergence from the reference, or from the weights before the update where there is none.
@@ -60,131 +66,160 @@ pub(super) struct Shown {
 /// Log-probabilities of every learnt token of every row.
 type LogProbs = Vec<Vec<f32>>;
 
+/// What a model says of rows before an update.
+pub(super) struct Said {
+    /// Log-probabilities of every learnt token.
+    log_probs: LogProbs,
+    /// Of each row, the values of the states before its learnt tokens, and behind them that of its last state; empty without a value
+    /// function.
+    pub(super) values: Vec<Vec<f32>>,
+}
+
+/// What does not change during an update.
+struct Update<'a> {
+    rows: &'a [Row],
+    lesson: &'a Lesson<'a>,
+    old: Option<LogProbs>,
+    reference: Option<LogProbs>,
+}
+
+/// What one change of weights learns from.
+struct Minibatch<'a> {
+    update: &'a Update<'a>,
+    /// Which rows.
+    places: &'a [usize],
+    /// For each of them, the weight of its tokens in the loss.
+    weights: Vec<f64>,
+    /// How many tokens are learnt from.
+    learnt: usize,
+    /// Weight of the cross-entropy on each observed token.
+    observed: f64,
+}
+
 impl Learner {
-    /// Learns from rows, in as many passes and parts as the algorithm takes. `rate` is the learning rate, `step` the number of the update.
+    /// What the model says of rows as it is.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(super) fn before(&self, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, TrainerError> {
+        said(&self.model.valid(), rows, lesson)
+    }
+
+    /// Learns from rows, in as many passes and parts as the algorithm takes. `before` is what the model says of them, where that was
+    /// asked already.
     ///
     /// # Errors
     /// [`TrainerError::NotFinite`] where a gradient is; the weights are then as they were before the part in which that happened.
     pub(super) fn update(
         &mut self,
         rows: &[Row],
+        before: Option<Said>,
         lesson: &Lesson<'_>,
-        rate: f64,
-        step: u64,
     ) -> Result<Shown, TrainerError> {
         let parts = lesson.parts;
-        let changes = (parts.epochs * parts.minibatches) as usize;
-        let once = changes == 1 && !lesson.stale;
-        let inference = self.model.valid();
-        let old = if once { None } else { Some(log_probs(&inference, rows, lesson)?) };
-        drop(inference);
+        let once = parts.epochs * parts.minibatches == 1 && !lesson.stale;
+        let old = match before {
+            Some(said) => Some(said.log_probs),
+            None if once => None,
+            None => Some(self.before(rows, lesson)?.log_probs),
+        };
         let reference = match &self.reference {
-            Some(reference) => Some(log_probs(reference, rows, lesson)?),
+            Some(reference) => Some(said(reference, rows, lesson)?.log_probs),
             None => None,
         };
-        let mut shown = Shown::default();
+        let update = Update { rows, lesson, old, reference };
+        let (mut shown, mut changes) = (Shown::default(), 0.0);
         for epoch in 0..parts.epochs {
             let mut order: Vec<usize> = (0..rows.len()).collect();
-            order.shuffle(&mut stream(lesson.seed, "rows", &[step, u64::from(epoch)]));
-            for part in order.chunks(rows.len().div_ceil(parts.minibatches as usize).max(1)) {
-                self.change(rows, part, old.as_ref(), reference.as_ref(), lesson, rate, &mut shown)?;
+            order.shuffle(&mut stream(lesson.seed, "rows", &[lesson.step, u64::from(epoch)]));
+            for places in order.chunks(rows.len().div_ceil(parts.minibatches as usize).max(1)) {
+                self.change(&Minibatch::new(&update, places), &mut shown)?;
+                changes += 1.0;
             }
         }
         let tokens: usize = rows.iter().map(|row| row.tokens.len()).sum();
         shown.tokens = tokens as u64 * u64::from(parts.epochs);
-        let scale = 1.0 / changes.max(1) as f64;
-        shown.loss *= scale;
-        shown.entropy *= scale;
-        shown.kl *= scale;
-        shown.clipped *= scale;
-        shown.grad_norm *= scale;
+        let scale = 1.0 / f64::max(changes, 1.0);
+        let Shown { loss, value_loss, entropy, kl, clipped, grad_norm, tokens: _ } = &mut shown;
+        for sum in [loss, value_loss, entropy, kl, clipped, grad_norm] {
+            *sum *= scale;
+        }
         Ok(shown)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what one change of weights needs, for one caller")]
-    fn change(
-        &mut self,
-        rows: &[Row],
-        part: &[usize],
-        old: Option<&LogProbs>,
-        reference: Option<&LogProbs>,
-        lesson: &Lesson<'_>,
-        rate: f64,
-        shown: &mut Shown,
-    ) -> Result<(), TrainerError> {
-        let lengths: Vec<usize> = part.iter().map(|row| rows[*row].actions.len()).collect();
-        let weights = aggregation::weights(&lesson.parts.aggregation, &lengths);
-        let learnt: usize = lengths.iter().sum();
-        let observed: Vec<usize> = part.iter().map(|row| rows[*row].observations.len()).collect();
-        let widths: Vec<usize> = part.iter().map(|row| rows[*row].tokens.len()).collect();
+    /// Changes the weights once.
+    fn change(&mut self, minibatch: &Minibatch<'_>, shown: &mut Shown) -> Result<(), TrainerError> {
+        let Update { rows, lesson, .. } = minibatch.update;
+        let widths: Vec<usize> = minibatch.places.iter().map(|row| rows[*row].tokens.len()).collect();
         let mut gradients = Gradients::new();
         for pass in pack(&widths, lesson.plan.micro_batch_tokens) {
-            let chosen: Vec<usize> = pass.rows.iter().map(|place| part[*place]).collect();
-            let of_pass: Vec<f64> = pass.rows.iter().map(|place| weights[*place]).collect();
-            let columns = Columns::new(rows, &chosen, &of_pass, pass.time, old, reference, lesson);
-            let loss = self.pass(rows, &chosen, &pass, &columns, lesson, learnt, &observed, shown)?;
+            let loss = self.loss(minibatch, &Columns::new(minibatch, &pass), shown)?;
             gradients.add(&self.model, loss.backward());
         }
         shown.grad_norm += gradients.clip(lesson.plan.grad_norm_max)?;
-        let model = self.optimizer.step(self.model.clone(), &gradients, rate)?;
-        self.model = model;
+        self.model = self.optimizer.step(self.model.clone(), &gradients, lesson.rate)?;
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what one pass needs, for one caller")]
-    fn pass(
-        &self,
-        rows: &[Row],
-        chosen: &[usize],
-        pass: &Packed,
-        columns: &Columns,
-        lesson: &Lesson<'_>,
-        learnt: usize,
-        observed: &[usize],
-        shown: &mut Shown,
-    ) -> Result<Tensor<1>, TrainerError> {
+    /// What one pass adds to the loss.
+    fn loss(&self, minibatch: &Minibatch<'_>, columns: &Columns, shown: &mut Shown) -> Result<Tensor<1>, TrainerError> {
+        let Update { rows, lesson, .. } = minibatch.update;
         let device = self.model.device();
-        let states = self.model.states(tokens(rows, chosen, pass.time, &device));
-        let mut places = columns.places.clone();
-        let mut targets = columns.targets.clone();
-        let actions = places.len();
-        if echo_weight(lesson.parts) > 0.0 {
-            for (row, one) in chosen.iter().enumerate() {
-                for place in &rows[*one].observations {
-                    places.push((row * pass.time + place - 1) as i64);
-                    targets.push(i64::from(rows[*one].tokens[*place]));
-                }
-            }
-        }
-        let (new, entropies) =
-            self.model.log_probs(states, integers(&places, &device), integers(&targets, &device), lesson.temperature);
+        let states = self.model.policy().states(tokens(rows, &columns.rows, columns.time, &device));
+        let value_loss = self.value_loss(states.clone(), minibatch, columns)?;
+        let (places, targets) = (integers(&columns.places, &device), integers(&columns.targets, &device));
+        let (new, entropies) = self.model.policy().log_probs(states, places, targets, lesson.temperature);
+        let actions = columns.advantages.len();
         let acted = new.clone().narrow(0, 0, actions);
         let entropies = entropies.narrow(0, 0, actions);
         let old = match &columns.old {
             Some(old) => numbers(old, &device),
             None => acted.clone().detach(),
         };
-        let reference = columns.reference.as_ref().map(|reference| numbers(reference, &device));
         let loss = lesson.parts.loss.loss(TokenBatch {
             new: acted,
             old,
-            reference,
+            reference: columns.reference.as_ref().map(|reference| numbers(reference, &device)),
             advantages: numbers(&columns.advantages, &device),
             entropies: Some(entropies.clone()),
             importance: columns.importance.as_ref().map(|importance| numbers(importance, &device)),
             sequence_of: &columns.sequences,
         })?;
         let mut total = (loss.per_token * numbers(&columns.weights, &device)).sum();
-        let share = actions as f64 / learnt.max(1) as f64;
+        let share = actions as f64 / minibatch.learnt.max(1) as f64;
         shown.entropy += scalar(entropies.mean())? * share;
         shown.clipped += scalar(loss.held.mean())? * share;
         shown.kl += scalar(loss.kl.unwrap_or(loss.moved).mean())? * share;
-        if new.dims()[0] > actions {
-            let said = new.clone().narrow(0, actions, new.dims()[0] - actions);
-            total = total - said.sum() * echo::token_weight(echo_weight(lesson.parts), observed);
+        let observations = columns.places.len() - actions;
+        if observations > 0 {
+            total = total - new.narrow(0, actions, observations).sum() * minibatch.observed;
+        }
+        if let Some((value_loss, weight)) = value_loss {
+            shown.value_loss += scalar(value_loss.clone())?;
+            total = total + value_loss * weight;
         }
         shown.loss += scalar(total.clone())?;
         Ok(total)
+    }
+
+    /// What one pass adds to the mean loss of the value function, and its weight; none where the algorithm has none.
+    fn value_loss(
+        &self,
+        states: Tensor<3>,
+        minibatch: &Minibatch<'_>,
+        columns: &Columns,
+    ) -> Result<Option<(Tensor<1>, f64)>, TrainerError> {
+        let Judging::Generalised { value_weight, value_clip, .. } = minibatch.update.lesson.parts.judging else {
+            return Ok(None);
+        };
+        let device = self.model.device();
+        let places = integers(&columns.places[..columns.advantages.len()], &device);
+        let Some(values) = self.model.values(states, places) else {
+            return Err(TrainerError::Internal("this algorithm needs a value function".to_owned()));
+        };
+        let (said, earned) = (numbers(&columns.said, &device), numbers(&columns.earned, &device));
+        let losses = value::loss(values, said, earned, value_clip);
+        Ok(Some((losses.sum() / minibatch.learnt.max(1) as f64, value_weight)))
     }
 }
 
@@ -193,8 +228,28 @@ fn echo_weight(parts: &Parts) -> f64 {
     parts.auxiliary.iter().map(|Auxiliary::Echo { weight }| weight).sum()
 }
 
-/// What stands beside the learnt tokens of one pass, row by row.
+impl<'a> Minibatch<'a> {
+    fn new(update: &'a Update<'a>, places: &'a [usize]) -> Self {
+        let count = |of: fn(&Row) -> usize| -> Vec<usize> { places.iter().map(|row| of(&update.rows[*row])).collect() };
+        let lengths = count(|row| row.actions.len());
+        let observed = count(|row| row.observations.len());
+        let parts = update.lesson.parts;
+        Self {
+            update,
+            places,
+            weights: aggregation::weights(&parts.aggregation, &lengths),
+            learnt: lengths.iter().sum(),
+            observed: echo::token_weight(echo_weight(parts), &observed),
+        }
+    }
+}
+
+/// One pass as columns, row by row: first of the learnt tokens; `places` and `targets` go on with the observed ones, where those count.
 struct Columns {
+    /// Which rows.
+    rows: Vec<usize>,
+    /// Tokens of the longest.
+    time: usize,
     places: Vec<i64>,
     targets: Vec<i64>,
     advantages: Vec<f32>,
@@ -203,73 +258,93 @@ struct Columns {
     old: Option<Vec<f32>>,
     reference: Option<Vec<f32>>,
     importance: Option<Vec<f32>>,
+    /// Values before the update, and what they should be; empty without a value function.
+    said: Vec<f32>,
+    earned: Vec<f32>,
 }
 
 impl Columns {
-    fn new(
-        rows: &[Row],
-        chosen: &[usize],
-        weights: &[f64],
-        time: usize,
-        old: Option<&LogProbs>,
-        reference: Option<&LogProbs>,
-        lesson: &Lesson<'_>,
-    ) -> Self {
-        let count = chosen.iter().map(|row| rows[*row].actions.len()).sum();
+    fn new(minibatch: &Minibatch<'_>, pass: &Packed) -> Self {
+        let Update { rows, lesson, old, reference } = minibatch.update;
+        let chosen: Vec<usize> = pass.rows.iter().map(|place| minibatch.places[*place]).collect();
+        let of_rows = |column: &LogProbs| -> Vec<f32> { chosen.iter().flat_map(|one| column[*one].clone()).collect() };
+        let old = old.as_ref().map(of_rows);
+        let reference = reference.as_ref().map(of_rows);
         let mut columns = Self {
-            places: Vec::with_capacity(count),
-            targets: Vec::with_capacity(count),
-            advantages: Vec::with_capacity(count),
-            weights: Vec::with_capacity(count),
-            sequences: Vec::with_capacity(count),
-            old: old.map(|_| Vec::with_capacity(count)),
-            reference: reference.map(|_| Vec::with_capacity(count)),
+            time: pass.time,
+            places: Vec::new(),
+            targets: Vec::new(),
+            advantages: Vec::new(),
+            weights: Vec::new(),
+            sequences: Vec::new(),
+            old,
+            reference,
             importance: None,
+            said: Vec::new(),
+            earned: Vec::new(),
+            rows: chosen,
         };
-        for (row, one) in chosen.iter().enumerate() {
-            for (index, target) in rows[*one].actions.iter().enumerate() {
-                columns.places.push((row * time + target.place - 1) as i64);
-                columns.targets.push(i64::from(rows[*one].tokens[target.place]));
+        let mut sampled = Vec::new();
+        for (row, place) in pass.rows.iter().enumerate() {
+            for target in &rows[minibatch.places[*place]].actions {
+                columns.foretell(row, target.place, rows);
                 columns.advantages.push(target.advantage as f32);
+                columns.weights.push(minibatch.weights[*place] as f32);
                 columns.sequences.push(row);
-                let before = old.map(|old| old[*one][index]);
-                columns.weights.push(weights[row] as f32);
-                if let (Some(column), Some(before)) = (&mut columns.old, before) {
-                    column.push(before);
-                }
-                if let (Some(column), Some(reference)) = (&mut columns.reference, reference) {
-                    column.push(reference[*one][index]);
+                sampled.push(target.behaviour);
+                if let Some(worth) = target.worth {
+                    columns.said.push(worth.said);
+                    columns.earned.push(worth.earned);
                 }
             }
         }
         if let (true, Some(old)) = (lesson.stale, &columns.old) {
-            let sampled: Vec<f32> =
-                chosen.iter().flat_map(|one| rows[*one].actions.iter().map(|target| target.behaviour)).collect();
             columns.importance = Some(importance::weights(old, &sampled));
+        }
+        if minibatch.observed > 0.0 {
+            for (row, place) in pass.rows.iter().enumerate() {
+                for observed in &rows[minibatch.places[*place]].observations {
+                    columns.foretell(row, *observed, rows);
+                }
+            }
         }
         columns
     }
+
+    /// Adds a token that is foretold from the place before it.
+    fn foretell(&mut self, row: usize, place: usize, rows: &[Row]) {
+        self.places.push((row * self.time + place - 1) as i64);
+        self.targets.push(i64::from(rows[self.rows[row]].tokens[place]));
+    }
 }
 
-/// Log-probabilities of the learnt tokens under a model without autodiff.
-fn log_probs(model: &Transformer, rows: &[Row], lesson: &Lesson<'_>) -> Result<LogProbs, TrainerError> {
+/// What a model without autodiff says of rows.
+fn said(model: &ActorCritic, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, TrainerError> {
     let device = model.device();
-    let mut found: LogProbs = vec![Vec::new(); rows.len()];
+    let mut found = Said { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };
     let widths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
     for pass in pack(&widths, lesson.plan.micro_batch_tokens) {
-        let states = model.states(tokens(rows, &pass.rows, pass.time, &device));
-        let (mut places, mut targets) = (Vec::new(), Vec::new());
+        let (mut places, mut targets, mut valued) = (Vec::new(), Vec::new(), Vec::new());
         for (row, one) in pass.rows.iter().enumerate() {
+            let first = row * pass.time;
             for target in &rows[*one].actions {
-                places.push((row * pass.time + target.place - 1) as i64);
+                places.push((first + target.place - 1) as i64);
                 targets.push(i64::from(rows[*one].tokens[target.place]));
+                valued.push((first + target.place - 1) as i64);
+            }
+            valued.push((first + rows[*one].tokens.len() - 1) as i64);
+        }
+        let states = model.policy().states(tokens(rows, &pass.rows, pass.time, &device));
+        if let Some(values) = model.values(states.clone(), integers(&valued, &device)) {
+            let mut values = host(values)?.into_iter();
+            for one in &pass.rows {
+                found.values[*one] = values.by_ref().take(rows[*one].actions.len() + 1).collect();
             }
         }
-        let (new, _) =
-            model.log_probs(states, integers(&places, &device), integers(&targets, &device), lesson.temperature);
-        let mut values = host(new)?.into_iter();
+        let (places, targets) = (integers(&places, &device), integers(&targets, &device));
+        let mut logs = host(model.policy().target_log_probs(states, places, targets, lesson.temperature))?.into_iter();
         for one in &pass.rows {
-            found[*one] = values.by_ref().take(rows[*one].actions.len()).collect();
+            found.log_probs[*one] = logs.by_ref().take(rows[*one].actions.len()).collect();
         }
     }
     Ok(found)

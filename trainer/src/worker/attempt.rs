@@ -97,13 +97,14 @@ fn run(arguments: &Arguments, lease: &Lease, reporter: &Reporter, runtime: &Hand
     let client = Client::new(&arguments.url, Some(&lease.token))?;
     let files = Files {
         client: client.clone(),
-        runtime: runtime.clone(),
+        reporter: reporter.clone(),
         folder: scratch.path().to_owned(),
         models: arguments.models.clone(),
     };
     match spec {
         Spec::Train(spec) => {
-            runtime.block_on(client.create_run(&CreateRun { id: Some(lease.run), lease_ms: RUN_LEASE_MS }))?;
+            let request = CreateRun { id: Some(lease.run), lease_ms: RUN_LEASE_MS };
+            reporter.ask(|| client.create_run(&request))?;
             let (renewing, run) = (client.clone(), lease.run);
             let renewal = runtime.spawn(async move {
                 loop {

@@ -1,22 +1,28 @@
 //! Files of policies and checkpoints, between the server and the folder in which an attempt works.
 
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use palestra_client::Client;
-use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::{Artifact, JobState};
+use palestra_client::{Client, ClientError};
+use palestra_protocol::id::{FileId, JobId, PolicyId};
+use palestra_protocol::job::{Artifact, Checkpoint, JobState};
 use palestra_protocol::spec::play::PolicyFrom;
+use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
-use tokio::runtime::Handle;
 
+use super::reporter::{Reporter, passes};
 use crate::failure::TrainerError;
+
+/// How often a file may come broken, or not be readable for the server, before it is given up.
+const BROKEN_MAX: u32 = 2;
 
 /// Brings files, with the credential of a job.
 pub struct Files {
     /// Holds the job's token.
     pub client: Client,
-    /// Where asynchronous work runs.
-    pub runtime: Handle,
+    /// Knows whether the lease is held, and asks again while it is.
+    pub reporter: Reporter,
     /// Where an attempt works.
     pub folder: PathBuf,
     /// From where `file:` policies may be loaded.
@@ -48,7 +54,7 @@ impl Files {
 
     /// The policy that a job left.
     fn policy_of(&self, job: JobId) -> Result<PolicyId, TrainerError> {
-        let job = self.runtime.block_on(self.client.job(job))?;
+        let job = self.reporter.ask(|| self.client.job(job))?;
         if job.state != JobState::Succeeded {
             return Err(TrainerError::BadSpec(format!("{} has not succeeded: it is {}", job.id, job.state.as_str())));
         }
@@ -57,7 +63,7 @@ impl Files {
     }
 
     fn registered(&self, id: PolicyId) -> Result<Located, TrainerError> {
-        let policy = self.runtime.block_on(self.client.policy(id))?;
+        let policy = self.reporter.ask(|| self.client.policy(id))?;
         let folder = self.folder.join(id.to_string());
         std::fs::create_dir_all(&folder).map_err(TrainerError::io(folder.display().to_string()))?;
         for file in &policy.files {
@@ -67,10 +73,9 @@ impl Files {
                 return Err(TrainerError::BadCheckpoint(format!("{} is no name of a file", file.name)));
             };
             let path = folder.join(plain);
-            self.write(&path, async |into| {
+            self.known(&path, file, &async |into| {
                 self.client.download_policy_file(id, &file.name, into).await.map(|downloaded| downloaded.digest)
-            })
-            .and_then(|digest| same(&file.name, &digest, &file.digest))?;
+            })?;
         }
         Ok(Located { path: folder, policy: Some(id) })
     }
@@ -84,37 +89,97 @@ impl Files {
         for artifact in artifacts {
             let Some(name) = Path::new(&artifact.name).file_name() else { continue };
             let path = folder.join(name);
-            self.write(&path, async |into| {
+            self.known(&path, artifact, &async |into| {
                 self.client.download_artifact(job, &artifact.name, into).await.map(|downloaded| downloaded.digest)
-            })
-            .and_then(|digest| same(&artifact.name, &digest, &artifact.digest))?;
+            })?;
         }
         Ok(())
     }
 
-    /// The lines of an artefact.
+    /// Complete checkpoints of a job, oldest first.
     ///
     /// # Errors
-    /// When it cannot be brought.
-    pub fn text(&self, job: JobId, name: &str) -> Result<String, TrainerError> {
-        let mut bytes = Vec::new();
-        self.runtime.block_on(self.client.download_artifact(job, name, &mut bytes))?;
-        String::from_utf8(bytes)
-            .map_err(|_| TrainerError::BadData { faults: vec![(0, "the file is no UTF-8".to_owned())] })
+    /// When they cannot be asked for.
+    pub fn checkpoints(&self, job: JobId) -> Result<Vec<Checkpoint>, TrainerError> {
+        self.reporter.ask(|| self.client.checkpoints(job))
     }
 
+    /// The bytes of an artefact.
+    ///
+    /// # Errors
+    /// When it cannot be brought whole.
+    pub fn artifact(&self, job: JobId, name: &str) -> Result<Vec<u8>, TrainerError> {
+        self.bytes(&async |into| {
+            self.client.download_artifact(job, name, into).await.map(|downloaded| downloaded.digest)
+        })
+    }
+
+    /// The bytes of a file that was uploaded.
+    ///
+    /// # Errors
+    /// When it cannot be brought whole.
+    pub fn uploaded(&self, file: FileId) -> Result<Vec<u8>, TrainerError> {
+        self.bytes(&async |into| self.client.download_file(file, into).await.map(|downloaded| downloaded.digest))
+    }
+
+    fn bytes(&self, bring: &impl AsyncFn(&mut File) -> Result<String, ClientError>) -> Result<Vec<u8>, TrainerError> {
+        let path = self.folder.join("download");
+        self.write(&path, bring)?;
+        let read = std::fs::read(&path).and_then(|bytes| std::fs::remove_file(&path).map(|()| bytes));
+        read.map_err(TrainerError::io(path.display().to_string()))
+    }
+
+    /// Brings a file whose digest is known.
+    fn known(
+        &self,
+        path: &Path,
+        expected: &Artifact,
+        bring: &impl AsyncFn(&mut File) -> Result<String, ClientError>,
+    ) -> Result<(), TrainerError> {
+        let digest = match self.write(path, bring) {
+            // All of it came: what the server has is not what it was given.
+            Err(TrainerError::Client(ClientError::Unreachable(_))) if length(path) == expected.size_bytes => None,
+            written => Some(written?),
+        };
+        if digest.as_ref() == Some(&expected.digest) {
+            return Ok(());
+        }
+        let name = &expected.name;
+        Err(TrainerError::BadCheckpoint(format!("{name} arrived with another digest than it was kept with")))
+    }
+
+    /// Writes what `bring` brings; answers its digest. While the server is away it is asked again; what comes broken is asked for once
+    /// more.
     fn write(
         &self,
         path: &Path,
-        bring: impl AsyncFnOnce(&mut tokio::fs::File) -> Result<String, palestra_client::ClientError>,
+        bring: &impl AsyncFn(&mut File) -> Result<String, ClientError>,
     ) -> Result<String, TrainerError> {
-        self.runtime.block_on(async {
-            let fail = |source| TrainerError::Io { what: path.display().to_string(), source };
-            let mut file = tokio::fs::File::create(path).await.map_err(fail)?;
-            let digest = bring(&mut file).await?;
-            file.flush().await.map_err(fail)?;
-            Ok(digest)
-        })
+        let (broken, began) = (Cell::new(0), OnceCell::new());
+        let again = |error: &ClientError| {
+            // A server that was away for longer would have ended the lease.
+            let recent = began.get_or_init(Instant::now).elapsed() < self.reporter.lease();
+            if recent && is_away(error, length(path)) {
+                return true;
+            }
+            broken.set(broken.get() + 1);
+            passes(error) && broken.get() < BROKEN_MAX
+        };
+        let written = self.reporter.ask_while(
+            || async {
+                let fail = |source| TrainerError::Io { what: path.display().to_string(), source };
+                let mut file = match File::create(path).await {
+                    Ok(file) => file,
+                    Err(error) => return Ok(Err(fail(error))),
+                };
+                let brought = bring(&mut file).await;
+                // Also what broke off, whose length counts.
+                let flushed = file.flush().await.map_err(fail);
+                brought.map(|digest| flushed.map(|()| digest))
+            },
+            again,
+        );
+        written?
     }
 
     /// A path below one of the offered folders.
@@ -134,9 +199,33 @@ impl Files {
     }
 }
 
-fn same(name: &str, found: &str, expected: &str) -> Result<(), TrainerError> {
-    if found == expected {
-        return Ok(());
+/// Bytes of a file; 0 where there is none.
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// Whether a download failed because the server is away, and not because of what it sends.
+fn is_away(error: &ClientError, arrived_bytes: u64) -> bool {
+    let unreadable = matches!(error, ClientError::Problem(problem) if problem.status == 500);
+    passes(error) && !unreadable && arrived_bytes == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::problem::{Code, Problem};
+
+    use super::*;
+
+    #[test]
+    fn a_server_is_away_where_nothing_came_from_it() {
+        let gone = ClientError::Unreachable("connection refused".to_owned());
+        assert!(is_away(&gone, 0));
+        assert!(!is_away(&gone, 1), "it sent something");
+        let refusal = |code| ClientError::from(Problem::new(code, ".."));
+        assert!(is_away(&refusal(Code::Draining), 0));
+        assert!(is_away(&refusal(Code::TooManyRequests), 0));
+        assert!(!is_away(&refusal(Code::Internal), 0), "it is there and cannot read the file");
+        assert!(!is_away(&refusal(Code::NotFound), 0));
+        assert!(!is_away(&ClientError::File("no room".to_owned()), 0));
     }
-    Err(TrainerError::BadCheckpoint(format!("{name} arrived with another digest than it was kept with")))
 }

@@ -14,7 +14,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::device::{self, Choice};
+use super::end;
+use crate::device::{self, Choice, Opened};
 use crate::failure::TrainerError;
 
 /// How long one request for a job waits, in milliseconds.
@@ -65,16 +66,15 @@ pub struct Arguments {
 pub async fn work(arguments: &Arguments, program: &Path, stop: CancellationToken) -> Result<(), TrainerError> {
     let device = arguments.device;
     let flexible = arguments.allow_software_adapter;
-    let opened =
-        tokio::task::spawn_blocking(move || device::open(device, flexible).map(|opened| (opened.name, opened.is_gpu)))
-            .await
-            .map_err(|error| TrainerError::Device(format!("the device cannot be opened: {error}")))??;
-    tracing::info!(device = opened.0, "ready for jobs");
+    let opened = tokio::task::spawn_blocking(move || device::open(device, flexible))
+        .await
+        .map_err(|error| TrainerError::Device(format!("the device cannot be opened: {error}")))??;
+    tracing::info!(device = opened.name, "ready for jobs");
     let client = Client::new(&arguments.url, Some(&arguments.key))?;
     // A policy that is served must not keep a training waiting, nor the other way round.
     let (train, serve) = tokio::join!(
-        lease_loop(arguments, &client, program, opened.1, JobKind::Train, &stop),
-        lease_loop(arguments, &client, program, opened.1, JobKind::Serve, &stop),
+        lease_loop(arguments, &client, program, &opened, JobKind::Train, &stop),
+        lease_loop(arguments, &client, program, &opened, JobKind::Serve, &stop),
     );
     train.and(serve)
 }
@@ -83,7 +83,7 @@ async fn lease_loop(
     arguments: &Arguments,
     client: &Client,
     program: &Path,
-    is_gpu: bool,
+    opened: &Opened,
     kind: JobKind,
     stop: &CancellationToken,
 ) -> Result<(), TrainerError> {
@@ -91,8 +91,11 @@ async fn lease_loop(
         let request = LeaseRequest {
             worker: arguments.name.clone(),
             kinds: vec![kind],
-            device: if is_gpu { Device::Gpu } else { Device::Cpu },
-            memory_bytes: arguments.memory_bytes.unwrap_or_else(free_memory_bytes),
+            device: if opened.is_gpu { Device::Gpu } else { Device::Cpu },
+            memory_bytes: match arguments.memory_bytes {
+                Some(bytes) => bytes,
+                None => free_memory_bytes(opened).await,
+            },
             wait_ms: WAIT_MS,
             remark: None,
         };
@@ -118,12 +121,12 @@ async fn lease_loop(
     Ok(())
 }
 
-/// Memory of this machine that is free, in bytes; 0 where that cannot be told.
-fn free_memory_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kibibytes.unwrap_or(0) * 1_024
+/// Memory of the device that is free, in bytes; 0 where that cannot be told.
+async fn free_memory_bytes(opened: &Opened) -> u64 {
+    let opened = opened.clone();
+    // Some drivers tell it through a program of their own.
+    let told = tokio::task::spawn_blocking(move || opened.free_memory_bytes()).await;
+    told.ok().flatten().unwrap_or(0)
 }
 
 /// Runs one attempt in a process, and reports its end where it could not.
@@ -162,7 +165,7 @@ async fn start(arguments: &Arguments, program: &Path, lease: &Lease) -> std::io:
     for folder in &arguments.models {
         command.arg("--models").arg(folder);
     }
-    command.env("PALESTRA_API_KEY", &arguments.key).stdin(Stdio::piped()).kill_on_drop(true);
+    command.env("PALESTRA_API_KEY", &arguments.key).stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut line = serde_json::to_vec(lease)?;
     line.push(b'\n');
@@ -173,11 +176,35 @@ async fn start(arguments: &Arguments, program: &Path, lease: &Lease) -> std::io:
     Ok(child)
 }
 
-/// Waits for the end of an attempt; answers what is left to say.
+/// Waits for the end of an attempt, and passes on what it says meanwhile; answers what is left to say.
 async fn watch(mut child: Child, stop: &CancellationToken) -> Option<Outcome> {
+    let kills = end::memory_kills().await;
+    let (stderr, over) = (child.stderr.take(), CancellationToken::new());
+    let ending = async {
+        let status = ended(&mut child, stop).await;
+        over.cancel();
+        status
+    };
+    let (status, no_memory) = tokio::join!(ending, end::listen(stderr, &over));
+    match status {
+        Ok(status) if status.success() => None,
+        Ok(_) if stop.is_cancelled() => Some(Outcome::Released),
+        Ok(status) => {
+            let kernel = end::rose(kills, end::memory_kills().await);
+            Some(end::died(status, no_memory.as_deref(), kernel))
+        }
+        Err(error) => Some(Outcome::Failed {
+            error: JobError { code: "internal".to_owned(), detail: format!("the process was lost: {error}") },
+            retry: true,
+        }),
+    }
+}
+
+/// Waits until an attempt is over, which has to be soon once the worker stops.
+async fn ended(child: &mut Child, stop: &CancellationToken) -> std::io::Result<ExitStatus> {
     // Held open: its end would end the attempt.
     let input = child.stdin.take();
-    let status = tokio::select! {
+    tokio::select! {
         status = child.wait() => status,
         () = stop.cancelled() => {
             drop(input);
@@ -189,27 +216,40 @@ async fn watch(mut child: Child, stop: &CancellationToken) -> Option<Outcome> {
                 }
             }
         }
-    };
-    match status {
-        Ok(status) if status.success() => None,
-        Ok(_) if stop.is_cancelled() => Some(Outcome::Released),
-        Ok(status) => Some(died(status)),
-        Err(error) => Some(Outcome::Failed {
-            error: JobError { code: "internal".to_owned(), detail: format!("the process was lost: {error}") },
-            retry: true,
-        }),
     }
 }
 
-/// Signal by which the kernel ends what takes too much memory.
-const SIGKILL: i32 = 9;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn died(status: ExitStatus) -> Outcome {
-    use std::os::unix::process::ExitStatusExt as _;
-    let (code, detail) = match status.signal() {
-        Some(SIGKILL) => ("out_of_memory", "the process was killed: most often because memory ran out".to_owned()),
-        Some(signal) => ("internal", format!("the process ended by signal {signal}")),
-        None => ("internal", format!("the process ended with {status}")),
-    };
-    Outcome::Failed { error: JobError { code: code.to_owned(), detail }, retry: true }
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.spawn().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_process_whose_allocation_fails_ran_out_of_memory() {
+        let child = shell("echo before >&2; echo 'memory allocation of 4096 bytes failed' >&2; kill -ABRT $$");
+        let outcome = watch(child, &CancellationToken::new()).await;
+        let told = matches!(&outcome, Some(Outcome::Failed { error, retry: true })
+            if error.code == "out_of_memory" && error.detail.contains("memory allocation of 4096 bytes failed"));
+        assert!(told, "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_says_more_than_a_pipe_holds_comes_to_its_end() {
+        let child = shell("head -c 200000 /dev/zero >&2");
+        assert_eq!(watch(child, &CancellationToken::new()).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_process_that_ends_because_the_worker_stops_is_given_back() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        // It ends with its input, as an attempt does.
+        let outcome = watch(shell("cat >&2; exit 3"), &stop).await;
+        assert_eq!(outcome, Some(Outcome::Released));
+    }
 }

@@ -2,6 +2,7 @@
 //! that attempt alone.
 
 mod attempt;
+mod end;
 mod files;
 mod lease;
 mod reporter;

@@ -38,6 +38,8 @@ struct Inner {
     /// When the queue last said that the lease is held.
     held: Mutex<Instant>,
     progress: Mutex<Option<Progress>>,
+    /// The number of the last report that was answered; held while one is under way.
+    reports: Mutex<u64>,
     cancelled: AtomicBool,
     lost: AtomicBool,
 }
@@ -54,6 +56,7 @@ impl Reporter {
             lease: Duration::from_millis(lease.lease_ms),
             held: Mutex::new(Instant::now()),
             progress: Mutex::new(None),
+            reports: Mutex::new(0),
             cancelled: AtomicBool::new(false),
             lost: AtomicBool::new(false),
         }))
@@ -94,18 +97,21 @@ impl Reporter {
         *self.0.progress.lock() = Some(progress);
     }
 
-    /// Tells of events, in order.
+    /// Tells of events, in order. They are written once, also where answers were lost.
     ///
     /// # Errors
     /// When the work has to stop, or the queue refuses them.
     pub fn report(&self, events: Vec<ReportedEvent>) -> Result<(), TrainerError> {
-        let report = Report { fence: self.0.fence, events };
+        let mut last = self.0.reports.lock();
+        let report = Report { fence: self.0.fence, number: Some(*last + 1), events };
         self.repeat(|| async {
             let began = Instant::now();
             let held = self.0.client.report_job(self.0.job, &report).await?;
             self.note(&held, began);
             Ok(())
-        })
+        })?;
+        *last += 1;
+        Ok(())
     }
 
     /// Tells of numbers at a step.
@@ -199,6 +205,12 @@ impl Reporter {
         self.0.fence
     }
 
+    /// How long the lease holds without a word from the server.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.0.lease
+    }
+
     /// The job.
     #[must_use]
     pub fn job(&self) -> JobId {
@@ -229,18 +241,48 @@ impl Reporter {
         &self,
         call: impl Fn() -> F,
     ) -> Result<T, TrainerError> {
+        self.until_answered(call, |error| {
+            self.fail(error);
+            passes(error)
+        })
+    }
+
+    /// Asks for something beside the queue, again while the server is away and the lease may still be held. A refusal says nothing
+    /// about the lease.
+    pub(super) fn ask<T, F: Future<Output = Result<T, ClientError>>>(
+        &self,
+        call: impl Fn() -> F,
+    ) -> Result<T, TrainerError> {
+        self.ask_while(call, passes)
+    }
+
+    /// As [`Self::ask`], where `again` decides what is asked again after an error.
+    pub(super) fn ask_while<T, F: Future<Output = Result<T, ClientError>>>(
+        &self,
+        call: impl Fn() -> F,
+        again: impl Fn(&ClientError) -> bool,
+    ) -> Result<T, TrainerError> {
+        self.go_on()?;
+        self.until_answered(call, again)
+    }
+
+    fn until_answered<T, F: Future<Output = Result<T, ClientError>>>(
+        &self,
+        call: impl Fn() -> F,
+        again: impl Fn(&ClientError) -> bool,
+    ) -> Result<T, TrainerError> {
         loop {
             let error = match self.0.runtime.block_on(call()) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            self.fail(&error);
+            let repeats = again(&error);
             match self.go_on() {
                 Err(TrainerError::LeaseLost) => return Err(TrainerError::LeaseLost),
-                _ if passes(&error) => {}
+                _ if repeats => {}
                 _ => return Err(error.into()),
             }
-            tracing::warn!(%error, "the queue does not answer; trying again");
+            tracing::warn!(%error, "the server does not answer; trying again");
             std::thread::sleep(Duration::from_millis(PAUSE_MS));
         }
     }
@@ -259,7 +301,7 @@ impl Reporter {
 }
 
 /// Whether the same call may succeed later.
-fn passes(error: &ClientError) -> bool {
+pub(super) fn passes(error: &ClientError) -> bool {
     match error {
         ClientError::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504),
         ClientError::Unreachable(_) | ClientError::Interrupted | ClientError::GaveUp { .. } => true,

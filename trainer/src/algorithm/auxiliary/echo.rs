@@ -4,24 +4,6 @@
 //! loss = policy loss + weight x mean over observation tokens of -ln p(token). The mean is over all observation tokens
 //! of the update, like every other loss here. A prompt is not an observation: no action led to it.
 
-/// What a token of a sequence is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Stands before the first action: instructions, the task, the first observation.
-    Prompt,
-    /// Sampled by the policy.
-    Action,
-    /// Answered by the environment to an action, with the marks of the chat format around it.
-    Observation,
-}
-
-/// Places of the tokens to predict: observations with something before them.
-#[must_use]
-pub fn targets(parts: &[Part]) -> Vec<usize> {
-    let places = parts.iter().enumerate().skip(1);
-    places.filter(|(_, part)| **part == Part::Observation).map(|(place, _)| place).collect()
-}
-
 /// The weight of each observation token of an update: `weight` / their number, 0 where there are none.
 ///
 /// `counts` are the observation tokens of each sequence; 0 for a sequence that left the update.
@@ -33,15 +15,7 @@ pub fn token_weight(weight: f64, counts: &[usize]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Part::{Action, Observation, Prompt};
     use super::*;
-
-    #[test]
-    fn only_answers_of_the_environment_are_predicted() {
-        let parts = [Prompt, Prompt, Action, Observation, Observation, Action, Action];
-        assert_eq!(targets(&parts), [3, 4]);
-        assert!(targets(&[Observation]).is_empty(), "nothing stands before it");
-    }
 
     #[test]
     fn the_term_is_a_mean_over_observation_tokens() {

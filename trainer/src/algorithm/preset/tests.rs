@@ -86,7 +86,7 @@ fn each_name_gives_its_documented_parts() {
         assert_eq!(found.aggregation, aggregation, "{name}");
         let entropy = if ppo { 0.01 } else { 0.0 };
         assert_eq!(found.loss, TokenLoss { ratio, clip: Clip { low, high, dual }, kl: None, entropy }, "{name}");
-        assert_eq!(found.gamma, if ppo { 0.99 } else { 1.0 }, "{name}");
+        assert_eq!(found.gamma, 1.0, "{name}");
         assert_eq!((found.epochs, found.minibatches), if ppo { (4, 4) } else { (1, 1) }, "{name}");
         assert_eq!((found.group_size, found.tasks_per_step), (group_size, 8), "{name}");
         assert_eq!(found.rollouts_per_task(), group_size + u32::from(name == "mc_grpo"), "{name}");
@@ -130,6 +130,25 @@ fn what_belongs_to_a_value_function_is_replaced_there() {
     expected.judging = Judging::Generalised { lambda: 0.5, value_weight: 1.0, value_clip: 0.2 };
     expected.gamma = 0.9;
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_policy_over_vectors_discounts_and_a_language_model_does_not() {
+    let over_vectors = |algorithm: Value| {
+        let algorithm: Algorithm = serde_json::from_value(algorithm).expect("an algorithm");
+        Parts::of_vectors(&algorithm, &rollout())
+    };
+    let found = over_vectors(json!({"name": "ppo"})).expect("parts");
+    assert_eq!(found, Parts { gamma: 0.99, ..preset("ppo") });
+    assert_eq!(over_vectors(json!({"name": "ppo", "gamma": 1.0})).expect("parts"), preset("ppo"));
+    for (field, value) in [
+        ("kl", json!({"beta": 0.1})),
+        ("aggregation", json!({"name": "token_mean"})),
+        ("auxiliary", json!([{"name": "echo", "weight": 0.1}])),
+    ] {
+        let error = over_vectors(json!({"name": "ppo", field: value})).expect_err("a refusal").to_string();
+        assert!(error.starts_with(&format!("algorithm.{field}: ")), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! How a policy learns: presets, and parts that can be set apart.
+
+use serde::{Deserialize, Serialize};
+
+use super::advantage::{Advantage, Aggregation};
+use super::finite;
+use crate::spec::Faults;
+
+/// How a policy learns: a preset by name, whose parts can be set apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Algorithm {
+    /// The preset.
+    pub name: AlgorithmName,
+    /// Rollouts of one task; for algorithms that compare within groups. 8 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 2, maximum = 1_024))]
+    pub group_size: Option<u32>,
+    /// Tasks of one update; 8 where left out. Episodes per update are `tasks_per_step` x `group_size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_536))]
+    pub tasks_per_step: Option<u32>,
+    /// Passes over the episodes of one update; 1 where left out, 4 for `ppo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 64))]
+    pub epochs: Option<u32>,
+    /// Parts into which the episodes of one update are cut, with a change of weights after each; 1 where left out, 4 for `ppo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
+    pub minibatches: Option<u32>,
+    /// Bounds of the probability ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<Clip>,
+    /// Keeps the policy near another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kl: Option<Kl>,
+    /// How advantages are computed; that of the preset where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advantage: Option<Advantage>,
+    /// How token losses become one number; that of the preset where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
+    /// Weight of the entropy bonus; 0 where left out, 0.01 for `ppo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// Weight of the value loss of `ppo`; 0.5 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Discount per turn for algorithms that look at turns (`gigpo`, `reinforce_pp`; 1 where left out) and for `ppo` over vectors (0.99
+    /// where left out). `ppo` of a language model discounts per token of its answers; 1 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    /// Trace decay of generalised advantage estimation, per turn over vectors and per token of a language model; 0.95 where left out.
+    /// For `ppo` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// More terms of the loss.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 8))]
+    pub auxiliary: Vec<Auxiliary>,
+}
+
+/// A preset of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AlgorithmName {
+    /// Supervised: masked cross-entropy over the global token count.
+    Sft,
+    /// Proximal policy optimisation with a value function and generalised advantages: over the turns of a policy over vectors, over the
+    /// tokens of a language model.
+    Ppo,
+    /// Group-relative: (r - mean) / (sd + eps), mean over sequences of token means.
+    Grpo,
+    /// Group-relative without the division by spread and length.
+    DrGrpo,
+    /// Leave one out: the mean of the others as baseline.
+    Rloo,
+    /// Batch-wide whitening, optionally with group means taken first.
+    ReinforcePp,
+    /// Wider upper clip, token mean, groups with equal rewards drawn again, overlong answers masked.
+    Dapo,
+    /// One ratio per sequence.
+    Gspo,
+    /// Median baseline; the median rollout leaves the update.
+    McGrpo,
+    /// Episode advantage plus step advantage within equal states.
+    Gigpo,
+    /// Normalised within strata of equal numbers of tool calls.
+    Stratified,
+    /// Self-play: a running baseline per game and role.
+    RoleConditioned,
+}
+
+/// Bounds of the probability ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Clip {
+    /// The ratio counts as no less than 1 - low.
+    pub low: f64,
+    /// The ratio counts as no more than 1 + high.
+    pub high: f64,
+    /// Bound of ratio x |A| for negative advantages, above 1; none where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dual: Option<f64>,
+}
+
+/// Keeps the policy near another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Kl {
+    /// To whom.
+    #[serde(default)]
+    pub to: KlTo,
+    /// Weight in the loss; 0 costs nothing.
+    pub beta: f64,
+    /// How it is estimated.
+    #[serde(default)]
+    pub estimator: KlEstimator,
+}
+
+/// To whom a policy is kept near.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum KlTo {
+    /// What the job started from.
+    #[default]
+    Reference,
+}
+
+/// How a divergence is estimated from sampled tokens, with d = ln p_ref - ln p, <http://joschu.net/blog/kl-approx.html>.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum KlEstimator {
+    /// -d.
+    K1,
+    /// d^2 / 2.
+    K2,
+    /// e^d - d - 1.
+    #[default]
+    K3,
+}
+
+/// One more term of the loss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Auxiliary {
+    /// Cross-entropy on observation tokens, in the same forward pass.
+    Echo {
+        /// Its weight.
+        weight: f64,
+    },
+}
+
+impl AlgorithmName {
+    /// Whether it compares rollouts of one task.
+    #[must_use]
+    pub const fn is_grouped(self) -> bool {
+        !matches!(self, Self::Sft | Self::Ppo | Self::RoleConditioned)
+    }
+}
+
+impl Algorithm {
+    pub(super) fn check(&self, faults: &mut Faults) {
+        self.check_owners(faults);
+        self.check_advantage(faults);
+        self.check_bounds(faults);
+    }
+
+    /// Faults of fields that another algorithm takes.
+    fn check_owners(&self, faults: &mut Faults) {
+        let name = self.name;
+        let only = |faults: &mut Faults, given: bool, field: &str, fits: bool, who: &str| {
+            faults.unless(!given || fits, &format!("algorithm.{field}"), format!("only {who} takes this"));
+        };
+        let learns_by_playing = name != AlgorithmName::Sft;
+        only(
+            faults,
+            self.group_size.is_some(),
+            "group_size",
+            name.is_grouped(),
+            "an algorithm that compares within groups",
+        );
+        only(faults, self.tasks_per_step.is_some(), "tasks_per_step", learns_by_playing, "an algorithm that plays");
+        only(faults, self.epochs.is_some(), "epochs", learns_by_playing, "an algorithm that plays");
+        only(faults, self.minibatches.is_some(), "minibatches", learns_by_playing, "an algorithm that plays");
+        only(faults, self.clip.is_some(), "clip", learns_by_playing, "an algorithm that plays");
+        only(faults, self.kl.is_some(), "kl", learns_by_playing, "an algorithm that plays");
+        only(faults, self.entropy.is_some(), "entropy", learns_by_playing, "an algorithm that plays");
+        only(faults, !self.auxiliary.is_empty(), "auxiliary", learns_by_playing, "an algorithm that plays");
+        only(faults, self.aggregation.is_some(), "aggregation", learns_by_playing, "an algorithm that plays");
+        only(faults, self.value.is_some(), "value", name == AlgorithmName::Ppo, "ppo");
+        only(faults, self.lambda.is_some(), "lambda", name == AlgorithmName::Ppo, "ppo");
+        let turns = matches!(name, AlgorithmName::Ppo | AlgorithmName::Gigpo | AlgorithmName::ReinforcePp);
+        only(faults, self.gamma.is_some(), "gamma", turns, "ppo, gigpo or reinforce_pp");
+        only(
+            faults,
+            self.advantage.is_some(),
+            "advantage",
+            name.is_grouped() || name == AlgorithmName::RoleConditioned,
+            "a group-relative algorithm",
+        );
+    }
+
+    fn check_advantage(&self, faults: &mut Faults) {
+        let Some(advantage) = &self.advantage else { return };
+        let name = self.name;
+        if let Advantage::RoleBaseline { .. } = advantage {
+            faults.unless(
+                name == AlgorithmName::RoleConditioned,
+                "algorithm.advantage",
+                "only role_conditioned has roles",
+            );
+        }
+        let fits = name != AlgorithmName::RoleConditioned || !advantage.compares_within_groups();
+        faults.unless(
+            fits,
+            "algorithm.advantage",
+            "role_conditioned plays each task once: a group of one compares with nothing",
+        );
+        advantage.check(faults);
+    }
+
+    fn check_bounds(&self, faults: &mut Faults) {
+        let in_range =
+            |value: Option<u32>, most: u32, least: u32| value.is_none_or(|value| (least..=most).contains(&value));
+        faults.unless(in_range(self.group_size, 1_024, 2), "algorithm.group_size", "2 to 1024");
+        faults.unless(in_range(self.tasks_per_step, 65_536, 1), "algorithm.tasks_per_step", "1 to 65536");
+        faults.unless(in_range(self.epochs, 64, 1), "algorithm.epochs", "1 to 64");
+        faults.unless(in_range(self.minibatches, 1_024, 1), "algorithm.minibatches", "1 to 1024");
+        for (field, value, most) in [
+            ("gamma", self.gamma, 1.0),
+            ("lambda", self.lambda, 1.0),
+            ("entropy", self.entropy, 1e3),
+            ("value", self.value, 1e3),
+        ] {
+            let fits = value.is_none_or(|value| finite(value) && (0.0..=most).contains(&value));
+            faults.unless(fits, &format!("algorithm.{field}"), format!("0 to {most}"));
+        }
+        if let Some(clip) = self.clip {
+            faults.unless((0.0..=1.0).contains(&clip.low), "algorithm.clip.low", "0 to 1");
+            faults.unless(finite(clip.high) && clip.high >= 0.0, "algorithm.clip.high", "0 or more");
+            faults.unless(clip.dual.is_none_or(|dual| finite(dual) && dual > 1.0), "algorithm.clip.dual", "above 1");
+        }
+        if let Some(kl) = &self.kl {
+            faults.unless(finite(kl.beta) && kl.beta >= 0.0, "algorithm.kl.beta", "0 or more");
+        }
+        if let Some(Aggregation::TokenSumOverConstant { constant }) = self.aggregation {
+            faults.unless(finite(constant) && constant > 0.0, "algorithm.aggregation.constant", "above 0");
+        }
+        for (index, auxiliary) in self.auxiliary.iter().enumerate() {
+            let Auxiliary::Echo { weight } = auxiliary;
+            faults.unless(
+                finite(*weight) && *weight >= 0.0,
+                &format!("algorithm.auxiliary[{index}].weight"),
+                "0 or more",
+            );
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Training: a starting policy, an environment mix or data, and an algorithm.
+
+mod advantage;
+mod algorithm;
+mod data;
+mod optimizer;
+mod policy;
+mod rollout;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use advantage::{Advantage, Aggregation};
+pub use algorithm::{Algorithm, AlgorithmName, Auxiliary, Clip, Kl, KlEstimator, KlTo};
+pub use data::{Data, Validation};
+pub use optimizer::{Optimizer, OptimizerName, Schedule};
+pub use policy::{Lora, LoraTarget, ModelSize, TrainedPolicy};
+pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, ToolFormat, Truncated};
+
+use super::Faults;
+use super::play::{EnvironmentMix, Sampling, check_environments};
+
+/// Most updates of one job.
+pub const STEPS_MAX: u64 = 10_000_000;
+
+/// Trains a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Train {
+    /// What is trained.
+    pub policy: TrainedPolicy,
+    /// What it plays; empty for `sft`, which learns from `data`.
+    #[serde(default)]
+    pub environments: Vec<EnvironmentMix>,
+    /// How it learns.
+    pub algorithm: Algorithm,
+    /// How episodes are played.
+    #[serde(default)]
+    pub rollout: Rollout,
+    /// What is rewarded.
+    #[serde(default)]
+    pub reward: Reward,
+    /// Examples to learn from; for `sft` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+    /// Measures on examples that are not learnt from; for `sft` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+    /// How weights are changed.
+    #[serde(default)]
+    pub optimizer: Optimizer,
+    /// How many updates.
+    pub steps: u64,
+    /// Everything random derives from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// Measures on held-out tasks meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluate: Option<EvaluateMeanwhile>,
+    /// When to keep a point to go on from.
+    #[serde(default)]
+    pub checkpoint: CheckpointPlan,
+}
+
+/// Measures on held-out tasks during a training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateMeanwhile {
+    /// After every so many updates, and after the last.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub every: u64,
+    /// Of which split the tasks are; never one that is trained on.
+    pub split: String,
+    /// How many episodes per environment.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
+    pub episodes: u32,
+    /// How answers are sampled; the most probable token each time where left out.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// Also measure before the first update.
+    #[serde(default = "yes")]
+    pub at_start: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// When to keep a point to go on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointPlan {
+    /// After every so many updates, and after the last.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub every: u64,
+    /// How many of the newest are kept.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100))]
+    pub keep: u32,
+}
+
+impl Default for CheckpointPlan {
+    fn default() -> Self {
+        Self { every: 20, keep: 3 }
+    }
+}
+
+impl Train {
+    /// Notes every fault and contradiction.
+    pub fn check(&self, faults: &mut Faults) {
+        let name = self.algorithm.name;
+        faults.unless((1..=STEPS_MAX).contains(&self.steps), "steps", format!("1 to {STEPS_MAX}"));
+        self.policy.check(faults);
+        if name == AlgorithmName::Sft {
+            faults.unless(self.data.is_some(), "data", "sft learns from data: name a job, a file, or give lines");
+            let played = self.evaluate.is_some() == self.environments.is_empty();
+            faults.unless(!played, "environments", "sft names environments exactly where it evaluates in them");
+        } else {
+            faults.unless(self.data.is_none(), "data", "only sft learns from data");
+            faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
+        }
+        check_environments(&self.environments, faults);
+        self.algorithm.check(faults);
+        self.rollout.check(faults);
+        self.reward.check(faults);
+        self.optimizer.check(faults);
+        self.check_data(faults);
+        if let Some(evaluate) = &self.evaluate {
+            faults.unless(evaluate.every >= 1, "evaluate.every", "1 or more");
+            faults.unless((1..=100_000).contains(&evaluate.episodes), "evaluate.episodes", "1 to 100000");
+            let trained = self.environments.iter().any(|mix| name != AlgorithmName::Sft && mix.split == evaluate.split);
+            faults.unless(!trained, "evaluate.split", "this split is trained on: choose a held-out one");
+            evaluate.sampling.check("evaluate.sampling", faults);
+        }
+        faults.unless(self.checkpoint.every >= 1, "checkpoint.every", "1 or more");
+        faults.unless((1..=100).contains(&self.checkpoint.keep), "checkpoint.keep", "1 to 100");
+    }
+
+    fn check_data(&self, faults: &mut Faults) {
+        if let Some(data) = &self.data {
+            data.check("data", faults);
+        }
+        let Some(validation) = &self.validation else { return };
+        let learns = self.algorithm.name == AlgorithmName::Sft;
+        faults.unless(learns, "validation", "only sft measures on examples: others measure with evaluate");
+        faults.unless(validation.every >= 1, "validation.every", "1 or more");
+        let apart = self.data.as_ref() != Some(&validation.data);
+        faults.unless(apart, "validation.data", "these examples are learnt from: give held-out ones");
+        validation.data.check("validation.data", faults);
+    }
+}
+
+fn finite(number: f64) -> bool {
+    number.is_finite()
+}

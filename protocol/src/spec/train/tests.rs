@@ -1,0 +1,104 @@
+//! What a training may ask for together, and which field is named where it may not.
+
+use serde_json::{Value, json};
+
+use crate::job::JobKind;
+use crate::spec::Spec;
+
+const FILE: &str = "file-0197a3c2f2a87c53b0a1d5e6f7089abc";
+const OTHER: &str = "file-0197a3c2f2a87c53b0a1d5e6f7089abd";
+
+/// A supervised training with more fields.
+fn supervised(more: &Value) -> Value {
+    with(
+        json!({
+            "policy": {"from": "builtin:tiny-transformer"},
+            "algorithm": {"name": "sft"},
+            "data": {"file": FILE},
+            "steps": 1,
+        }),
+        more,
+    )
+}
+
+/// A training by playing with more fields.
+fn played(more: &Value) -> Value {
+    with(
+        json!({
+            "policy": {"from": "builtin:tiny-transformer"},
+            "environments": [{"name": "puzzle/countdown"}],
+            "algorithm": {"name": "ppo"},
+            "steps": 1,
+        }),
+        more,
+    )
+}
+
+fn with(mut spec: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        spec[name] = value.clone();
+    }
+    spec
+}
+
+/// The fields that are at fault.
+fn faults(spec: &Value) -> Vec<String> {
+    match Spec::read(JobKind::Train, spec) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.into_iter().filter_map(|fault| fault.field).collect(),
+    }
+}
+
+#[test]
+fn what_fits_together_is_taken() {
+    let validation = |data: Value| json!({"validation": {"data": data, "every": 2}});
+    for spec in [
+        supervised(&json!({})),
+        supervised(&validation(json!({"file": OTHER}))),
+        supervised(&validation(json!({"lines": "{}"}))),
+        supervised(&validation(json!({"job": "job_0197a3c2f2a87c53b0a1d5e6f7089abc"}))),
+        played(&json!({})),
+        played(&json!({"algorithm": {"name": "ppo", "gamma": 1.0, "lambda": 0.9, "value": 0.1, "kl": {"beta": 0.01}}})),
+    ] {
+        assert_eq!(faults(&spec), Vec::<String>::new(), "{spec}");
+    }
+}
+
+#[test]
+fn a_file_is_named_by_its_id_and_by_nothing_else() {
+    for name in ["examples.jsonl", "job_0197a3c2f2a87c53b0a1d5e6f7089abc", "file-1", ""] {
+        assert_eq!(faults(&supervised(&json!({"data": {"file": name}}))), ["spec.data.file"], "{name}");
+    }
+}
+
+#[test]
+fn a_validation_that_cannot_be_is_refused_with_its_field() {
+    let validation =
+        |more: Value| supervised(&json!({"validation": with(json!({"data": {"file": OTHER}, "every": 1}), &more)}));
+    let long = "x".repeat((4 << 20) + 1);
+    for (spec, field) in [
+        (validation(json!({"every": 0})), "spec.validation.every"),
+        (validation(json!({"data": {"file": FILE}})), "spec.validation.data"),
+        (validation(json!({"data": {"lines": long}})), "spec.validation.data.lines"),
+        (validation(json!({"data": {"file": "held-out"}})), "spec.validation.data.file"),
+        (validation(json!({"share": 0.1})), "spec.validation.share"),
+        (supervised(&json!({"data": {"lines": long}})), "spec.data.lines"),
+        (played(&json!({"validation": {"data": {"file": FILE}, "every": 1}})), "spec.validation"),
+    ] {
+        assert_eq!(faults(&spec), [field]);
+    }
+}
+
+#[test]
+fn what_another_algorithm_takes_is_refused() {
+    for (algorithm, field) in [
+        (json!({"name": "grpo", "value": 0.5}), "value"),
+        (json!({"name": "grpo", "lambda": 0.5}), "lambda"),
+        (json!({"name": "grpo", "gamma": 0.5}), "gamma"),
+        (json!({"name": "ppo", "group_size": 4}), "group_size"),
+        (json!({"name": "ppo", "advantage": {"name": "group_centred"}}), "advantage"),
+        (json!({"name": "ppo", "gamma": 1.5}), "gamma"),
+    ] {
+        assert_eq!(faults(&played(&json!({"algorithm": algorithm}))), [format!("spec.algorithm.{field}")]);
+    }
+}

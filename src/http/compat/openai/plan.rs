@@ -1,0 +1,318 @@
+//! From a request of OpenAI's form to a job of ours.
+
+use palestra_protocol::id::FileId;
+use palestra_protocol::job::{CreateJob, JobKind, Resources};
+use palestra_protocol::problem::Fault;
+use palestra_protocol::spec::play::{EnvironmentMix, PolicyFrom};
+use palestra_protocol::spec::train::AlgorithmName;
+use serde_json::{Map, Value, json};
+
+use super::refusal::{fault, unless_none};
+use super::request::{
+    Count, CreateFineTuningJob, Factor, FineTuningMethod, FineTuningMethodKind, Kept, Reinforcement,
+    ReinforcementHyperparameters, Supervised, SupervisedHyperparameters,
+};
+use super::setting::{self, Settings};
+use super::spec::{Examples, Playing, Start, measured_split};
+use super::training_file::{count_lines, read_mix};
+use crate::app::App;
+use crate::catalog::CatalogError;
+use crate::http::problem::{Failure, internal};
+use crate::jobs::{ByteStream, JobsError};
+use crate::session::Tenant;
+
+/// Under which name the metadata of a job keep what its spec does not tell.
+pub(super) const KEPT: &str = "openai";
+/// Characters of a suffix.
+const SUFFIX_CHARACTERS_MAX: usize = 64;
+/// Largest seed that JSON carries exactly.
+const SEED_MAX: u64 = (1 << 53) - 1;
+
+/// The parameter that names what is measured on.
+const MEASURED: &str = "metadata.palestra.evaluation_split";
+
+/// A request whose parts fit, each by itself.
+struct Read {
+    model: PolicyFrom,
+    method: FineTuningMethod,
+    settings: Settings,
+    seed: u64,
+}
+
+/// The job that a request asks for.
+pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJob) -> Result<CreateJob, Failure> {
+    let read = read(&request)?;
+    let start = |multiplier: Option<Factor>| Start {
+        model: &read.model,
+        settings: &read.settings,
+        seed: read.seed,
+        multiplier: Factor::chosen(multiplier),
+    };
+    let mut kept = Kept {
+        method: Some(read.method.clone()),
+        metadata: request.metadata.clone(),
+        suffix: request.suffix.clone(),
+        ..Kept::default()
+    };
+    let spec = match read.method.kind {
+        FineTuningMethodKind::Supervised => {
+            let asked = supervised_of(&read.method);
+            let examples = examples(app, tenant, &request, &read.settings, &asked).await?;
+            let (spec, resolved) = start(asked.learning_rate_multiplier).supervised(&examples);
+            kept.hyperparameters = resolved;
+            spec
+        }
+        FineTuningMethodKind::Reinforcement | FineTuningMethodKind::Dpo => {
+            let asked = reinforced_of(&read.method);
+            let playing = playing(app, tenant, &request, &read.settings, &asked).await?;
+            kept.training_file = request.training_file;
+            start(asked.learning_rate_multiplier).reinforced(&playing)
+        }
+    };
+    let kept: Value = serde_json::to_value(kept).map_err(|error| internal(&error))?;
+    Ok(CreateJob {
+        id: None,
+        kind: JobKind::Train,
+        spec,
+        priority: 0,
+        resources: Resources { device: read.settings.device.unwrap_or_default(), memory_bytes: 0 },
+        after: Vec::new(),
+        attempts_max: None,
+        metadata: Map::from_iter([(KEPT.to_owned(), kept)]),
+    })
+}
+
+/// Reads what needs nothing but the request.
+fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
+    let mut faults = Vec::new();
+    let model = match request.model.parse::<PolicyFrom>() {
+        Ok(model) if model.is_trainable() => Some(model),
+        Ok(_) => {
+            faults.push(fault("model", "this policy has no weights to train"));
+            None
+        }
+        Err(unknown) => {
+            faults.push(fault("model", unknown.to_string()));
+            None
+        }
+    };
+    let settings = request.metadata.as_ref().map(|metadata| setting::read(metadata, &mut faults)).unwrap_or_default();
+    let method = method(request, &mut faults);
+    check_method(&method, &settings, &mut faults);
+    let mut unless = |holds: bool, parameter: &str, words: &str| {
+        if !holds {
+            faults.push(fault(parameter, words));
+        }
+    };
+    let short = request.suffix.as_ref().is_none_or(|suffix| suffix.chars().count() <= SUFFIX_CHARACTERS_MAX);
+    unless(short, "suffix", "at most 64 characters");
+    unless(request.seed.is_none_or(|seed| seed <= SEED_MAX), "seed", "0 to 9007199254740991");
+    let alone = request.integrations.as_ref().is_none_or(Vec::is_empty);
+    unless(alone, "integrations", "none are known: follow the job by its events");
+    unless_none(faults)?;
+    let model = model.ok_or_else(|| Failure::invalid("model", "name a model"))?;
+    Ok(Read { model, method, settings, seed: request.seed.unwrap_or(0) })
+}
+
+/// The method that was asked for, also in the old form.
+fn method(request: &CreateFineTuningJob, faults: &mut Vec<Fault>) -> FineTuningMethod {
+    let old = request.hyperparameters.clone();
+    match &request.method {
+        Some(method) => {
+            if old.is_some() {
+                faults.push(fault("hyperparameters", "say them below `method`, or leave `method` out"));
+            }
+            method.clone()
+        }
+        None => FineTuningMethod {
+            kind: FineTuningMethodKind::Supervised,
+            supervised: old.map(|hyperparameters| Supervised { hyperparameters: Some(hyperparameters) }),
+            reinforcement: None,
+            dpo: None,
+        },
+    }
+}
+
+fn check_method(method: &FineTuningMethod, settings: &Settings, faults: &mut Vec<Fault>) {
+    if method.kind == FineTuningMethodKind::Dpo || method.dpo.is_some() {
+        faults.push(fault("method.dpo", "not offered: there are supervised and reinforcement"));
+    }
+    match method.kind {
+        FineTuningMethodKind::Supervised if method.reinforcement.is_some() => {
+            faults.push(fault("method.reinforcement", "these are settings of another method"));
+        }
+        FineTuningMethodKind::Reinforcement if method.supervised.is_some() => {
+            faults.push(fault("method.supervised", "these are settings of another method"));
+        }
+        FineTuningMethodKind::Supervised => check_supervised(&supervised_of(method), settings, faults),
+        FineTuningMethodKind::Reinforcement => {
+            let grader = method.reinforcement.as_ref().and_then(|asked| asked.grader.as_ref());
+            if grader.is_some_and(|grader| *grader != json!({"type": "environment"})) {
+                let words = "the environment judges: leave it out, or send {\"type\": \"environment\"}";
+                faults.push(fault("method.reinforcement.grader", words));
+            }
+            check_reinforced(&reinforced_of(method), settings, faults);
+        }
+        FineTuningMethodKind::Dpo => {}
+    }
+}
+
+fn supervised_of(method: &FineTuningMethod) -> SupervisedHyperparameters {
+    method.supervised.clone().and_then(|asked: Supervised| asked.hyperparameters).unwrap_or_default()
+}
+
+fn reinforced_of(method: &FineTuningMethod) -> ReinforcementHyperparameters {
+    method.reinforcement.clone().and_then(|asked: Reinforcement| asked.hyperparameters).unwrap_or_default()
+}
+
+fn check_supervised(asked: &SupervisedHyperparameters, settings: &Settings, faults: &mut Vec<Fault>) {
+    let mut refuse = |given: bool, parameter: &str, words: &str| {
+        if given {
+            faults.push(fault(parameter, words));
+        }
+    };
+    const SETTINGS: &str = "method.supervised.hyperparameters";
+    let epochs = Count::chosen(asked.n_epochs);
+    refuse(epochs == Some(0), &format!("{SETTINGS}.n_epochs"), "1 or more");
+    refuse(Count::chosen(asked.batch_size) == Some(0), &format!("{SETTINGS}.batch_size"), "1 or more");
+    let both = epochs.is_some() && settings.steps.is_some();
+    refuse(both, "metadata.palestra.steps", "how many updates there are follows from n_epochs: say one of the two");
+    refuse(settings.algorithm.is_some(), "metadata.palestra.algorithm", "only a training by playing has a choice");
+    refuse(settings.group_size.is_some(), "metadata.palestra.group_size", "only a training by playing has groups");
+    refuse(settings.split.is_some(), "metadata.split", "supervised training plays nothing in a split");
+    let measured = settings.evaluation_split.is_some();
+    let words = "supervised training plays nothing, unless `palestra.evaluation_split` says what to measure on";
+    refuse(settings.environment.is_some() && !measured, "metadata.environment", words);
+    let words = "name the environment to measure in by `environment`";
+    refuse(measured && settings.environment.is_none(), "metadata.palestra.evaluation_split", words);
+    check_rate(asked.learning_rate_multiplier, SETTINGS, settings, faults);
+}
+
+fn check_reinforced(asked: &ReinforcementHyperparameters, settings: &Settings, faults: &mut Vec<Fault>) {
+    const SETTINGS: &str = "method.reinforcement.hyperparameters";
+    let mut refuse = |given: bool, name: &str, words: &str| {
+        if given {
+            faults.push(fault(format!("{SETTINGS}.{name}"), words));
+        }
+    };
+    let words = "tasks have no end: say how many updates there are by `palestra.steps` in metadata";
+    refuse(Count::chosen(asked.n_epochs).is_some(), "n_epochs", words);
+    let words = "not offered: `batch_size` and `palestra.group_size` say how much is played";
+    refuse(Factor::chosen(asked.compute_multiplier).is_some(), "compute_multiplier", words);
+    let effort = asked.reasoning_effort.as_deref().is_some_and(|effort| effort != "default");
+    refuse(effort, "reasoning_effort", "not offered: `default`, or leave it out");
+    if settings.algorithm == Some(AlgorithmName::Sft) {
+        faults.push(fault("metadata.palestra.algorithm", "sft learns from examples: use the method supervised"));
+    }
+    check_rate(asked.learning_rate_multiplier, SETTINGS, settings, faults);
+}
+
+fn check_rate(multiplier: Option<Factor>, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
+    let Some(multiplier) = Factor::chosen(multiplier) else { return };
+    if !(multiplier.is_finite() && multiplier > 0.0) {
+        faults.push(fault(format!("{place}.learning_rate_multiplier"), "above 0"));
+    }
+    if settings.learning_rate.is_some() {
+        let words = "the multiplier says how fast is learnt: say one of the two";
+        faults.push(fault("metadata.palestra.learning_rate", words));
+    }
+}
+
+/// The bytes of a file that a request names.
+async fn open(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<ByteStream, Failure> {
+    match app.jobs().open_file(tenant, file).await {
+        Ok((_, bytes)) => Ok(bytes),
+        Err(JobsError::NotFound(_)) => Err(Failure::invalid(parameter, format!("there is no file {file}"))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn examples(
+    app: &App,
+    tenant: &Tenant,
+    request: &CreateFineTuningJob,
+    settings: &Settings,
+    asked: &SupervisedHyperparameters,
+) -> Result<Examples, Failure> {
+    let words = "supervised training learns from a file: upload one for fine-tune";
+    let file = request.training_file.ok_or_else(|| Failure::invalid("training_file", words))?;
+    let lines = count_lines(open(app, tenant, "training_file", file).await?).await?;
+    if lines == 0 {
+        return Err(Failure::invalid("training_file", "the file has no lines"));
+    }
+    if let Some((split, name)) = settings.evaluation_split.as_ref().zip(settings.environment.as_ref()) {
+        unless_none(faults_of(app, tenant, name, &[(split.as_str(), MEASURED)]).await?)?;
+    }
+    Ok(Examples {
+        file,
+        lines,
+        validation: request.validation_file,
+        batch: Count::chosen(asked.batch_size),
+        epochs: Count::chosen(asked.n_epochs),
+    })
+}
+
+async fn playing(
+    app: &App,
+    tenant: &Tenant,
+    request: &CreateFineTuningJob,
+    settings: &Settings,
+    asked: &ReinforcementHyperparameters,
+) -> Result<Playing, Failure> {
+    if request.validation_file.is_some() {
+        let words = "training by playing is measured on a split: name it by `palestra.evaluation_split` in metadata";
+        return Err(Failure::invalid("validation_file", words));
+    }
+    let environments = match (request.training_file, &settings.environment) {
+        (Some(file), _) => {
+            let bytes = open(app, tenant, "training_file", file).await?;
+            read_mix(bytes, settings).await?.map_err(JobsError::Invalid)?
+        }
+        (None, Some(name)) => {
+            let split = settings.split.clone().unwrap_or_else(|| "train".to_owned());
+            vec![EnvironmentMix { name: name.clone(), split, weight: 1.0, difficulty: None }]
+        }
+        (None, None) => {
+            let words =
+                "say what is played: `environment` in metadata, or a training file whose lines name environments";
+            return Err(Failure::invalid("metadata.environment", words));
+        }
+    };
+    let playing = Playing {
+        environments,
+        batch: Count::chosen(asked.batch_size),
+        eval_interval: Count::chosen(asked.eval_interval),
+        eval_samples: Count::chosen(asked.eval_samples),
+    };
+    let measured = measured_split(settings, &playing);
+    let mut faults = Vec::new();
+    for mix in &playing.environments {
+        let played = (mix.split.as_str(), "metadata.split");
+        let splits: Vec<_> =
+            std::iter::once(played).chain(measured.as_deref().map(|split| (split, MEASURED))).collect();
+        faults.extend(faults_of(app, tenant, &mix.name, &splits).await?);
+    }
+    unless_none(faults)?;
+    Ok(playing)
+}
+
+/// What is wrong with an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.
+async fn faults_of(
+    app: &App,
+    tenant: &Tenant,
+    name: &str,
+    splits: &[(&str, &'static str)],
+) -> Result<Vec<Fault>, Failure> {
+    let shortened = |text: &str| text.chars().take(100).collect::<String>();
+    let known = match app.catalog().get(tenant, name).await {
+        Ok(spec) => spec.splits,
+        Err(CatalogError::UnknownEnvironment(_)) => {
+            return Ok(vec![fault("metadata.environment", format!("there is no environment {:?}", shortened(name)))]);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let names = known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let missing = splits.iter().filter(|(split, _)| !known.contains_key(*split));
+    let words = |split: &str| format!("{name} has no split {:?}; it has {names}", shortened(split));
+    Ok(missing.map(|(split, parameter)| fault(*parameter, words(split))).collect())
+}
