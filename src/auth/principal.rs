@@ -37,7 +37,8 @@ pub enum Grant {
     },
 }
 
-/// What the holder of a lease may do besides working on its job.
+/// What the holder of a lease may do besides working on its job. Of jobs, policies and files it reaches those alone that its job
+/// needs.
 const SCOPES_OF_A_LEASE: [Scope; 3] = [Scope::Sessions, Scope::StateRead, Scope::Jobs];
 
 impl Principal {

@@ -1,14 +1,24 @@
 //! What is told of environments to those alone who publish, or whose job needs it: what built-in policies do, which follows from what
 //! solves tasks, and whether tasks are sound.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{ProveTask, ProvenTask};
+use tokio::sync::Semaphore;
 
 use super::{Catalog, CatalogError, TaskOrStoreError, blocking, split_length};
 use crate::environment::Tasks;
 use crate::environment::policy::Builtin;
 use crate::environment::proof::live::Exhibit;
 use crate::environment::task::TaskError;
+
+/// Episodes whose actions are told at the same time.
+const TOLD_AT_ONCE_MAX: usize = 2;
+
+/// Room for episodes whose actions are told.
+static TELLING: Semaphore = Semaphore::const_new(TOLD_AT_ONCE_MAX);
 
 /// Which actions of a built-in policy are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +61,15 @@ impl From<TaskError> for InsideError {
     }
 }
 
+/// Says, once it is dropped, that nobody waits for the actions any more.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Catalog {
     /// What a built-in policy does in a task; fewer actions than were asked for where it gives up.
     ///
@@ -59,10 +78,17 @@ impl Catalog {
     pub async fn actions(&self, tenant: &str, name: &str, page: ActionPage) -> Result<Vec<Action>, InsideError> {
         let entry = self.resolve(tenant, name).await?;
         let task = self.task_of_id(&entry, &page.task).await?;
+        let room = TELLING.acquire().await.map_err(|error| CatalogError::Broken(error.to_string()))?;
+        let given_up = Arc::new(AtomicBool::new(false));
+        let _waiting = Waiting(Arc::clone(&given_up));
         let act = move || {
+            let _room = room;
             let Some(mut policy) = page.policy.begin(&entry.kind, &task, page.seed) else { return Ok(None) };
             let mut actions = Vec::new();
             for number in 0..page.offset.saturating_add(page.limit) {
+                if given_up.load(Ordering::Relaxed) {
+                    break;
+                }
                 match policy.next_action() {
                     Some(action) if number >= page.offset => actions.push(action),
                     Some(_) => {}

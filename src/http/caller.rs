@@ -109,7 +109,7 @@ scoped! {
     StateReader: StateRead;
     /// A key that publishes environments.
     Publisher: EnvironmentsWrite;
-    /// A key that queues jobs and uses policies, or the token of a lease.
+    /// A key that queues jobs and uses policies, or the token of a lease, which [reaches](super::reach) what its job needs.
     JobRunner: Jobs;
     /// A key that manages keys.
     Admin: Admin;

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use palestra_protocol::job::Artifact;
 use palestra_protocol::problem::Code;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -23,6 +24,20 @@ use crate::jobs::{ByteStream, JobsError};
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-content-sha256");
 /// Hexadecimal digits of a digest.
 const DIGEST_DIGITS: usize = 64;
+/// What stands for itself in no name of the form of RFC 5987.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
 /// Longest silence within an upload, in milliseconds. As a whole it may take as long as it takes.
 const SILENCE_MS_MAX: u64 = 30_000;
 
@@ -42,11 +57,26 @@ pub(super) fn file(headers: &HeaderMap, artifact: &Artifact, bytes: ByteStream) 
     if let Ok(digest) = HeaderValue::from_str(&artifact.digest) {
         known.insert(CONTENT_SHA256, digest);
     }
-    let last = artifact.name.rsplit('/').next().unwrap_or_default().replace('"', "'");
-    if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{last}\"")) {
+    if let Ok(name) = HeaderValue::from_str(&disposition(&artifact.name)) {
         known.insert(CONTENT_DISPOSITION, name);
     }
     response
+}
+
+/// Under which name a file is to be kept, RFC 6266: a plain one, and the whole where that is not plain.
+fn disposition(name: &str) -> String {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let plain = |letter: char| match letter {
+        '"' => '\'',
+        '\\' => '_',
+        other if other.is_ascii() && !other.is_ascii_control() => other,
+        _ => '_',
+    };
+    let simple: String = last.chars().map(plain).collect();
+    if simple == last {
+        return format!("attachment; filename=\"{simple}\"");
+    }
+    format!("attachment; filename=\"{simple}\"; filename*=UTF-8''{}", utf8_percent_encode(last, ESCAPED))
 }
 
 /// The digest that a sender announces.
@@ -144,6 +174,19 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_not_plain_is_told_as_a_whole_as_well() {
+        for (name, expected) in [
+            ("policy/config.json", "attachment; filename=\"config.json\""),
+            ("my data.jsonl", "attachment; filename=\"my data.jsonl\""),
+            ("\u{fc}.jsonl", "attachment; filename=\"_.jsonl\"; filename*=UTF-8''%C3%BC.jsonl"),
+            ("a \"b\"", "attachment; filename=\"a 'b'\"; filename*=UTF-8''a%20%22b%22"),
+            ("a\r\nb", "attachment; filename=\"a__b\"; filename*=UTF-8''a%0D%0Ab"),
+        ] {
+            assert_eq!(disposition(name), expected);
+        }
+    }
 
     #[test]
     fn a_digest_is_announced_in_one_of_two_forms() {

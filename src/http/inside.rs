@@ -20,8 +20,8 @@ use crate::environment::policy::{Builtin, UnknownPolicy};
 const ACTIONS_DEFAULT: u64 = 100;
 /// Actions of a page.
 const ACTIONS_PER_PAGE_MAX: u64 = 1_000;
-/// Actions that can be passed over: as many as an episode has turns.
-const OFFSET_MAX: u64 = 100_000;
+/// Actions of an episode that are told: each page begins the episode anew.
+const ACTIONS_MAX: u64 = 4_096;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -35,9 +35,9 @@ pub(super) struct ActionsQuery {
     #[serde(default)]
     #[param(required = false)]
     seed: u64,
-    /// The first place.
+    /// The first place; with `limit` at most 4096.
     #[serde(default)]
-    #[param(required = false, maximum = 100_000)]
+    #[param(required = false, maximum = 4_095)]
     offset: u64,
     /// Most actions.
     #[param(minimum = 1, maximum = 1_000)]
@@ -65,8 +65,8 @@ pub(super) async fn list_actions(
     if !(1..=ACTIONS_PER_PAGE_MAX).contains(&limit) {
         return Err(malformed(format!("limit is 1 to {ACTIONS_PER_PAGE_MAX}")));
     }
-    if query.offset > OFFSET_MAX {
-        return Err(malformed(format!("offset is at most {OFFSET_MAX}")));
+    if query.offset.saturating_add(limit) > ACTIONS_MAX {
+        return Err(malformed(format!("offset and limit are at most {ACTIONS_MAX} together")));
     }
     let ActionsQuery { task, seed, offset, .. } = query;
     let actions = app.catalog().actions(&principal.tenant, &name, ActionPage { policy, task, seed, offset, limit });

@@ -23,7 +23,9 @@ use super::extract::{FileName, Id, IdempotencyKey, Json, Query};
 use super::files::file;
 use super::page;
 use super::problem::Failure;
+use super::reach::{JobOwner, JobReader, beyond};
 use crate::app::App;
+use crate::auth::Grant;
 use crate::jobs::JobFilter;
 
 /// How often a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
@@ -47,6 +49,11 @@ pub(super) async fn create_job(
     IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<CreateJob>,
 ) -> Result<impl IntoResponse, Failure> {
+    if let Grant::Job { job, .. } = principal.grant
+        && !app.jobs().may_queue(&principal.tenant, job, &request).await?
+    {
+        return Err(beyond());
+    }
     let job = app.jobs().create(&principal.tenant, request, key).await?;
     Ok((StatusCode::CREATED, [(LOCATION, format!("/v1/jobs/{}", job.id))], Body(job)))
 }
@@ -77,7 +84,7 @@ pub(super) struct ListQuery {
     responses((status = 200, description = "A page.", body = Page<Job>)))]
 pub(super) async fn list_jobs(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Query(query): Query<ListQuery>,
 ) -> Result<Body<Page<Job>>, Failure> {
     let asked = page::request::<JobId>(query.limit, query.cursor)?;
@@ -91,8 +98,7 @@ pub(super) async fn list_jobs(
     responses((status = 200, description = "The job.", body = Job)))]
 pub(super) async fn get_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
 ) -> Result<Body<Job>, Failure> {
     Ok(Body(app.jobs().job(&principal.tenant, job).await?))
 }
@@ -103,7 +109,7 @@ pub(super) async fn get_job(
               (status = 409, description = "The job is not over.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn delete_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(job): Id<JobId>,
 ) -> Result<StatusCode, Failure> {
     app.jobs().delete(&principal.tenant, job).await?;
@@ -121,6 +127,11 @@ pub(super) async fn cancel_job(
     JobRunner(principal): JobRunner,
     Id(job): Id<JobId>,
 ) -> Result<Body<Job>, Failure> {
+    if let Grant::Job { job: own, .. } = principal.grant
+        && !app.jobs().may_cancel(&principal.tenant, own, job).await?
+    {
+        return Err(beyond());
+    }
     Ok(Body(app.jobs().cancel(&principal.tenant, job).await?))
 }
 
@@ -130,7 +141,7 @@ pub(super) async fn cancel_job(
               (status = 409, description = "The job is not over, or has succeeded.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn retry_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(job): Id<JobId>,
 ) -> Result<Body<Job>, Failure> {
     Ok(Body(app.jobs().retry(&principal.tenant, job).await?))
@@ -145,8 +156,7 @@ pub(super) async fn retry_job(
     responses((status = 200, description = "Events; `data` of each is one.", body = JobEvent, content_type = "text/event-stream")))]
 pub(super) async fn follow_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let after = last_seen(&headers)?;
@@ -216,8 +226,7 @@ pub(super) struct MetricsQuery {
     responses((status = 200, description = "A page.", body = Page<JobEvent>)))]
 pub(super) async fn list_metrics(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
     Query(query): Query<MetricsQuery>,
 ) -> Result<Body<Page<JobEvent>>, Failure> {
     let asked = page::request::<u64>(query.limit, None)?;
@@ -243,8 +252,7 @@ pub(super) async fn list_metrics(
     responses((status = 200, description = "Checkpoints.", body = List<Checkpoint>)))]
 pub(super) async fn list_checkpoints(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
 ) -> Result<Body<List<Checkpoint>>, Failure> {
     Ok(Body(app.jobs().checkpoints(&principal.tenant, job).await?.into()))
 }
@@ -254,8 +262,7 @@ pub(super) async fn list_checkpoints(
     responses((status = 200, description = "Artefacts.", body = List<Artifact>)))]
 pub(super) async fn list_artifacts(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
 ) -> Result<Body<List<Artifact>>, Failure> {
     Ok(Body(app.jobs().artifacts(&principal.tenant, job).await?.into()))
 }
@@ -269,8 +276,7 @@ pub(super) async fn list_artifacts(
               (status = 304, description = "`If-None-Match` names what it is still.")))]
 pub(super) async fn get_artifact(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(job): Id<JobId>,
+    JobReader { principal, job }: JobReader,
     FileName(name): FileName,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {

@@ -29,6 +29,7 @@ mod points;
 mod policies;
 mod problem;
 mod publishing;
+mod reach;
 mod runs;
 mod screen;
 mod sessions;

@@ -22,6 +22,11 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 const PREAMBLE_BYTES_MAX: usize = 8 * 1024;
 const LINE_END: &[u8] = b"\r\n";
 const HEAD_END: &[u8] = b"\r\n\r\n";
+const LONG_HEAD: &str = "the head of a part is too long";
+/// Encodings of a part that change nothing.
+const PLAIN_ENCODINGS: [&str; 3] = ["binary", "8bit", "7bit"];
+/// How forms write what would end a name, and what it stands for.
+const ESCAPES: [(&str, &str); 5] = [("%22", "\""), ("%0D", "\r"), ("%0d", "\r"), ("%0A", "\n"), ("%0a", "\n")];
 /// What follows a delimiter behind the last part.
 const LAST: &[u8] = b"--";
 
@@ -95,10 +100,13 @@ impl Multipart {
         let head = loop {
             // The line's end of the delimiter counts, so that an empty head is one too.
             if let Some(end) = memmem::find(&self.buffer, HEAD_END) {
+                if end > HEAD_BYTES_MAX {
+                    return Err(self.malformed(LONG_HEAD));
+                }
                 break self.buffer.split_to(end + HEAD_END.len());
             }
-            if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(self.malformed("the head of a part is too long"));
+            if self.buffer.len() > HEAD_BYTES_MAX + HEAD_END.len() {
+                return Err(self.malformed(LONG_HEAD));
             }
             self.more().await?;
         };
@@ -107,7 +115,11 @@ impl Multipart {
         let mut rest = BytesMut::from(LINE_END);
         rest.extend_from_slice(&self.buffer);
         self.buffer = rest;
-        let part = std::str::from_utf8(&head).ok().and_then(read_head);
+        let head = std::str::from_utf8(&head).ok();
+        if head.is_some_and(is_encoded) {
+            return Err(self.malformed("a part is encoded: send it as it is, without `Content-Transfer-Encoding`"));
+        }
+        let part = head.and_then(read_head);
         let part = part.ok_or_else(|| self.malformed("a part has no `Content-Disposition: form-data` with a name"))?;
         // The line's end that was put there is no part of the content.
         let delimiter = self.delimiter.clone();
@@ -208,20 +220,31 @@ fn boundary(content_type: &str) -> Option<&str> {
     found.filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()))
 }
 
+/// The value of a field in the head of a part.
+fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
+    head.split("\r\n").find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.trim().eq_ignore_ascii_case(wanted).then(|| value.trim())
+    })
+}
+
+/// Whether the content of a part is other than it stands there.
+fn is_encoded(head: &str) -> bool {
+    let plain = |encoding: &str| PLAIN_ENCODINGS.iter().any(|plain| encoding.eq_ignore_ascii_case(plain));
+    field(head, "content-transfer-encoding").is_some_and(|encoding| !plain(encoding))
+}
+
 /// What the head of a part says of it.
 fn read_head(head: &str) -> Option<Part> {
-    let disposition = head.split("\r\n").find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.trim().eq_ignore_ascii_case("content-disposition").then(|| value.trim())
-    })?;
+    let disposition = field(head, "content-disposition")?;
     let mut rest = disposition.strip_prefix("form-data")?;
     let (mut name, mut file_name, mut extended) = (None, None, None);
     while let Some(parameter) = rest.trim_start().strip_prefix(';') {
         let (key, value) = parameter.split_once('=')?;
         let (value, behind) = read_value(value)?;
         match key.trim().to_ascii_lowercase().as_str() {
-            "name" => name = Some(value),
-            "filename" => file_name = Some(value),
+            "name" => name = Some(unescaped(value)),
+            "filename" => file_name = Some(unescaped(value)),
             "filename*" => extended = read_extended(&value),
             _ => {}
         }
@@ -230,21 +253,27 @@ fn read_head(head: &str) -> Option<Part> {
     Some(Part { name: name?, file_name: extended.or(file_name) })
 }
 
-/// A parameter's value, in quotes or bare, and what follows it.
+/// A name with what forms escape undone.
+fn unescaped(name: String) -> String {
+    ESCAPES.iter().fold(name, |name, (escape, meant)| name.replace(escape, meant))
+}
+
+/// A parameter's value, in quotes or bare, and what follows it. A backslash escapes quotes and itself, and else stands for itself.
 fn read_value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(';').unwrap_or(text.len());
         return Some((text[..end].trim().to_owned(), &text[end..]));
     };
-    let (mut value, mut escaped) = (String::new(), false);
-    for (at, character) in quoted.char_indices() {
+    let mut value = String::new();
+    let mut characters = quoted.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
         match character {
-            '"' if !escaped => return Some((value, &quoted[at + 1..])),
-            '\\' if !escaped => escaped = true,
-            other => {
-                value.push(other);
-                escaped = false;
+            '"' => return Some((value, &quoted[at + 1..])),
+            '\\' => {
+                let escaped = characters.next_if(|(_, next)| matches!(next, '"' | '\\'));
+                value.push(escaped.map_or('\\', |(_, next)| next));
             }
+            other => value.push(other),
         }
     }
     None
@@ -316,6 +345,7 @@ mod tests {
     #[tokio::test]
     async fn what_has_another_form_is_told() {
         let long = format!("--xyz\r\nX: {}", "a".repeat(HEAD_BYTES_MAX));
+        let whole = format!("{long}\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n--xyz--");
         for body in [
             "",
             "nothing",
@@ -326,6 +356,8 @@ mod tests {
             "--xyz\r\nContent-Disposition: form-data; name=\"a\r\n\r\n\r\n--xyz--",
             &BODY[..BODY.len() - 20],
             &long,
+            &whole,
+            "--xyz\r\nContent-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64\r\n\r\nAAAA\r\n--xyz--",
         ] {
             let mut parts = begin(vec![body.as_bytes().to_vec()]);
             let error = loop {
@@ -363,5 +395,27 @@ mod tests {
             assert_eq!(read_head(head), Some(part("file", Some("ä.jsonl"))), "{head}");
         }
         assert_eq!(read_head("Content-Disposition: attachment; name=\"file\""), None);
+    }
+
+    #[test]
+    fn a_name_comes_as_forms_and_programs_escape_it() {
+        for (written, meant) in [
+            ("a%22b%22.jsonl", "a\"b\".jsonl"),
+            ("a%0D%0Ab", "a\r\nb"),
+            ("a%20b", "a%20b"),
+            ("a\\\"b", "a\"b"),
+            ("a\\\\b", "a\\b"),
+            ("C:\\Users\\x.jsonl", "C:\\Users\\x.jsonl"),
+        ] {
+            let head = format!("Content-Disposition: form-data; name=\"file\"; filename=\"{written}\"");
+            assert_eq!(read_head(&head), Some(part("file", Some(meant))), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_part_comes_as_it_is() {
+        let encoded = |name: &str| is_encoded(&format!("X: y\r\nContent-Transfer-Encoding: {name}\r\n\r\n"));
+        assert!(!encoded("binary") && !encoded("8BIT") && !encoded("7bit"));
+        assert!(encoded("base64") && encoded("quoted-printable"));
     }
 }

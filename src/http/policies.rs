@@ -13,12 +13,14 @@ use utoipa::IntoParams;
 
 use super::answer::Body;
 use super::caller::JobRunner;
-use super::extract::{Id, Json, Query};
+use super::extract::{Json, Query};
 use super::files::file;
 use super::page;
 use super::problem::Failure;
+use super::reach::{PolicyUser, beyond, require_sight};
 use super::worker::until_stop;
 use crate::app::App;
+use crate::auth::Grant;
 
 /// The file that a download without a name means.
 const WEIGHTS: &str = "model.safetensors";
@@ -44,6 +46,11 @@ pub(super) async fn list_policies(
     JobRunner(principal): JobRunner,
     Query(query): Query<ListQuery>,
 ) -> Result<Body<Page<Policy>>, Failure> {
+    match query.job {
+        Some(job) => require_sight(&app, &principal, job).await?,
+        None if matches!(principal.grant, Grant::Job { .. }) => return Err(beyond()),
+        None => {}
+    }
     let asked = page::request::<PolicyId>(query.limit, query.cursor)?;
     let rows = app.jobs().policies(&principal.tenant, query.job, &asked).await?;
     Ok(Body(page::page(rows, &asked, |policy| policy.id)))
@@ -54,8 +61,7 @@ pub(super) async fn list_policies(
     responses((status = 200, description = "The policy.", body = Policy)))]
 pub(super) async fn get_policy(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(policy): Id<PolicyId>,
+    PolicyUser { principal, policy }: PolicyUser,
 ) -> Result<Body<Policy>, Failure> {
     Ok(Body(app.jobs().policy(&principal.tenant, policy).await?))
 }
@@ -76,8 +82,7 @@ pub(super) struct FileQuery {
               (status = 304, description = "`If-None-Match` names what it is still.")))]
 pub(super) async fn download_policy(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(policy): Id<PolicyId>,
+    PolicyUser { principal, policy }: PolicyUser,
     Query(query): Query<FileQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
@@ -99,8 +104,7 @@ pub(super) async fn download_policy(
               (status = 504, description = "It did not answer in time.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn act(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
-    Id(policy): Id<PolicyId>,
+    PolicyUser { principal, policy }: PolicyUser,
     Json(request): Json<ActRequest>,
 ) -> Result<Body<ActAnswer>, Failure> {
     let acting = app.jobs().act(&principal.tenant, policy, request);

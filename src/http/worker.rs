@@ -64,6 +64,7 @@ pub(super) async fn keep_lease(
 /// Report what happened. Keeps the lease as well.
 ///
 /// With a `number` that grows, a report whose answer was lost can be sent again: it is written once.
+/// A job has at most 1,000,000 events: numbers, lines and progress beyond are taken, but not written down; checkpoints are.
 #[utoipa::path(post, path = "/v1/worker/jobs/{id}/events", tag = "worker", params(("id" = JobId, Path)),
     request_body(content = Report, example = json!({"fence": 1, "number": 1, "events": [
         {"kind": "metric", "data": {"step": 3, "values": {"reward_mean": 0.4}}},

@@ -97,7 +97,7 @@ impl Jobs {
         }
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
         let bounds = Bounds { most, kept: self.0.store.kept_bytes(&row.tenant).await?, quota };
-        let received = self.0.contents.receive(bytes, bounds, self.0.clock.now()).await?;
+        let received = self.0.contents.receive(bytes, bounds).await?;
         check_digest(digest.as_deref(), &received.digest)?;
         let (jobs, scope) = (self.clone(), scope.clone());
         self.to_end(async move {

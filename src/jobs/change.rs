@@ -12,6 +12,9 @@ pub(super) const BACKOFF_MS: u64 = 5_000;
 /// Milliseconds that no attempt waits longer than.
 pub(super) const BACKOFF_MS_MAX: u64 = 600_000;
 
+/// Events of one job; beyond it only those come in that something is built on.
+pub(super) const EVENTS_PER_JOB_MAX: u64 = 1_000_000;
+
 /// The code of the error of a job whose workers went silent.
 pub(super) const LEASE_LOST: &str = "lease_lost";
 /// The code of the error of a job that needed one which did not succeed.
@@ -39,6 +42,30 @@ impl Change {
 
     /// Adds an event.
     pub(super) fn note(&mut self, kind: JobEventKind, data: Value) {
+        self.tell_of_the_end();
+        self.write(kind, data);
+    }
+
+    /// Adds an event where there is room: one that tells how it goes, and that nothing is built on.
+    pub(super) fn note_if_room(&mut self, kind: JobEventKind, data: Value) {
+        self.tell_of_the_end();
+        if self.row.events < EVENTS_PER_JOB_MAX {
+            self.write(kind, data);
+        }
+    }
+
+    /// The event with the number of the bound is always the line that says so.
+    fn tell_of_the_end(&mut self) {
+        if self.row.events + 1 == EVENTS_PER_JOB_MAX {
+            let message = format!(
+                "this is event {EVENTS_PER_JOB_MAX} of this job, and its log is full: numbers, lines and progress of its \
+                 workers are written down no more; states, files, checkpoints and policies are"
+            );
+            self.write(JobEventKind::Log, json!({"level": "warn", "message": message}));
+        }
+    }
+
+    fn write(&mut self, kind: JobEventKind, data: Value) {
         self.row.events += 1;
         let event = JobEvent { number: self.row.events, attempt: self.row.attempts, at: self.now, kind, data };
         self.events.push(JobEventRow { job: self.row.id, event });
@@ -142,13 +169,23 @@ impl Change {
         self.fail_attempt(JobError { code: LEASE_LOST.to_owned(), detail }, true);
     }
 
-    /// Its worker stops; the attempt does not count.
-    pub(super) fn release(&mut self) {
+    fn take_back(&mut self, not_before: Option<Timestamp>, more: &Value) {
         if self.row.cancel_requested_at.is_some() {
             return self.cancel();
         }
-        self.requeue(None, &json!({"released": true}));
+        self.requeue(not_before, more);
         self.row.attempts = self.row.attempts.saturating_sub(1);
+    }
+
+    /// Its worker stops; the attempt does not count.
+    pub(super) fn release(&mut self) {
+        self.take_back(None, &json!({"released": true}));
+    }
+
+    /// It could not be handed out; the attempt does not count, and other jobs go first for a while.
+    pub(super) fn postpone(&mut self) {
+        let not_before = self.now.plus_ms(BACKOFF_MS);
+        self.take_back(Some(not_before), &json!({"released": true, "not_before": not_before}));
     }
 
     /// A job that it needs did not succeed.

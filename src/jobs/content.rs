@@ -17,9 +17,11 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufWriter};
 use tokio::sync::{RwLock, RwLockReadGuard};
 use tokio_util::bytes::{Bytes, BytesMut};
-use uuid::Uuid;
+use tokio_util::task::TaskTracker;
 
+use super::unkept::Unkept;
 use super::{ArtifactPlace, ByteStream, JobSettings, JobsError};
+use crate::clock::Clock;
 use crate::store::Store;
 use crate::store::row::job::ContentRow;
 
@@ -47,7 +49,15 @@ pub(super) struct Contents {
 
 enum Place {
     Disk(PathBuf),
-    Store(Arc<dyn Store>),
+    Store(Pieces),
+}
+
+/// Contents in pieces in the store.
+struct Pieces {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    /// Holds the removal of what was not kept.
+    tracker: TaskTracker,
 }
 
 /// Bytes that came, still without the name of their digest.
@@ -60,7 +70,7 @@ pub(super) struct Received {
 enum Draft {
     /// Removed when it is dropped.
     File(TempPath),
-    Pieces(String),
+    Pieces(Unkept),
 }
 
 /// What bytes that are coming may add up to.
@@ -106,9 +116,18 @@ fn path_of(folder: &Path, hex: &str) -> PathBuf {
 }
 
 impl Contents {
-    pub(super) async fn open(settings: &JobSettings, store: Arc<dyn Store>, data: &Path) -> Result<Self, JobsError> {
+    pub(super) async fn open(
+        settings: &JobSettings,
+        store: &Arc<dyn Store>,
+        data: &Path,
+        clock: &Clock,
+        tracker: &TaskTracker,
+    ) -> Result<Self, JobsError> {
         let place = match settings.artifacts {
-            ArtifactPlace::Store => Place::Store(store),
+            ArtifactPlace::Store => {
+                let (store, clock, tracker) = (Arc::clone(store), clock.clone(), tracker.clone());
+                Place::Store(Pieces { store, clock, tracker })
+            }
             ArtifactPlace::Disk => {
                 let folder = data.join(FOLDER);
                 tokio::fs::create_dir_all(folder.join(INCOMING)).await?;
@@ -123,9 +142,8 @@ impl Contents {
         &self,
         mut bytes: BoxStream<'_, io::Result<Bytes>>,
         bounds: Bounds,
-        now: Timestamp,
     ) -> Result<Received, JobsError> {
-        let mut draft = Writing::begin(&self.place, now).await?;
+        let mut draft = Writing::begin(&self.place).await?;
         let (mut hash, mut size) = (Sha256::new(), 0_u64);
         while let Some(chunk) = bytes.next().await {
             let chunk = chunk?;
@@ -148,7 +166,9 @@ impl Contents {
     pub(super) async fn keep(&self, received: Received, now: Timestamp) -> Result<Option<ContentRow>, JobsError> {
         let Received { digest, size_bytes, draft } = received;
         match (draft, &self.place) {
-            (Draft::Pieces(pieces), _) => Ok(Some(ContentRow { digest, pieces, size_bytes, created_at: now })),
+            (Draft::Pieces(pieces), _) => {
+                Ok(Some(ContentRow { digest, pieces: pieces.keep(), size_bytes, created_at: now }))
+            }
             (Draft::File(draft), Place::Disk(folder)) => {
                 let path = path_of(folder, hex_of(&digest)?);
                 blocking(move || place_file(draft, &path)).await?;
@@ -168,7 +188,7 @@ impl Contents {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error.into()),
             },
-            Place::Store(store) => {
+            Place::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
                 Ok(content.is_some_and(|content| content.size_bytes == size_bytes))
             }
@@ -190,15 +210,15 @@ impl Contents {
                     }
                 }))
             }
-            Place::Store(store) => {
+            Place::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
                 let content = content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content is gone"))?;
-                let (store, mut left) = (Arc::clone(store), content.size_bytes);
+                let (store, digest) = (Arc::clone(store), digest.to_owned());
+                let (mut pieces, mut left) = (content.pieces, content.size_bytes);
                 Ok(Box::pin(async_stream::try_stream! {
                     let mut position = 0;
                     while left > 0 {
-                        let piece = store.piece(&content.pieces, position).await.map_err(io::Error::other)?;
-                        let piece = piece.filter(|piece| !piece.is_empty()).ok_or_else(|| io::Error::other("a piece is missing"))?;
+                        let piece = piece(store.as_ref(), &digest, &mut pieces, position).await?;
                         left = left.saturating_sub(piece.len() as u64);
                         position += 1;
                         yield Bytes::from(piece);
@@ -211,7 +231,7 @@ impl Contents {
     /// Removes what nothing names; answers how many contents went.
     pub(super) async fn forget_unnamed(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
         match &self.place {
-            Place::Store(store) => {
+            Place::Store(Pieces { store, .. }) => {
                 let grace = i64::try_from(self.unnamed.as_millis()).unwrap_or(i64::MAX);
                 let before = Timestamp::from_milliseconds(now.milliseconds().saturating_sub(grace));
                 Ok(store.forget_unnamed(before).await?)
@@ -240,6 +260,18 @@ impl Contents {
         }
         Ok(forgotten)
     }
+}
+
+/// A piece of a content that is being read. Where an equal content took its place meanwhile, the rest comes from that one.
+async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
+    let mut found = store.piece(pieces, position).await.map_err(io::Error::other)?;
+    if found.is_none()
+        && let Some(content) = store.content(digest).await.map_err(io::Error::other)?
+    {
+        *pieces = content.pieces;
+        found = store.piece(pieces, position).await.map_err(io::Error::other)?;
+    }
+    found.filter(|piece| !piece.is_empty()).ok_or_else(|| io::Error::other("a piece is missing"))
 }
 
 async fn subfolders(folder: PathBuf) -> io::Result<Vec<PathBuf>> {
@@ -283,20 +315,20 @@ fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
 /// A content while it comes.
 enum Writing {
     File { file: BufWriter<File>, path: TempPath },
-    Pieces { store: Arc<dyn Store>, name: String, next: u64, buffer: BytesMut, now: Timestamp },
+    Pieces { unkept: Unkept, next: u64, buffer: BytesMut, clock: Clock },
 }
 
 impl Writing {
-    async fn begin(place: &Place, now: Timestamp) -> io::Result<Self> {
+    async fn begin(place: &Place) -> io::Result<Self> {
         match place {
             Place::Disk(folder) => {
                 let folder = folder.join(INCOMING);
                 let (file, path) = blocking(move || NamedTempFile::new_in(folder)).await?.into_parts();
                 Ok(Self::File { file: BufWriter::with_capacity(WRITE_BYTES, File::from_std(file)), path })
             }
-            Place::Store(store) => {
-                let (store, name) = (Arc::clone(store), Uuid::now_v7().simple().to_string());
-                Ok(Self::Pieces { store, name, next: 0, buffer: BytesMut::with_capacity(PIECE_BYTES), now })
+            Place::Store(Pieces { store, clock, tracker }) => {
+                let (unkept, buffer) = (Unkept::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
+                Ok(Self::Pieces { unkept, next: 0, buffer, clock: clock.clone() })
             }
         }
     }
@@ -318,11 +350,11 @@ impl Writing {
 
     /// Writes the piece down that was gathered, if it has so many bytes.
     async fn flush(&mut self, bytes_min: usize) -> Result<(), JobsError> {
-        if let Self::Pieces { store, name, next, buffer, now } = self
+        if let Self::Pieces { unkept, next, buffer, clock } = self
             && buffer.len() >= bytes_min
             && !buffer.is_empty()
         {
-            store.put_piece(name, *next, *now, buffer).await?;
+            unkept.put(*next, clock.now(), buffer).await?;
             *next += 1;
             buffer.clear();
         }
@@ -333,7 +365,7 @@ impl Writing {
     async fn end(mut self) -> Result<Draft, JobsError> {
         self.flush(1).await?;
         match self {
-            Self::Pieces { name, .. } => Ok(Draft::Pieces(name)),
+            Self::Pieces { unkept, .. } => Ok(Draft::Pieces(unkept)),
             Self::File { mut file, path } => {
                 file.flush().await?;
                 file.into_inner().sync_all().await?;

@@ -40,16 +40,16 @@ const OPERATION: &str = "job";
 
 /// What a job names: jobs that have to succeed first, and policies and files that have to be there.
 #[derive(Default)]
-struct Named {
-    jobs: BTreeSet<JobId>,
-    policies: BTreeSet<PolicyId>,
+pub(super) struct Named {
+    pub(super) jobs: BTreeSet<JobId>,
+    pub(super) policies: BTreeSet<PolicyId>,
     /// With the field that names each.
     files: BTreeMap<FileId, &'static str>,
 }
 
 impl Named {
-    fn by(request: &CreateJob, spec: &Spec) -> Self {
-        let mut named = Self { jobs: request.after.iter().copied().collect(), ..Self::default() };
+    pub(super) fn by(after: &[JobId], spec: &Spec) -> Self {
+        let mut named = Self { jobs: after.iter().copied().collect(), ..Self::default() };
         match spec {
             Spec::Train(train) => {
                 named.add(&train.policy.from);
@@ -130,9 +130,16 @@ fn check(request: &CreateJob, key: Option<&str>) -> Result<Spec, JobsError> {
     }
 }
 
-fn order(tenant: &Tenant, request: CreateJob, key: Option<String>, now: Timestamp) -> Result<Order, JobsError> {
+fn order(
+    tenant: &Tenant,
+    request: CreateJob,
+    read: Option<(FileId, &'static str)>,
+    key: Option<String>,
+    now: Timestamp,
+) -> Result<Order, JobsError> {
     let spec = check(&request, key.as_deref())?;
-    let named = Named::by(&request, &spec);
+    let mut named = Named::by(&request.after, &spec);
+    named.files.extend(read);
     let body = serde_json::to_value(&request).map_err(|error| JobsError::Internal(error.to_string()))?;
     let id = request.id.unwrap_or_else(JobId::new);
     let row = JobRow {
@@ -173,6 +180,13 @@ fn order(tenant: &Tenant, request: CreateJob, key: Option<String>, now: Timestam
 }
 
 impl Turn<'_> {
+    /// The job that an earlier call with this key made, whatever that call said.
+    async fn of_key(&mut self, tenant: &Tenant, key: &str) -> Result<Option<StoredJob>, JobsError> {
+        let Some(answer) = self.transaction.answer(tenant, OPERATION, key).await? else { return Ok(None) };
+        let id = answer.answer.parse().map_err(|_| JobsError::Internal("a kept answer names no job".to_owned()))?;
+        Ok(self.transaction.stored_job(id).await?)
+    }
+
     /// The job that an earlier call with the same id or key made.
     async fn made_before(&mut self, order: &Order) -> Result<Option<StoredJob>, JobsError> {
         if let Some(key) = &order.key
@@ -330,7 +344,22 @@ impl Jobs {
     /// # Errors
     /// When the request does not fit, names what is not there, the id or key is taken by other content, or too many are queued.
     pub async fn create(&self, tenant: &Tenant, request: CreateJob, key: Option<String>) -> Result<Job, JobsError> {
-        let order = order(tenant, request, key, self.0.clock.now())?;
+        self.create_from(tenant, request, None, key).await
+    }
+
+    /// The same for a job whose spec was read from a file: the job needs that file, with the field that names it, as if its spec
+    /// named it.
+    ///
+    /// # Errors
+    /// As those of [`Self::create`].
+    pub async fn create_from(
+        &self,
+        tenant: &Tenant,
+        request: CreateJob,
+        read: Option<(FileId, &'static str)>,
+        key: Option<String>,
+    ) -> Result<Job, JobsError> {
+        let order = order(tenant, request, read, key, self.0.clock.now())?;
         let jobs = self.clone();
         let stored = self
             .to_end(async move {
@@ -340,6 +369,25 @@ impl Jobs {
             })
             .await?;
         self.view(stored).await
+    }
+
+    /// The job that an earlier call with this key made; none where there is none any more.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn made_with(&self, tenant: &Tenant, key: String) -> Result<Option<Job>, JobsError> {
+        let (jobs, owner) = (self.clone(), tenant.clone());
+        let stored = self
+            .to_end(async move {
+                let mut turn = jobs.turn(Durability::Disk).await?;
+                let done = turn.of_key(&owner, &key).await;
+                turn.settle(done).await
+            })
+            .await?;
+        match stored {
+            Some(stored) => self.view(stored).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Cancels a job: at once where it is queued; a running one's worker is asked to stop, and loses its lease where it does

@@ -74,7 +74,7 @@ impl Jobs {
     ) -> Result<ReceivedFile, JobsError> {
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
         let bounds = Bounds { most, kept: self.0.store.kept_bytes(tenant).await?, quota };
-        Ok(ReceivedFile(self.0.contents.receive(bytes, bounds, self.0.clock.now()).await?))
+        Ok(ReceivedFile(self.0.contents.receive(bytes, bounds).await?))
     }
 
     /// Keeps a file that came.

@@ -122,7 +122,7 @@ impl Jobs {
         self.0.tracker.spawn(async move {
             let leased = jobs.claim_now(&wanted, &worker).await;
             if let Err(Ok(Some(lease))) = reply.send(leased)
-                && let Err(error) = jobs.give_back(&lease).await
+                && let Err(error) = jobs.give_back(lease.job.id, lease.fence, Change::release).await
             {
                 tracing::warn!(job = %lease.job.id, %error, "a job whose worker left at once waits for its lease to end");
             }
@@ -133,9 +133,21 @@ impl Jobs {
     async fn claim_now(&self, wanted: &Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
         let mut turn = self.turn(Durability::Disk).await?;
         let claimed = turn.claim(self, wanted, worker).await;
-        let Some(Claimed { stored, token }) = turn.settle(claimed).await? else { return Ok(None) };
-        let (id, fence, kind) = (stored.row.id, stored.row.fence, stored.row.kind);
+        let Some(claimed) = turn.settle(claimed).await? else { return Ok(None) };
+        let (id, fence, kind) = (claimed.stored.row.id, claimed.stored.row.fence, claimed.stored.row.kind);
         metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
+        let lease = self.hand_out(claimed).await;
+        if lease.is_err()
+            && let Err(error) = self.give_back(id, fence, Change::postpone).await
+        {
+            tracing::warn!(job = %id, %error, "a job that could not be handed out waits for its lease to end");
+        }
+        lease.map(Some)
+    }
+
+    /// What a worker is told of a job that was claimed for it.
+    async fn hand_out(&self, Claimed { stored, token }: Claimed) -> Result<Lease, JobsError> {
+        let (id, fence) = (stored.row.id, stored.row.fence);
         let missing = || JobsError::Internal("a lease without its parts".to_owned());
         let (expires_at, run) = (stored.row.lease_expires_at.ok_or_else(missing)?, stored.row.run.ok_or_else(missing)?);
         let (checkpoint, damaged) = self.newest_checkpoint(id).await?;
@@ -145,7 +157,7 @@ impl Jobs {
             tracing::warn!(job = %id, ?damaged, %error, "a damaged checkpoint could not be told of");
         }
         let job: Job = self.view(stored).await?;
-        Ok(Some(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, checkpoint }))
+        Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, checkpoint })
     }
 
     /// Tells people that an attempt does not go on from where the last one stopped.
@@ -160,7 +172,9 @@ impl Jobs {
             Some(checkpoint) => format!("this attempt goes on from the checkpoint after step {}", checkpoint.step),
             None => "this attempt begins anew".to_owned(),
         };
-        let message = format!("files of newer checkpoints are missing or cut short ({}): {begins}", damaged.join(", "));
+        let damaged = damaged.join(", ");
+        let message =
+            format!("files of newer checkpoints are missing, cut short or cannot be read ({damaged}): {begins}");
         let mut turn = self.turn(Durability::Process).await?;
         let done = async {
             let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
@@ -172,13 +186,13 @@ impl Jobs {
         turn.settle(done).await
     }
 
-    async fn give_back(&self, lease: &Lease) -> Result<(), JobsError> {
+    /// Ends a lease in a way that does not count as an attempt.
+    pub(super) async fn give_back(&self, id: JobId, fence: u64, how: fn(&mut Change)) -> Result<(), JobsError> {
         let mut turn = self.turn(Durability::Disk).await?;
         let done = async {
-            let everybody = WorkerScope { tenant: None };
-            let row = turn.held(&everybody, lease.job.id, lease.fence).await?;
+            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
             let mut change = Change::of(row, turn.clock().now());
-            change.release();
+            how(&mut change);
             turn.put(change).await
         }
         .await;

@@ -14,6 +14,7 @@ mod events;
 mod file;
 mod lease;
 mod policy;
+mod reach;
 mod read;
 mod report;
 mod result_file;
@@ -24,6 +25,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod unkept;
 mod watch;
 mod workers;
 
@@ -118,7 +120,7 @@ impl Jobs {
     /// When the folder of artefacts cannot be made.
     pub async fn start(parts: JobParts) -> Result<Self, JobsError> {
         let JobParts { store, tokens, settings, data, clock, cancel, tracker } = parts;
-        let contents = Contents::open(&settings, Arc::clone(&store), &data).await?;
+        let contents = Contents::open(&settings, &store, &data, &clock, &tracker).await?;
         let jobs = Self(Arc::new(Inner {
             store,
             tokens,

@@ -157,10 +157,17 @@ impl Jobs {
         Ok((None, damaged))
     }
 
-    /// The first file of a checkpoint whose bytes are missing or cut short.
+    /// The first file of a checkpoint whose bytes are missing, cut short or cannot be read.
     async fn damaged(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
         for file in &checkpoint.artifacts {
-            if !self.0.contents.has(&file.digest, file.size_bytes).await? {
+            let whole = match self.0.contents.has(&file.digest, file.size_bytes).await {
+                Err(JobsError::Io(error)) => {
+                    tracing::warn!(digest = %file.digest, %error, "a file of a checkpoint cannot be read");
+                    false
+                }
+                looked => looked?,
+            };
+            if !whole {
                 return Ok(Some(file.name.clone()));
             }
         }

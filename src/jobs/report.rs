@@ -20,8 +20,6 @@ use crate::store::row::job::JobRow;
 const EVENTS_PER_REPORT_MAX: usize = 256;
 /// Bytes of an event's data as JSON.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
-/// Events of one job; those of its states come in all the same.
-pub(super) const EVENTS_PER_JOB_MAX: u64 = 1_000_000;
 /// Files of one checkpoint.
 const CHECKPOINT_FILES_MAX: usize = 256;
 /// Bytes of a job's result as JSON.
@@ -132,10 +130,8 @@ impl Turn<'_> {
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
         if let Some(progress) = progress.filter(|progress| change.row.progress.as_ref() != Some(progress)) {
-            if change.row.events < EVENTS_PER_JOB_MAX {
-                let data = serde_json::to_value(&progress).map_err(|error| JobsError::Internal(error.to_string()))?;
-                change.note(JobEventKind::Progress, data);
-            }
+            let data = serde_json::to_value(&progress).map_err(|error| JobsError::Internal(error.to_string()))?;
+            change.note_if_room(JobEventKind::Progress, data);
             change.row.progress = Some(progress);
         }
         let held = held(&change.row)?;
@@ -153,18 +149,15 @@ impl Turn<'_> {
         if number.is_some_and(|number| number <= row.reports) {
             return self.beat(lease_ms, row, None).await;
         }
-        if row.events.saturating_add(report.len() as u64) > EVENTS_PER_JOB_MAX {
-            return Err(JobsError::TooMany { what: "events of this job", most: EVENTS_PER_JOB_MAX });
-        }
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
         change.row.reports = number.unwrap_or(change.row.reports);
         for (index, (event, read)) in report.into_iter().enumerate() {
             match read {
-                Read::Nothing => change.note(event.kind, event.data),
+                Read::Nothing => change.note_if_room(event.kind, event.data),
                 Read::Progress(progress) => {
                     change.row.progress = Some(progress);
-                    change.note(event.kind, event.data);
+                    change.note_if_room(event.kind, event.data);
                 }
                 Read::Checkpoint(point) => {
                     let files = self.files(&change.row, index, &point).await?;
@@ -249,6 +242,7 @@ impl Jobs {
     }
 
     /// Writes down what happened, and keeps the lease. A report with a number is written once, however often it is sent.
+    /// Of a job whose log is full, checkpoints are still written, and progress is still the job's.
     ///
     /// # Errors
     /// [`JobsError::LeaseLost`] when the lease is held no more; every event that does not fit, and then nothing is written.

@@ -8,7 +8,7 @@ use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::{FileId, JobId};
 use palestra_protocol::job::{JobEventKind, JobKind};
 use palestra_protocol::worker::{Finish, Outcome};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::bytes::Bytes;
 
 use super::content::{Bounds, Received};
@@ -70,7 +70,7 @@ impl Jobs {
         // What the server writes down itself is never a reason to refuse a job that is done.
         let bounds = Bounds { most: u64::MAX, kept: 0, quota: u64::MAX };
         let numbers = table(Arc::clone(&self.0.store), id).await?;
-        let numbers = self.0.contents.receive(numbers, bounds, self.0.clock.now()).await?;
+        let numbers = self.0.contents.receive(numbers, bounds).await?;
         let newest = PageRequest { before: None, limit: 1 };
         let policy = self.0.store.policies(&row.tenant, Some(id), &newest).await?.into_iter().next();
         let files = policy.map(|found| found.policy.files).unwrap_or_default().into_iter().map(|file| FileRow {
@@ -147,20 +147,25 @@ impl Jobs {
 
 /// The numbers of a job as a table: a line per metric event, with its step and attempt, and a column per name.
 async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreError> {
-    let (mut names, mut after) = (BTreeSet::new(), 0);
+    let (mut names, mut after, mut cut) = (BTreeSet::new(), 0, false);
     loop {
         let page = store.job_events(job, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.number;
         let values = page.iter().filter_map(|event| event.data["values"].as_object());
-        names.extend(values.flat_map(|values| values.keys().cloned()));
+        cut |= take_in(&mut names, values.flat_map(Map::keys));
     }
-    if names.len() > COLUMNS_MAX {
-        tracing::warn!(%job, names = names.len(), "a table of numbers has its first {COLUMNS_MAX} columns alone");
+    if cut {
+        tracing::warn!(%job, "a table of numbers has its first {COLUMNS_MAX} columns alone");
     }
-    let names: Vec<String> = names.into_iter().take(COLUMNS_MAX).collect();
     Ok(Box::pin(async_stream::try_stream! {
-        let head = ["step", "attempt"].into_iter().chain(names.iter().map(String::as_str)).map(field);
+        // A number may be called as one of the first two columns.
+        let told = names.iter().map(|name| match name.as_str() {
+            "step" => "step (metric)",
+            "attempt" => "attempt (metric)",
+            name => name,
+        });
+        let head = ["step", "attempt"].into_iter().chain(told).map(field);
         yield line(head);
         let mut after = 0;
         loop {
@@ -175,6 +180,19 @@ async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreErr
             }
         }
     }))
+}
+
+/// Adds names of columns and keeps the first ones alone, in the order of the alphabet; answers whether any was left out.
+fn take_in<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
+    let mut cut = false;
+    for name in more {
+        names.insert(name.clone());
+        if names.len() > COLUMNS_MAX {
+            names.pop_last();
+            cut = true;
+        }
+    }
+    cut
 }
 
 /// A number as it stands in a table; nothing where there is none.
@@ -198,6 +216,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_table_keeps_its_first_columns_in_whatever_order_their_names_come() {
+        let all: Vec<String> = (0..COLUMNS_MAX + 500).map(|number| format!("{number:04}")).collect();
+        let (mut names, whole) = (BTreeSet::new(), &all[..COLUMNS_MAX]);
+        assert!(!take_in(&mut names, whole[200..].iter()));
+        assert!(!take_in(&mut names, whole.iter().rev()));
+        assert!(take_in(&mut names, all[700..].iter().rev()));
+        assert!(names.iter().eq(whole));
+    }
 
     #[test]
     fn a_name_that_would_break_the_table_is_quoted() {

@@ -12,6 +12,8 @@ use crate::environment::policy::Builtin;
 
 /// Actions that are asked for at once.
 const ACTIONS_PER_PAGE: u64 = 100;
+/// Actions of an episode that a server tells.
+const ACTIONS_MAX: u64 = 4_096;
 
 /// A built-in policy in one episode.
 pub(crate) struct Told {
@@ -47,20 +49,24 @@ impl Told {
     /// The next turn; `None` when the policy gives up.
     ///
     /// # Errors
-    /// When the server does not tell it.
+    /// When the server does not tell it, or the episode has more turns than it tells.
     pub(crate) async fn next_action(&mut self) -> Result<Option<Action>, PlayError> {
         if self.actions.is_empty() && !self.over {
+            let limit = ACTIONS_PER_PAGE.min(ACTIONS_MAX - self.told);
+            if limit == 0 {
+                return Err(PlayError::Turn(format!("of an episode no more than {ACTIONS_MAX} turns are told")));
+            }
             let query = ActionQuery {
                 policy: self.policy.to_string(),
                 task: self.task.clone(),
                 seed: self.seed,
                 offset: self.told,
-                limit: ACTIONS_PER_PAGE,
+                limit,
             };
             self.actions = self.client.actions(&self.environment, &query).await.map_err(refused)?.into();
             let count = self.actions.len() as u64;
             self.told += count;
-            self.over = count < ACTIONS_PER_PAGE;
+            self.over = count < limit;
         }
         Ok(self.actions.pop_front())
     }

@@ -36,6 +36,10 @@ pub(super) const CONTENTS: Table = Table {
     ],
 };
 
+/// Pieces that came later take the place of earlier ones, which go with what nothing names.
+pub(super) const RENEW: &str =
+    "ON CONFLICT (digest) DO UPDATE SET pieces = excluded.pieces, created_at = excluded.created_at";
+
 pub(super) const PIECES: Table = Table {
     name: "content_pieces",
     columns: &[
@@ -129,13 +133,21 @@ pub(super) fn piece(pieces: &str, position: u64) -> Statement<'_> {
     Select::from(&PIECES).only("pieces =", text(pieces)).only("position =", bound(position)).build()
 }
 
-/// Forgets contents that nothing names, then pieces that are no content's; each only where it is older.
+/// Removes pieces that became no content.
+pub(super) fn delete_pieces(pieces: &str) -> Statement<'_> {
+    Statement::new("DELETE FROM content_pieces WHERE pieces = $1", vec![text(pieces)])
+}
+
+/// Forgets contents that nothing names, then pieces that are no content's; each only where it is older. Pieces go together: while
+/// younger ones of their name come, all stay.
 pub(super) fn forget_unnamed(before: Timestamp) -> [Statement<'static>; 2] {
     let contents = "DELETE FROM contents WHERE created_at < $1 \
                     AND NOT EXISTS (SELECT 1 FROM job_artifacts WHERE job_artifacts.digest = contents.digest) \
                     AND NOT EXISTS (SELECT 1 FROM policy_files WHERE policy_files.digest = contents.digest) \
                     AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = contents.digest)";
     let pieces = "DELETE FROM content_pieces WHERE created_at < $1 \
-                  AND NOT EXISTS (SELECT 1 FROM contents WHERE contents.pieces = content_pieces.pieces)";
+                  AND NOT EXISTS (SELECT 1 FROM contents WHERE contents.pieces = content_pieces.pieces) \
+                  AND NOT EXISTS (SELECT 1 FROM content_pieces AS younger \
+                  WHERE younger.pieces = content_pieces.pieces AND younger.created_at >= $1)";
     [Statement::new(contents, vec![time(before)]), Statement::new(pieces, vec![time(before)])]
 }

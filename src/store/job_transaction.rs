@@ -54,7 +54,7 @@ pub trait JobTransaction: Send {
     async fn delete_artifact(&mut self, job: JobId, name: &str) -> Result<bool, StoreError>;
     /// Bytes of everything that a tenant keeps, equal contents counted once.
     async fn kept_bytes(&mut self, tenant: &str) -> Result<u64, StoreError>;
-    /// Makes pieces the content of a digest; where there is one already, that one stays and counts as new.
+    /// Makes pieces the content of a digest, in place of those that were: they may be damaged, these came just now.
     async fn put_content(&mut self, row: &ContentRow) -> Result<(), StoreError>;
     /// A policy with its files.
     async fn policy(&mut self, id: PolicyId) -> Result<Option<PolicyRow>, StoreError>;
@@ -88,8 +88,7 @@ const INSERT_JOB: Bulk = job::JOBS.insert("", "job");
 const INSERT_SPEC: Bulk = job::SPECS.insert("", "job");
 const INSERT_EVENTS: Bulk = job_event::EVENTS.insert("", "event of a job");
 const PUT_ARTIFACT: Bulk = artifact::ARTIFACTS.insert(artifact::REPLACE, "artefact");
-const PUT_CONTENT: Bulk =
-    artifact::CONTENTS.insert("ON CONFLICT (digest) DO UPDATE SET created_at = excluded.created_at", "content");
+const PUT_CONTENT: Bulk = artifact::CONTENTS.insert(artifact::RENEW, "content");
 const INSERT_POLICY: Bulk = policy::POLICIES.insert("", "policy");
 const INSERT_FILES: Bulk = policy::FILES.insert("", "file of a policy");
 const INSERT_UPLOADED: Bulk = file::FILES.insert("", "file");

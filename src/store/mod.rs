@@ -333,8 +333,10 @@ pub trait Store: Send + Sync + 'static {
     async fn put_piece(&self, pieces: &str, position: u64, at: Timestamp, bytes: &[u8]) -> Result<(), StoreError>;
     /// A piece of a content.
     async fn piece(&self, pieces: &str, position: u64) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Removes pieces that became no content.
+    async fn delete_pieces(&self, pieces: &str) -> Result<(), StoreError>;
     /// Forgets contents here that nothing names, and pieces that are no content's, both older than `before`; answers how many
-    /// rows went.
+    /// rows went. Of pieces that still come, none goes.
     async fn forget_unnamed(&self, before: Timestamp) -> Result<u64, StoreError>;
 
     // Nodes.

@@ -444,6 +444,10 @@ impl<E: Engine> Store for Relational<E> {
         self.one(artifact::piece(pieces, position), |row| row.bytes("bytes")).await
     }
 
+    async fn delete_pieces(&self, pieces: &str) -> Result<(), StoreError> {
+        self.change(artifact::delete_pieces(pieces), Durability::Process).await.map(drop)
+    }
+
     async fn forget_unnamed(&self, before: Timestamp) -> Result<u64, StoreError> {
         self.forget_contents(before).await
     }

@@ -39,7 +39,8 @@ fn body(parts: &[Part<'_>]) -> Vec<u8> {
     body
 }
 
-async fn send(server: &TestServer, parts: &[Part<'_>]) -> Answer {
+/// Uploads a body of these parts.
+pub async fn send(server: &TestServer, parts: &[Part<'_>]) -> Answer {
     send_bytes(server, body(parts)).await
 }
 
@@ -83,6 +84,8 @@ async fn what_is_uploaded_is_listed_and_read_back() {
     let response = server.request(Method::GET, &format!("/v1/files/{id}/content")).send().await.unwrap();
     let digest = format!("sha256:{}", hex::encode(Sha256::digest(&bytes)));
     assert_eq!(response.headers()["x-content-sha256"], digest);
+    let kept_as = "attachment; filename=\"a _.jsonl\"; filename*=UTF-8''a%20%C3%BC.jsonl";
+    assert_eq!(response.headers()["content-disposition"], kept_as);
     assert_eq!(response.bytes().await.unwrap(), bytes);
     let mut into = Vec::new();
     let client = server.client();
@@ -153,6 +156,8 @@ async fn what_is_no_upload_is_refused_and_nothing_is_kept() {
             Some("expires_after[seconds]"),
         ),
         (vec![part("file", Some("../a"), b"{}"), purpose], 400, "invalid", Some("file")),
+        (vec![part("file", Some("C:\\Users\\a.jsonl"), b"{}"), purpose], 400, "invalid", Some("file")),
+        (vec![part("file", Some("a%0D%0Ab.jsonl"), b"{}"), purpose], 400, "invalid", Some("file")),
         (vec![part("file", Some(&long), b"{}"), purpose], 400, "invalid", Some("file")),
         (vec![part("file", Some("a.jsonl"), &large), purpose], 413, "too_large", None),
     ];

@@ -4,7 +4,7 @@ use palestra_protocol::id::{FileId, PolicyId};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::files::{LINE, assert_refused, upload};
+use super::files::{LINE, assert_refused, part, send, upload};
 use super::jobs::{check, queue};
 use super::worker::{finish, lease, tell, upload as upload_artifact};
 use crate::support::server::{TestServer, read};
@@ -176,12 +176,64 @@ async fn a_training_by_playing_takes_its_environment_from_metadata_or_a_file() {
     assert_eq!((&made["environments"][0]["weight"], &made["environments"][1]["weight"]), (&json!(3.0), &json!(1.0)));
     assert_eq!(made["algorithm"]["tasks_per_step"], 2);
 
-    // What was read of it is in the spec: it is not needed any more.
-    server.delete(&format!("/v1/files/{file}")).await.ok();
     body["training_file"] = json!(upload(&server, &LINE.repeat(2)).await);
     let refused = server.post(JOBS, &body).await;
     assert_refused(&refused, 400, "invalid", Some("training_file"));
     assert_eq!(refused.body["errors"][1]["line"], 2);
+    for (line, word) in [
+        (json!({"environment": "no/such"}), "no/such"),
+        (json!({"split": "nowhere"}), "nowhere"),
+        (json!({"weight": -1}), "weight"),
+        (json!({"difficulty": [0.9, 0.1]}), "difficulty"),
+    ] {
+        body["training_file"] = json!(upload(&server, &format!("{{}}\n\n{line}\n")).await);
+        let refused = server.post(JOBS, &body).await;
+        assert_refused(&refused, 400, "invalid", Some("training_file"));
+        let fault = &refused.body["errors"][0];
+        assert!(fault["line"] == 3 && fault["detail"].as_str().unwrap().contains(word), "{fault}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_needs_the_file_that_named_its_environments() {
+    let server = TestServer::start().await;
+    let file = upload(&server, "{}\n").await;
+    let mut body = playing();
+    body["training_file"] = json!(file);
+    let ask = || read(server.request(Method::POST, JOBS).header("idempotency-key", "once").json(&body));
+    let job = ask().await.ok();
+    let id = job["id"].as_str().unwrap();
+    assert_refused(&server.delete(&format!("/v1/files/{file}")).await, 409, "job_over", None);
+    server.post(&format!("{JOBS}/{id}/cancel"), &json!({})).await.ok();
+    server.delete(&format!("/v1/files/{file}")).await.ok();
+    let retried = server.post(&format!("/v1/jobs/{id}/retry"), &json!({})).await;
+    assert_eq!((retried.status.as_u16(), retried.code()), (409, "job_over"), "{}", retried.body);
+
+    // The key answers for the job that it made, and for no other.
+    assert_eq!(ask().await.ok()["id"], job["id"]);
+    let other = playing_with(&[("team", "b")]);
+    let reused = read(server.request(Method::POST, JOBS).header("idempotency-key", "once").json(&other)).await;
+    assert_eq!(reused.code(), "key_reused", "{}", reused.body);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn broken_examples_are_those_of_the_file_that_holds_them() {
+    let server = TestServer::start().await;
+    let (data, held_out) = (upload(&server, LINE).await, upload(&server, &LINE.repeat(2)).await);
+    let body = json!({"model": "builtin:tiny-transformer", "training_file": data, "validation_file": held_out});
+    for (detail, parameter) in [
+        ("1 broken lines:\nline 2: of validation.data: no answer", "validation_file"),
+        ("1 broken lines:\nline 2: no answer", "training_file"),
+    ] {
+        let job = create(&server, &body).await;
+        let held = lease(&server, "trainer").await.unwrap();
+        let error = json!({"code": "bad_data", "detail": detail});
+        finish(&server, &held, json!({"is": "failed", "error": error, "retry": false})).await.ok();
+        let failed = server.get(&format!("{JOBS}/{}", job["id"].as_str().unwrap())).await.ok();
+        assert_eq!(failed["error"], json!({"code": "bad_data", "message": detail, "param": parameter}));
+    }
     server.stop().await;
 }
 
@@ -190,6 +242,8 @@ async fn every_mistake_is_refused_with_its_parameter_and_queues_nothing() {
     let server = TestServer::start().await;
     let data = upload(&server, LINE).await;
     let blank = upload(&server, "\n \n").await;
+    let parts = &[part("purpose", None, b"user_data"), part("file", Some("data.jsonl"), b"{}\n")];
+    let kept = send(&server, parts).await.ok()["id"].clone();
     let supervised = |more: Value| {
         let mut body = json!({"model": "builtin:tiny-transformer", "training_file": data});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -214,7 +268,12 @@ async fn every_mistake_is_refused_with_its_parameter_and_queues_nothing() {
         (supervised(json!({"training_file": "file-abc"})), Some("training_file")),
         (supervised(json!({"training_file": FileId::new()})), Some("training_file")),
         (supervised(json!({"training_file": blank})), Some("training_file")),
+        (supervised(json!({"training_file": kept})), Some("training_file")),
+        (supervised(json!({"model": "builtin:mlp"})), Some("model")),
+        (supervised(json!({"hyperparameters": {"n_epochs": 0}})), Some("hyperparameters.n_epochs")),
         (supervised(json!({"validation_file": FileId::new()})), Some("validation_file")),
+        (supervised(json!({"validation_file": blank})), Some("validation_file")),
+        (supervised(json!({"validation_file": kept})), Some("validation_file")),
         (supervised(json!({"validation_file": data})), Some("validation_file")),
         (supervised(json!({"integrations": [{"type": "wandb"}]})), Some("integrations")),
         (supervised(json!({"suffix": "s".repeat(65)})), Some("suffix")),
@@ -228,6 +287,12 @@ async fn every_mistake_is_refused_with_its_parameter_and_queues_nothing() {
         ),
         (hyper(json!({"n_epochs": 0})), Some("method.supervised.hyperparameters.n_epochs")),
         (hyper(json!({"n_epochs": "many"})), Some("method.supervised.hyperparameters.n_epochs")),
+        (hyper(json!({"n_epochs": u64::MAX})), Some("method.supervised.hyperparameters.n_epochs")),
+        (
+            hyper(json!({"learning_rate_multiplier": 1e5})),
+            Some("method.supervised.hyperparameters.learning_rate_multiplier"),
+        ),
+        (supervised(json!({"metadata": {"palestra.learning_rate": "-1"}})), Some("metadata.palestra.learning_rate")),
         (hyper(json!({"batch_size": 0})), Some("method.supervised.hyperparameters.batch_size")),
         (hyper(json!({"batch_size": 100_000})), Some("method.supervised.hyperparameters.batch_size")),
         (
@@ -273,6 +338,14 @@ async fn every_mistake_is_refused_with_its_parameter_and_queues_nothing() {
         (
             {
                 let mut body = playing();
+                body["training_file"] = kept.clone();
+                body
+            },
+            Some("training_file"),
+        ),
+        (
+            {
+                let mut body = playing();
                 body["validation_file"] = json!(data);
                 body
             },
@@ -281,6 +354,9 @@ async fn every_mistake_is_refused_with_its_parameter_and_queues_nothing() {
     ] {
         assert_refused(&server.post(JOBS, &body).await, 400, "invalid", parameter);
     }
+    let twice = "{\"model\": \"builtin:mlp\", \"metadata\": {\"a\": \"x\", \"a\": \"y\"}}";
+    let text = read(server.request(Method::POST, JOBS).header("content-type", "application/json").body(twice)).await;
+    assert_refused(&text, 400, "invalid", Some("metadata"));
     let text = read(server.request(Method::POST, JOBS).header("content-type", "application/json").body("{")).await;
     assert_refused(&text, 400, "malformed", None);
     assert!(list(&server, "").await.is_empty());

@@ -153,7 +153,7 @@ async fn actions_come_in_pages_and_are_those_of_the_policy() {
         ("policy=builtin:best&task=train-0", "malformed"),
         ("policy=builtin:oracle", "malformed"),
         ("policy=builtin:oracle&task=train-0&limit=0", "malformed"),
-        ("policy=builtin:oracle&task=train-0&offset=100001", "malformed"),
+        ("policy=builtin:oracle&task=train-0&offset=3997", "malformed"),
         ("policy=builtin:oracle&task=exam-0", "unknown_task"),
         ("policy=builtin:oracle&task=first", "unknown_task"),
     ] {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::jobs::{check, queue, until_a_worker_waits};
+use super::policies::policy;
 use super::sessions::add;
 use crate::support::server::{ADMIN_KEY, Answer, TestServer, read};
 
@@ -244,6 +245,66 @@ async fn a_lease_brings_a_token_that_plays_and_does_nothing_else() {
     }
     finish(&server, &held, succeeded(&Value::Null)).await.ok();
     assert_eq!(ask(Method::GET, "/v1/jobs", json!({})).await.code(), "unauthorized");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_lease_reaches_what_its_job_names_and_nothing_else() {
+    let server = TestServer::start().await;
+    let ((plays, trained), (strange, other)) = (policy(&server).await, policy(&server).await);
+    let spec = json!({"policy": {"from": trained}, "environments": [{"name": "bench/counter"}], "episodes": 1});
+    let own = queue(&server, &json!({"kind": "evaluate", "spec": spec})).await;
+    let held = lease(&server, "a").await.unwrap();
+    assert_eq!(held["job"]["id"], own.as_str());
+    let token = held["token"].as_str().unwrap();
+    let ask = |method: Method, path: String, body: Value| {
+        read(server.http.request(method, format!("{}{path}", server.url())).bearer_auth(token).json(&body))
+    };
+    for path in [
+        format!("/v1/jobs/{own}"),
+        format!("/v1/jobs/{trained}"),
+        format!("/v1/jobs/{trained}/artifacts"),
+        format!("/v1/jobs/{trained}/checkpoints"),
+        format!("/v1/policies?job={trained}"),
+        format!("/v1/policies/{plays}"),
+    ] {
+        ask(Method::GET, path, json!({})).await.ok();
+    }
+    let act = json!({"messages": [{"role": "user", "content": "2 + 2?"}]});
+    assert_eq!(ask(Method::POST, format!("/v1/policies/{plays}/act"), act.clone()).await.code(), "policy_cold");
+    let run = held["run"].as_str().unwrap().split_once('_').unwrap().1;
+    let serve =
+        |policy: &str, run: &str| json!({"kind": "serve", "spec": {"policy": policy}, "metadata": {"for": run}});
+    for (method, path, body) in [
+        (Method::GET, "/v1/jobs".to_owned(), json!({})),
+        (Method::GET, format!("/v1/jobs/{other}"), json!({})),
+        (Method::GET, format!("/v1/jobs/{other}/events"), json!({})),
+        (Method::GET, format!("/v1/jobs/{other}/metrics"), json!({})),
+        (Method::GET, format!("/v1/jobs/{other}/artifacts"), json!({})),
+        (Method::GET, format!("/v1/jobs/{other}/artifacts/policy/config.json"), json!({})),
+        (Method::DELETE, format!("/v1/jobs/{trained}"), json!({})),
+        (Method::POST, format!("/v1/jobs/{trained}/cancel"), json!({})),
+        (Method::POST, format!("/v1/jobs/{own}/cancel"), json!({})),
+        (Method::POST, format!("/v1/jobs/{own}/retry"), json!({})),
+        (Method::POST, "/v1/jobs".to_owned(), check()),
+        (Method::POST, "/v1/jobs".to_owned(), serve(&strange, run)),
+        (Method::POST, "/v1/jobs".to_owned(), serve(&plays, "another")),
+        (Method::GET, "/v1/policies".to_owned(), json!({})),
+        (Method::GET, format!("/v1/policies?job={other}"), json!({})),
+        (Method::GET, format!("/v1/policies/{strange}"), json!({})),
+        (Method::GET, format!("/v1/policies/{strange}/download"), json!({})),
+        (Method::POST, format!("/v1/policies/{strange}/act"), act),
+        (Method::GET, "/v1/fine_tuning/jobs".to_owned(), json!({})),
+        (Method::GET, format!("/v1/fine_tuning/jobs/{other}"), json!({})),
+    ] {
+        let refused = ask(method.clone(), path.clone(), body).await;
+        assert_eq!(refused.status.as_u16(), 403, "{method} {path}: {}", refused.body);
+    }
+    // What serves the policy that it plays, it queues and ends.
+    let queued = ask(Method::POST, "/v1/jobs".to_owned(), serve(&plays, run)).await.ok();
+    let serving = format!("/v1/jobs/{}", queued["id"].as_str().unwrap());
+    assert_eq!(ask(Method::GET, serving.clone(), json!({})).await.ok()["state"], "queued");
+    assert_eq!(ask(Method::POST, format!("{serving}/cancel"), json!({})).await.ok()["state"], "cancelled");
     server.stop().await;
 }
 

@@ -75,7 +75,22 @@ fn told(faults: &[(u64, String)]) -> String {
     format!("{} broken lines:\n{}{more}", faults.len(), lines.join("\n"))
 }
 
+/// Whether the words of a device or its driver say that memory ran out.
+#[must_use]
+pub fn lacks_memory(text: &str) -> bool {
+    const WORDS: [&str; 4] = ["out of memory", "outofmemory", "out of device memory", "allocate buffer of size"];
+    // Drivers also write CUDA_ERROR_OUT_OF_MEMORY, and libraries out-of-memory.
+    let text = text.to_lowercase().replace(['-', '_'], " ");
+    WORDS.iter().any(|words| text.contains(words))
+}
+
 impl TrainerError {
+    /// What a device says that failed: a lack of memory, or that it cannot be used.
+    #[must_use]
+    pub fn device(text: String) -> Self {
+        if lacks_memory(&text) { Self::OutOfMemory(text) } else { Self::Device(text) }
+    }
+
     /// An error of a file.
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
@@ -105,7 +120,7 @@ impl TrainerError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Client(error) => !refuses(error),
-            Self::Io { .. } | Self::Environment(_) | Self::LeaseLost => true,
+            Self::Io { .. } | Self::Environment(_) | Self::LeaseLost | Self::OutOfMemory(_) => true,
             _ => false,
         }
     }
@@ -134,6 +149,24 @@ mod tests {
     use palestra_protocol::problem::{Code, Problem};
 
     use super::*;
+
+    #[test]
+    fn a_device_without_memory_is_known_by_its_words_and_is_tried_again() {
+        for text in [
+            "out of device memory allocating 4096 bytes",
+            "An out-of-memory error happened during launch",
+            "can't allocate buffer of size: 4096",
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "ERROR_OUT_OF_DEVICE_MEMORY",
+            "Io(OutOfMemory { size: 4096 })",
+        ] {
+            let error = TrainerError::device(format!("the logits could not be read: {text}"));
+            assert_eq!((error.code(), error.may_pass()), ("out_of_memory", true), "{text}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        let error = TrainerError::device("a gradient could not be read: the device was lost".to_owned());
+        assert_eq!((error.code(), error.may_pass()), ("device", false));
+    }
 
     #[test]
     fn what_the_server_refuses_is_a_bad_spec_and_is_not_tried_again() {

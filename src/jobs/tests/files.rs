@@ -1,13 +1,17 @@
 //! Artefacts, checkpoints, policies, uploads: bytes that outlive their job, and bytes that nothing names.
 
+use futures::StreamExt as _;
 use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::{FileId, PolicyId};
 use palestra_protocol::job::JobEventKind;
 use palestra_protocol::worker::{RegisterPolicy, Report, ReportedEvent};
 
 use super::super::ArtifactPlace;
+use super::super::content::{Bounds, Contents};
 use super::*;
+use crate::store::Durability;
 use crate::store::row::PageRequest;
+use crate::store::row::job::ContentRow;
 
 const PLACES: [ArtifactPlace; 2] = [ArtifactPlace::Disk, ArtifactPlace::Store];
 
@@ -184,11 +188,110 @@ async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
     let message = told.data["message"].as_str().unwrap();
     assert!(message.contains("checkpoint/3, checkpoint/2") && message.contains("after step 1"), "{message}");
 
-    std::fs::remove_file(path(&files[0].digest)).unwrap();
+    // No folder is there any more, which is another error than that there is no file.
+    let folder = path(&files[0].digest).parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, b"in the way").unwrap();
+    assert_eq!(fixture.jobs.checkpoints(&owner, id).await.unwrap(), []);
     fixture.finish(&next, Outcome::Released).await.unwrap();
     assert_eq!(fixture.next().await.checkpoint, None);
     let told = fixture.events("acme", id).await.pop().unwrap();
     assert!(told.data["message"].as_str().unwrap().contains("begins anew"), "{told:?}");
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn what_is_uploaded_again_is_whole_again() {
+    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactPlace::Store, ..settings() }).await;
+    let owner = tenant("acme");
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    fixture.upload(&lease, "checkpoint/1", b"weights").await.unwrap();
+    let (file, _) = fixture.jobs.open_artifact(&owner, id, "checkpoint/1").await.unwrap();
+    let damaged = ContentRow {
+        digest: file.digest,
+        pieces: "lost".to_owned(),
+        size_bytes: file.size_bytes,
+        created_at: file.created_at,
+    };
+    let mut transaction = fixture.store.change_jobs(Durability::Process).await.unwrap();
+    transaction.put_content(&damaged).await.unwrap();
+    transaction.commit().await.unwrap();
+    let (_, mut content) = fixture.jobs.open_artifact(&owner, id, "checkpoint/1").await.unwrap();
+    assert!(content.next().await.unwrap().is_err());
+    fixture.upload(&lease, "checkpoint/2", b"weights").await.unwrap();
+    for name in ["checkpoint/1", "checkpoint/2"] {
+        let (_, content) = fixture.jobs.open_artifact(&owner, id, name).await.unwrap();
+        assert_eq!(read(content).await, b"weights", "{name}");
+    }
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
+    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactPlace::Store, ..settings() }).await;
+    let owner = tenant("acme");
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251).to_le_bytes()[0]).collect();
+    fixture.upload(&lease, "model", &bytes).await.unwrap();
+    let (_, mut content) = fixture.jobs.open_artifact(&owner, id, "model").await.unwrap();
+    let mut found = content.next().await.unwrap().unwrap().to_vec();
+    assert!(found.len() < bytes.len());
+    fixture.upload(&lease, "model", &bytes).await.unwrap();
+    fixture.clock.advance_ms(1_000);
+    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 3);
+    found.extend(read(content).await);
+    assert!(found == bytes);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_takes_long_is_not_swept_away() {
+    let limits = JobSettings { artifacts: ArtifactPlace::Store, unnamed_ms: 1_000, ..settings() };
+    let fixture = Fixture::sqlite(limits).await;
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    let bytes: Vec<u8> = (0..5_242_880_u32).map(|number| (number % 251).to_le_bytes()[0]).collect();
+    let chunks: Vec<_> = bytes.chunks(1 << 20).map(|chunk| Bytes::from(chunk.to_vec())).collect();
+    let (jobs, clock) = (fixture.jobs.clone(), fixture.clock.clone());
+    let slow = futures::stream::iter(chunks).then(move |chunk| {
+        let (jobs, clock) = (jobs.clone(), clock.clone());
+        async move {
+            clock.advance_ms(600);
+            jobs.remove_old().await.unwrap();
+            Ok::<_, std::io::Error>(chunk)
+        }
+    });
+    let upload = fixture.jobs.upload(&EVERYBODY, id, "model".to_owned(), lease.fence, None, Box::pin(slow));
+    upload.await.unwrap();
+    let (_, content) = fixture.jobs.open_artifact(&tenant("acme"), id, "model").await.unwrap();
+    assert!(read(content).await == bytes);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn pieces_of_what_is_not_kept_go_at_once() {
+    let limits = JobSettings { artifacts: ArtifactPlace::Store, ..settings() };
+    let fixture = Fixture::sqlite(limits.clone()).await;
+    let tracker = TaskTracker::new();
+    let contents = Contents::open(&limits, &fixture.store, fixture.folder.path(), &fixture.clock, &tracker);
+    let contents = contents.await.unwrap();
+    let bounds = Bounds { most: 4 << 20, kept: 0, quota: u64::MAX };
+    let piece = || Ok::<_, std::io::Error>(Bytes::from(vec![7_u8; 1 << 20]));
+    let cut = futures::stream::iter([piece(), piece(), Err(std::io::Error::other("cut"))]);
+    assert!(contents.receive(Box::pin(cut), bounds).await.is_err());
+    let long = futures::stream::iter((0..5).map(|_| piece()).collect::<Vec<_>>());
+    assert!(contents.receive(Box::pin(long), bounds).await.is_err());
+    // What was received, and then refused.
+    drop(contents.receive(Box::pin(futures::stream::iter([piece()])), bounds).await.unwrap());
+    let kept = contents.receive(Box::pin(futures::stream::iter([piece(), piece()])), bounds).await.unwrap();
+    let kept = contents.keep(kept, fixture.clock.now()).await.unwrap().unwrap();
+    tracker.close();
+    tracker.wait().await;
+    assert!(fixture.store.piece(&kept.pieces, 1).await.unwrap().is_some());
+    fixture.clock.advance_ms(1);
+    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 2, "those that were kept alone");
     fixture.end().await;
 }
 

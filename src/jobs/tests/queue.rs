@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::JobEventKind;
+use palestra_protocol::job::{JobEventKind, Progress};
 use palestra_protocol::key::Scope;
 use palestra_protocol::worker::{Exchange, Heartbeat, RegisterPolicy, Report, ReportedEvent};
 
 use super::super::JobFilter;
+use super::super::change::{Change, EVENTS_PER_JOB_MAX};
 use super::*;
+use crate::store::Durability;
 use crate::store::row::PageRequest;
 
 const PAGE: PageRequest = PageRequest { before: None, limit: 500 };
@@ -215,6 +217,26 @@ async fn a_released_attempt_does_not_count() {
 }
 
 #[tokio::test]
+async fn a_job_that_could_not_be_handed_out_lets_others_go_first_and_keeps_its_attempts() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let id = fixture.create("acme", CreateJob { attempts_max: Some(1), ..check() }).await.id;
+    let lease = fixture.next().await;
+    fixture.jobs.give_back(id, lease.fence, Change::postpone).await.unwrap();
+    let again = fixture.jobs.give_back(id, lease.fence, Change::postpone).await;
+    assert!(matches!(again, Err(JobsError::LeaseLost)));
+    let job = fixture.job("acme", id).await;
+    let next = fixture.clock.now().plus_ms(5_000);
+    assert_eq!((job.state, job.attempts, job.not_before), (JobState::Queued, 0, Some(next)));
+    let other = fixture.create("acme", check()).await.id;
+    assert_eq!(fixture.next().await.job.id, other);
+    assert!(fixture.lease().await.is_none());
+    fixture.clock.advance_ms(5_000);
+    let lease = fixture.next().await;
+    assert_eq!((lease.job.id, lease.fence, lease.job.attempts), (id, 2, 1));
+    fixture.end().await;
+}
+
+#[tokio::test]
 async fn a_worker_that_lost_its_lease_writes_nothing() {
     let fixture = Fixture::sqlite(settings()).await;
     let id = fixture.create("acme", check()).await.id;
@@ -391,6 +413,48 @@ async fn events_that_do_not_fit_are_refused_together() {
         assert!(faults[0].field.as_ref().unwrap().starts_with("events[1].data"), "{faults:?}");
     }
     assert_eq!(fixture.events("acme", id).await.len(), 2);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn a_full_log_takes_what_is_built_on_and_says_once_that_it_is_full() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let owner = tenant("acme");
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    fixture.upload(&lease, "a", b"1").await.unwrap();
+    let mut transaction = fixture.store.change_jobs(Durability::Process).await.unwrap();
+    let mut row = transaction.job(id).await.unwrap().unwrap();
+    (row.events, row.reports) = (EVENTS_PER_JOB_MAX - 2, 6);
+    transaction.update_job(&row).await.unwrap();
+    transaction.commit().await.unwrap();
+    for number in 7..=9_u64 {
+        let events = [
+            (JobEventKind::Metric, json!({"step": number, "values": {"loss": 0.5}})),
+            (JobEventKind::Log, json!({"level": "info", "message": "another step"})),
+            (JobEventKind::Progress, json!({"done": number, "total": 9, "unit": "steps"})),
+            (JobEventKind::Checkpoint, json!({"step": number, "artifacts": ["a"]})),
+        ];
+        let events = events.into_iter().map(|(kind, data)| ReportedEvent { kind, data }).collect();
+        let report = Report { fence: lease.fence, number: Some(number), events };
+        fixture.jobs.report(&EVERYBODY, id, report).await.unwrap();
+        assert_eq!(fixture.job("acme", id).await.progress.unwrap().done, number);
+    }
+    let progress = Progress { done: 8, ..fixture.job("acme", id).await.progress.unwrap() };
+    let heartbeat = Heartbeat { fence: lease.fence, progress: Some(progress.clone()) };
+    fixture.jobs.heartbeat(&EVERYBODY, id, heartbeat).await.unwrap();
+    assert_eq!(fixture.job("acme", id).await.progress, Some(progress));
+    fixture.upload(&lease, "b", b"2").await.unwrap();
+    fixture.finish(&lease, succeeded()).await.unwrap();
+    let last = fixture.jobs.events_page(&owner, id, None, EVENTS_PER_JOB_MAX - 2, 100).await.unwrap();
+    let numbers: Vec<u64> = last.iter().map(|event| event.number).collect();
+    assert_eq!(numbers, (EVENTS_PER_JOB_MAX - 1..=EVENTS_PER_JOB_MAX + 5).collect::<Vec<_>>());
+    let kinds: Vec<_> = last.iter().map(|event| event.kind).collect();
+    let points = [JobEventKind::Checkpoint; 3];
+    assert_eq!(kinds[..2], [JobEventKind::Metric, JobEventKind::Log]);
+    assert_eq!((&kinds[2..5], &kinds[5..]), (&points[..], &[JobEventKind::Artifact, JobEventKind::State][..]));
+    assert_eq!(last[1].data["level"], "warn");
+    assert!(last[1].data["message"].as_str().unwrap().contains("full"), "{:?}", last[1]);
     fixture.end().await;
 }
 

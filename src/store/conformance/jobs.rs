@@ -339,6 +339,9 @@ pub(super) async fn contents_stay_while_they_are_named(fixture: &mut Fixture) {
             store.put_piece(pieces, position, at(at_ms), &[0, 255, 7]).await.expect("it is new");
         }
     }
+    for (position, at_ms) in [(0, 0), (1, 50)] {
+        store.put_piece("slow", position, at(at_ms), &[1]).await.expect("it is new");
+    }
     let content = |digest: &str, pieces: &str| {
         let (digest, pieces) = (digest.to_owned(), pieces.to_owned());
         ContentRow { digest, pieces, size_bytes: 6, created_at: at(0) }
@@ -346,17 +349,23 @@ pub(super) async fn contents_stay_while_they_are_named(fixture: &mut Fixture) {
     let named = ArtifactRow { job: JobId::new(), tenant: TENANT.to_owned(), artifact: file("a", "sha256:a", 6) };
     let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
     transaction.put_content(&content("sha256:a", "first")).await.expect("it is new");
-    // The one that is there stays.
+    // The later one takes its place.
     transaction.put_content(&content("sha256:a", "second")).await.expect("it is there");
     transaction.put_content(&content("sha256:b", "new")).await.expect("it is new");
     transaction.put_artifact(&named).await.expect("it is put");
     transaction.commit().await.expect("it is committed");
     assert_eq!(store.forget_unnamed(at(0)).await.expect("a number"), 0);
-    // A content without a name, and the pieces of `second` and `cut`; those of `new` are too new.
+    // A content without a name, and the pieces of `first` and `cut`; those of `new` are too new, and `slow` still comes.
     assert_eq!(store.forget_unnamed(at(10)).await.expect("a number"), 5);
-    assert_eq!(store.content("sha256:a").await.expect("a query").map(|row| row.pieces).as_deref(), Some("first"));
+    assert_eq!(store.content("sha256:a").await.expect("a query").map(|row| row.pieces).as_deref(), Some("second"));
     assert_eq!(store.content("sha256:b").await.expect("a query"), None);
-    assert_eq!(store.piece("first", 1).await.expect("a query"), Some(vec![0, 255, 7]));
+    assert_eq!(store.piece("second", 1).await.expect("a query"), Some(vec![0, 255, 7]));
+    assert_eq!(store.piece("first", 0).await.expect("a query"), None);
     assert_eq!(store.piece("cut", 0).await.expect("a query"), None);
-    assert_eq!(store.piece("first", 2).await.expect("a query"), None);
+    assert_eq!(store.piece("second", 2).await.expect("a query"), None);
+    assert_eq!(store.piece("slow", 0).await.expect("a query"), Some(vec![1]));
+    store.delete_pieces("slow").await.expect("they go");
+    assert_eq!(store.piece("slow", 0).await.expect("a query"), None);
+    assert_eq!(store.piece("slow", 1).await.expect("a query"), None);
+    assert_eq!(store.piece("second", 0).await.expect("a query"), Some(vec![0, 255, 7]));
 }

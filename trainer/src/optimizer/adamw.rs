@@ -81,13 +81,13 @@ impl AdamW {
     /// number of updates as one i64.
     ///
     /// # Errors
-    /// [`TrainerError::Device`] where a tensor cannot be read.
+    /// [`TrainerError::Device`] or [`TrainerError::OutOfMemory`] where a tensor cannot be read.
     pub fn state(&self) -> Result<Vec<(String, TensorData)>, TrainerError> {
         let mut tensors = Vec::with_capacity(3 * self.moments.len());
         for (path, moments) in &self.moments {
             for (ending, tensor) in [(FIRST, &moments.first), (SECOND, &moments.second)] {
                 let data = tensor.clone().try_into_data();
-                let data = data.map_err(|error| TrainerError::Device(format!("{path}{ending}: {error}")))?;
+                let data = data.map_err(|error| TrainerError::device(format!("{path}{ending}: {error}")))?;
                 let (bytes, _, kind) = data.into_parts();
                 let data = TensorData::try_from_bytes(bytes, moments.shape.clone(), kind);
                 let data = data.map_err(|error| TrainerError::Internal(format!("{path}{ending}: {error}")))?;

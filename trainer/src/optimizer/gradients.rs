@@ -49,7 +49,7 @@ impl Gradients {
     ///
     /// # Errors
     /// [`TrainerError::NotFinite`] with the path of the first tensor that holds NaN or infinity;
-    /// [`TrainerError::Device`].
+    /// [`TrainerError::Device`] and [`TrainerError::OutOfMemory`].
     pub fn norm(&self) -> Result<f64, TrainerError> {
         if self.tensors.is_empty() {
             return Ok(0.0);
@@ -130,7 +130,7 @@ fn not_finite(path: &str) -> TrainerError {
 
 fn numbers(tensor: Tensor<1>) -> Result<Vec<f64>, TrainerError> {
     let data = tensor.try_into_data();
-    let data = data.map_err(|error| TrainerError::Device(format!("a gradient could not be read: {error}")))?;
+    let data = data.map_err(|error| TrainerError::device(format!("a gradient could not be read: {error}")))?;
     data.try_into_vec_as::<f64>()
         .map_err(|error| TrainerError::Internal(format!("a gradient of another kind: {error}")))
 }

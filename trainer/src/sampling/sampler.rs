@@ -287,7 +287,7 @@ impl<D: Decoder> Sampler<D> {
             let from = chunk * rows_at_once;
             let states = states.clone().slice([from..from + rows.len(), 0..width]);
             let data = self.decoder.logits(states).try_into_data();
-            let data = data.map_err(|error| TrainerError::Device(format!("the logits could not be read: {error}")))?;
+            let data = data.map_err(|error| TrainerError::device(format!("the logits could not be read: {error}")))?;
             let logits = data.try_into_vec_as::<f32>();
             let logits = logits.map_err(|error| TrainerError::Internal(format!("logits of another kind: {error}")))?;
             self.extend(rows, &logits, answers)?;

@@ -56,6 +56,13 @@ pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Opt
     Some(counted - spec.length_cost * tokens as f64 / 1_000.0)
 }
 
+/// Whether an episode would have gone on to earn more than its reward says: a limit cut it, and its steps are what is rewarded. A verdict
+/// judges what is there, and nothing is to come after it.
+#[must_use]
+pub(super) fn goes_on(terminated: bool, spec: &Reward) -> bool {
+    !terminated && spec.from == RewardFrom::Return && spec.truncated == Truncated::Score
+}
+
 /// An episode as advantages see it. `earned` is what it earned after all shaping; none masks it.
 #[must_use]
 pub(super) fn episode(played: &Played<Sequence>, earned: Option<f64>, spec: &Reward) -> Episode {
@@ -162,6 +169,16 @@ mod tests {
         assert_eq!(of(RewardFrom::Return, Truncated::Zero, true), Some(0.65));
         assert_eq!(of(RewardFrom::Score, Truncated::Zero, false), Some(-0.1));
         assert_eq!(of(RewardFrom::Score, Truncated::Mask, false), None);
+    }
+
+    #[test]
+    fn only_cut_episodes_whose_steps_are_rewarded_go_on() {
+        let of = |from, truncated, terminated| goes_on(terminated, &Reward { from, truncated, ..Reward::default() });
+        assert!(of(RewardFrom::Return, Truncated::Score, false));
+        assert!(!of(RewardFrom::Return, Truncated::Score, true));
+        assert!(!of(RewardFrom::Return, Truncated::Zero, false));
+        assert!(!of(RewardFrom::Score, Truncated::Score, false));
+        assert!(!of(RewardFrom::Strict, Truncated::Score, false));
     }
 
     #[test]

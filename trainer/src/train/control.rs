@@ -9,7 +9,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_client::stream::Options;
 use palestra_protocol::id::PolicyId;
 use palestra_protocol::session::{CreateSession, Created};
-use palestra_protocol::spec::train::Train;
+use palestra_protocol::spec::train::{Reward, RewardFrom, Train};
 use rand::seq::SliceRandom as _;
 use serde_json::{Map, Value};
 
@@ -62,7 +62,7 @@ pub(super) fn train(
     };
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
-    let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone());
+    let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let mut control = Control { spec, context, parts, plans, model, optimizer };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
         journal.step(0, &control.measured()?)?;
@@ -195,7 +195,7 @@ impl Control<'_> {
             };
             let count = one.turns.len().min(trace.turns.len());
             let values = values_of(&model, trace, count, device)?;
-            let steps = steps(one, &values, earned, self.spec);
+            let steps = steps(one, &values, earned, &self.spec.reward);
             let estimate = generalised(&steps, 0.0, self.parts.gamma, lambda);
             rewards.push(earned);
             advantages.extend(estimate.advantages);
@@ -294,8 +294,8 @@ fn generalised_parts(parts: &Parts) -> Result<(f64, f64, f64), TrainerError> {
     }
 }
 
-/// Values of what was seen before each of `count` turns, and of what was seen last, which is what a cut episode would have gone on to
-/// earn.
+/// Values of what was seen before each of `count` turns, and of what was seen last, which is what an episode would have gone on to
+/// earn, where it does.
 fn values_of(model: &Mlp, trace: &VectorTrace, count: usize, device: &Device) -> Result<Vec<f32>, TrainerError> {
     let mut seen: Vec<f32> = trace.turns[..count].iter().flat_map(|turn| turn.vector.clone()).collect();
     seen.extend_from_slice(&trace.last);
@@ -304,14 +304,15 @@ fn values_of(model: &Mlp, trace: &VectorTrace, count: usize, device: &Device) ->
 }
 
 /// The turns of an episode with their values, behind which stands that of what was seen last.
-fn steps(played: &Played<VectorTrace>, values: &[f32], earned: f64, spec: &Train) -> Vec<Step> {
+fn steps(played: &Played<VectorTrace>, values: &[f32], earned: f64, spec: &Reward) -> Vec<Step> {
     let count = values.len().saturating_sub(1);
+    let goes_on = batch::goes_on(played.terminated, spec);
     let step = |place: usize| {
         let last = place + 1 == count;
-        let end = match (last, played.terminated) {
+        let end = match (last, goes_on) {
             (false, _) => End::Continues,
-            (true, true) => End::Terminated,
-            (true, false) => End::Truncated { value_after: f64::from(values[count]) },
+            (true, false) => End::Terminated,
+            (true, true) => End::Truncated { value_after: f64::from(values[count]) },
         };
         let reward = turn_reward(played, place, last, earned, spec);
         Step { reward, value: f64::from(values[place]), acts: true, end }
@@ -330,10 +331,13 @@ fn old_log_probs(model: &Mlp, turns: &Turns, device: &Device) -> Result<Vec<f32>
     host(log_softmax(model.policy(Tensor::from_data(seen, device)), 1).gather(1, acted))
 }
 
-/// The steps' rewards where the reward is their sum, else all of it at the end.
-fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f64, spec: &Train) -> f64 {
-    use palestra_protocol::spec::train::RewardFrom;
-    match spec.reward.from {
+/// The steps' rewards where the reward is their sum, with what the episode counts beside that at the end; else all of it at the end.
+fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f64, spec: &Reward) -> f64 {
+    match spec.from {
+        RewardFrom::Return if last => {
+            let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
+            played.turns[place].reward + (earned - raw)
+        }
         RewardFrom::Return => played.turns[place].reward,
         RewardFrom::Score | RewardFrom::Strict if last => earned,
         RewardFrom::Score | RewardFrom::Strict => 0.0,
@@ -343,4 +347,55 @@ fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f
 /// Where a model's weights are, with autodiff.
 fn device_of(model: &Mlp) -> Result<Device, TrainerError> {
     model.devices().into_iter().next().ok_or_else(|| TrainerError::Internal("a model without weights".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::session::TaskChoice;
+    use palestra_protocol::spec::train::Truncated;
+
+    use super::*;
+    use crate::rollout::{Ended, Planned, Turn, VectorTurn};
+
+    /// Two turns that were cut by a limit.
+    fn cut() -> Played<VectorTrace> {
+        let turn = |reward| Turn { reward, state: None, tool_calls: 0 };
+        let seen = VectorTurn { vector: vec![0.0], action: 0, log_prob: -0.5 };
+        let planned = Planned {
+            number: 1,
+            group: 0,
+            environment: 0,
+            name: "a/b".to_owned(),
+            task: TaskChoice::default(),
+            seed: 0,
+        };
+        Played {
+            planned,
+            environment: "a/b@1".to_owned(),
+            ended: Ended::Scored { score: 0.5, strict: 0.0, passed: false },
+            terminated: false,
+            turns: vec![turn(1.0), turn(2.0)],
+            trace: Some(VectorTrace { turns: vec![seen.clone(), seen], last: vec![0.0], actions: Vec::new() }),
+        }
+    }
+
+    /// The rewards of its steps and how the last one ends, where its last state is worth 4.
+    fn seen(from: RewardFrom, truncated: Truncated) -> (Vec<f64>, End) {
+        let (played, spec) = (cut(), Reward { from, truncated, ..Reward::default() });
+        let earned = batch::reward(&played, 0, &spec).unwrap();
+        let steps = steps(&played, &[0.0, 0.0, 4.0], earned, &spec);
+        (steps.iter().map(|step| step.reward).collect(), steps[1].end)
+    }
+
+    #[test]
+    fn a_cut_is_bootstrapped_where_steps_are_rewarded() {
+        assert_eq!(seen(RewardFrom::Return, Truncated::Score), (vec![1.0, 2.0], End::Truncated { value_after: 4.0 }));
+        assert_eq!(seen(RewardFrom::Score, Truncated::Score), (vec![0.0, 0.5], End::Terminated));
+    }
+
+    #[test]
+    fn a_cut_that_counts_nothing_earns_nothing_in_all() {
+        assert_eq!(seen(RewardFrom::Return, Truncated::Zero), (vec![1.0, -1.0], End::Terminated));
+        assert_eq!(seen(RewardFrom::Score, Truncated::Zero), (vec![0.0, 0.0], End::Terminated));
+    }
 }

@@ -1,5 +1,7 @@
 //! Tokens judged by a value function: what each earned, and how much better that was than what its state was said to be worth.
 
+use palestra_protocol::spec::train::Reward;
+
 use super::batch::{self, Row, Worth};
 use crate::algorithm::advantage::Episode;
 use crate::algorithm::advantage::generalised::{End, Step, generalised, whitened};
@@ -11,8 +13,8 @@ use crate::rollout::Played;
 pub(super) struct Course {
     /// What each earned: the last token of an answer has the reward of its turn, the others 0.
     rewards: Vec<f64>,
-    /// Whether the environment ended the episode; else a limit cut it.
-    terminated: bool,
+    /// Whether it would have gone on to earn more.
+    goes_on: bool,
 }
 
 /// How much what comes later counts for a token.
@@ -26,7 +28,7 @@ pub(super) struct Horizon {
 
 /// Rows of the episodes that count, not judged yet, each with its course.
 #[must_use]
-pub(super) fn courses(played: &[Played<Sequence>], episodes: &[Episode]) -> (Vec<Row>, Vec<Course>) {
+pub(super) fn courses(played: &[Played<Sequence>], episodes: &[Episode], reward: &Reward) -> (Vec<Row>, Vec<Course>) {
     let counted = played.iter().zip(episodes).filter(|(_, episode)| episode.counts);
     let learnt = counted.filter_map(|(played, episode)| {
         let sequence = played.trace.as_ref()?;
@@ -36,7 +38,8 @@ pub(super) fn courses(played: &[Played<Sequence>], episodes: &[Episode]) -> (Vec
             let is_last = turns.get(index + 1) != Some(turn);
             if is_last { episode.turns[*turn].reward } else { 0.0 }
         });
-        let course = Course { rewards: rewards.collect(), terminated: episode.terminated };
+        let goes_on = batch::goes_on(episode.terminated, reward);
+        let course = Course { rewards: rewards.collect(), goes_on };
         (!row.actions.is_empty()).then_some((row, course))
     });
     learnt.unzip()
@@ -46,7 +49,7 @@ pub(super) fn courses(played: &[Played<Sequence>], episodes: &[Episode]) -> (Vec
 /// what was earned the value function explained: 1 at best, NaN where all earned the same.
 ///
 /// `values` are, for each row, those of the states before its learnt tokens, and behind them that of its last state, which stands for
-/// what an episode would have gone on to earn that a limit cut.
+/// what an episode would have gone on to earn, where it does.
 pub(super) fn judge(rows: &mut [Row], courses: &[Course], values: &[Vec<f32>], horizon: Horizon) -> f64 {
     let (mut advantages, mut earned) = (Vec::new(), Vec::new());
     for (course, values) in courses.iter().zip(values) {
@@ -69,10 +72,10 @@ fn steps(course: &Course, values: &[f32]) -> Vec<Step> {
     let last = course.rewards.len().saturating_sub(1);
     let value_after = values.get(course.rewards.len()).map_or(0.0, |value| f64::from(*value));
     let steps = course.rewards.iter().zip(values).enumerate().map(|(index, (reward, value))| {
-        let end = match (index == last, course.terminated) {
+        let end = match (index == last, course.goes_on) {
             (false, _) => End::Continues,
-            (true, true) => End::Terminated,
-            (true, false) => End::Truncated { value_after },
+            (true, false) => End::Terminated,
+            (true, true) => End::Truncated { value_after },
         };
         Step { reward: *reward, value: f64::from(*value), acts: true, end }
     });
@@ -94,7 +97,7 @@ pub(super) fn explained(advantages: &[f64], earned: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use palestra_protocol::session::TaskChoice;
-    use palestra_protocol::spec::train::{Reward, RewardFrom};
+    use palestra_protocol::spec::train::{RewardFrom, Truncated};
 
     use super::*;
     use crate::data::Part;
@@ -125,9 +128,13 @@ mod tests {
     }
 
     fn learnt(terminated: bool, from: RewardFrom, earned: Option<f64>) -> (Vec<Row>, Vec<Course>) {
+        learnt_by(terminated, earned, &Reward { from, ..Reward::default() })
+    }
+
+    fn learnt_by(terminated: bool, earned: Option<f64>, reward: &Reward) -> (Vec<Row>, Vec<Course>) {
         let played = played(terminated);
-        let episode = batch::episode(&played, earned, &Reward { from, ..Reward::default() });
-        courses(&[played], &[episode])
+        let episode = batch::episode(&played, earned, reward);
+        courses(&[played], &[episode], reward)
     }
 
     fn near(found: &[f64], expected: &[f64]) {
@@ -174,6 +181,21 @@ mod tests {
         judge(&mut rows, &courses, &[VALUES.to_vec()], horizon);
         // The last token: 0.5 + 0.5 x 2 - 0.125.
         near(&earned(&rows)[2..], &[1.5]);
+    }
+
+    #[test]
+    fn nothing_comes_after_a_verdict_or_a_zero() {
+        let horizon = Horizon { gamma: 0.5, lambda: 0.5 };
+        let last = |earned_in_all: f64, reward: &Reward| {
+            let (mut rows, courses) = learnt_by(false, Some(earned_in_all), reward);
+            judge(&mut rows, &courses, &[VALUES.to_vec()], horizon);
+            earned(&rows)[2]
+        };
+        near(&[last(0.4, &Reward::default())], &[0.4]);
+        near(&[last(1.0, &Reward { from: RewardFrom::Strict, ..Reward::default() })], &[1.0]);
+        // The steps gave 0.25 and 0.5: the last one takes back what the first gave.
+        let zero = Reward { from: RewardFrom::Return, truncated: Truncated::Zero, ..Reward::default() };
+        near(&[last(0.0, &zero)], &[-0.25]);
     }
 
     #[test]

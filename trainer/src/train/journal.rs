@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use palestra_protocol::id::PolicyId;
-use palestra_protocol::job::Progress;
+use palestra_protocol::job::{Checkpoint, Progress};
 use palestra_protocol::spec::train::Train;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -76,13 +76,19 @@ impl History {
 }
 
 impl<'a> Journal<'a> {
-    /// Begins at `first`, with the curves up to there.
-    #[must_use]
-    pub(super) fn begin(spec: &Train, context: &'a Context, first: u64, history: History) -> Self {
-        let kept = context.checkpoint.iter().map(|checkpoint| {
-            (checkpoint.step, checkpoint.artifacts.iter().map(|artifact| artifact.name.clone()).collect())
-        });
-        Self {
+    /// Begins at `first`, with the curves up to there and the checkpoints of former attempts.
+    ///
+    /// # Errors
+    /// When those cannot be asked for, or the work has to stop.
+    pub(super) fn begin(
+        spec: &Train,
+        context: &'a Context,
+        first: u64,
+        history: History,
+    ) -> Result<Self, TrainerError> {
+        let former =
+            if context.checkpoint.is_some() { context.files.checkpoints(context.reporter.job())? } else { Vec::new() };
+        Ok(Self {
             context,
             steps: spec.steps,
             keep: spec.checkpoint.keep as usize,
@@ -90,8 +96,8 @@ impl<'a> Journal<'a> {
             began: Instant::now(),
             first,
             history,
-            kept: kept.collect(),
-        }
+            kept: former_files(&former),
+        })
     }
 
     /// The curves so far.
@@ -199,9 +205,34 @@ impl<'a> Journal<'a> {
     }
 }
 
+/// Steps of checkpoints with their artefacts, oldest first; of two after the same step the later one counts, since its files took the
+/// place of the other's.
+fn former_files(former: &[Checkpoint]) -> Vec<(u64, Vec<String>)> {
+    let mut files: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for checkpoint in former {
+        files.insert(checkpoint.step, checkpoint.artifacts.iter().map(|artifact| artifact.name.clone()).collect());
+    }
+    files.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use palestra_protocol::job::Artifact;
+    use palestra_protocol::time::Timestamp;
+
     use super::*;
+
+    #[test]
+    fn every_checkpoint_of_former_attempts_is_known_once() {
+        let at = Timestamp::from_milliseconds(0);
+        let former = |step, attempt, name: &str| {
+            let file = Artifact { name: name.to_owned(), digest: "sha256:".to_owned(), size_bytes: 1, created_at: at };
+            Checkpoint { step, attempt, artifacts: vec![file], created_at: at }
+        };
+        let known = former_files(&[former(20, 1, "first"), former(40, 1, "broken"), former(40, 2, "again")]);
+        assert_eq!(known, [(20, vec!["first".to_owned()]), (40, vec!["again".to_owned()])]);
+        assert!(former_files(&[]).is_empty());
+    }
 
     #[test]
     fn long_curves_are_thinned_and_keep_their_end() {

@@ -103,6 +103,9 @@ pub(super) fn restore<M: Named>(
 
 /// What `bring` makes of the newest checkpoint that is not broken. `all` answers every one, oldest first; `warn` is told of each that
 /// is broken.
+///
+/// # Errors
+/// Where there is none: the first error that another attempt may not meet; without one, `BadCheckpoint` with every reason.
 fn newest_whole<T>(
     newest: &job::Checkpoint,
     all: impl Fn() -> Result<Vec<job::Checkpoint>, TrainerError>,
@@ -110,6 +113,7 @@ fn newest_whole<T>(
     warn: impl Fn(&str) -> Result<(), TrainerError>,
 ) -> Result<T, TrainerError> {
     let (mut left, mut broken) = (vec![newest.clone()], Vec::new());
+    let mut unread = None;
     while let Some(kept) = left.pop() {
         let error = match bring(&kept) {
             Err(error) if is_broken(&error) => error,
@@ -122,8 +126,11 @@ fn newest_whole<T>(
             left.retain(|other| other != newest);
         }
         broken.push(message);
+        if error.may_pass() {
+            unread.get_or_insert(error);
+        }
     }
-    Err(TrainerError::BadCheckpoint(broken.join("\n")))
+    Err(unread.unwrap_or_else(|| TrainerError::BadCheckpoint(broken.join("\n"))))
 }
 
 /// Whether an error is one of a checkpoint's files, so that another checkpoint may do.
@@ -177,6 +184,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     use palestra_protocol::job::Checkpoint;
+    use palestra_protocol::problem::{Code, Problem};
     use palestra_protocol::time::Timestamp;
 
     use super::*;
@@ -225,6 +233,22 @@ mod tests {
         assert_eq!(error.code(), "bad_checkpoint");
         let told = error.to_string();
         assert!(told.contains("file-20") && told.contains("file-40"), "{told}");
+    }
+
+    #[test]
+    fn what_could_not_be_read_may_be_whole_in_another_attempt() {
+        let end = |fault: fn() -> ClientError| {
+            let all = || Ok([20, 40].map(kept).to_vec());
+            let bring = |kept: &Checkpoint| {
+                Err::<(), _>(if kept.step == 40 { TrainerError::from(fault()) } else { altered(kept.step) })
+            };
+            let error = newest_whole(&kept(40), all, bring, |_| Ok(())).unwrap_err();
+            (error.code(), error.may_pass())
+        };
+        assert_eq!(end(|| ClientError::Unreachable("it broke off".to_owned())), ("internal", true));
+        assert_eq!(end(|| ClientError::from(Problem::new(Code::Internal, "the disk fails"))), ("internal", true));
+        // What is not there does not come back.
+        assert_eq!(end(|| ClientError::from(Problem::new(Code::NotFound, "no file"))), ("bad_checkpoint", false));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let mut learner = Learner { model, reference, optimizer: AdamW::new(&spec.optimizer) };
     let saved = keep::restore(context, &spec.optimizer, &mut learner.model, &mut learner.optimizer)?;
     let saved = saved.unwrap_or_default();
-    let journal = Journal::begin(spec, context, saved.step, saved.history.clone());
+    let journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
     let measure = Measure { spec, context, chat: &chat };
     let first = saved.step;
@@ -173,7 +173,7 @@ impl Learning<'_> {
                 Ok((batch::rows(&batch.played, &advantages), None))
             }
             Judging::Generalised { lambda, .. } => {
-                let (mut rows, courses) = critic::courses(&batch.played, &batch.episodes);
+                let (mut rows, courses) = critic::courses(&batch.played, &batch.episodes, &self.spec.reward);
                 let said = self.learner.before(&rows, lesson)?;
                 let horizon = Horizon { gamma: self.parts.gamma, lambda: *lambda };
                 let explained = critic::judge(&mut rows, &courses, &said.values, horizon);

@@ -177,7 +177,7 @@ fn update_with_values(learner: &mut Learner, updates: Range<u64>, sign: f64) {
             .iter()
             .zip(&episodes)
             .map(|((_, answer), episode)| batch::episode(episode, Some(sign * reward(answer)), &Reward::default()));
-        let (mut rows, courses) = critic::courses(&episodes, &earned.collect::<Vec<_>>());
+        let (mut rows, courses) = critic::courses(&episodes, &earned.collect::<Vec<_>>(), &Reward::default());
         let lesson = lesson(&parts, &plan, step);
         let said = learner.before(&rows, &lesson).unwrap();
         critic::judge(&mut rows, &courses, &said.values, Horizon { gamma: parts.gamma, lambda });

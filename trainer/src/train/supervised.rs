@@ -45,7 +45,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let validation = Held::new(spec, context, &chat)?;
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
-    let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone());
+    let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
     let measure = Measure { spec, context, chat: &chat };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {

@@ -18,7 +18,7 @@ use super::files::Files;
 use super::reporter::Reporter;
 use super::serve;
 use crate::device::{self, Choice};
-use crate::failure::TrainerError;
+use crate::failure::{TrainerError, lacks_memory};
 use crate::train;
 
 /// Length of the run that owns an attempt's sessions, in milliseconds: they end this long after the attempt went silent.
@@ -150,11 +150,25 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("the attempt panicked");
-    let lower = text.to_lowercase();
-    let error = if lower.contains("out of memory") || lower.contains("outofmemory") {
+    let error = if lacks_memory(text) {
         TrainerError::OutOfMemory(text.to_owned()).to_job_error()
     } else {
         JobError { code: "internal".to_owned(), detail: text.to_owned() }
     };
     Outcome::Failed { error, retry: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_for_lack_of_memory_is_told_from_others() {
+        let code = |text: &str| match panicked(&text.to_owned()) {
+            Outcome::Failed { error, retry: true } => error.code,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(code("called `Result::unwrap()`: An out-of-memory error happened during launch"), "out_of_memory");
+        assert_eq!(code("index out of bounds"), "internal");
+    }
 }

@@ -145,7 +145,7 @@ impl Reporter {
     /// # Errors
     /// As [`Self::report`].
     pub fn delete(&self, name: &str) -> Result<(), TrainerError> {
-        self.repeat(|| self.0.client.delete_artifact(self.0.job, self.0.fence, name))
+        self.repeat(|| async { dropped(self.0.client.delete_artifact(self.0.job, self.0.fence, name).await) })
     }
 
     /// Says that these kept files are a point to go on from.
@@ -300,11 +300,34 @@ impl Reporter {
     }
 }
 
+/// Takes a file that is not there as dropped: a call whose answer was lost may have dropped it.
+fn dropped(deleted: Result<(), ClientError>) -> Result<(), ClientError> {
+    match deleted {
+        Err(error) if error.code() == Some(Code::NotFound) => Ok(()),
+        deleted => deleted,
+    }
+}
+
 /// Whether the same call may succeed later.
 pub(super) fn passes(error: &ClientError) -> bool {
     match error {
         ClientError::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504),
         ClientError::Unreachable(_) | ClientError::Interrupted | ClientError::GaveUp { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::problem::Problem;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_dropped_twice_is_gone() {
+        let refused = |code| dropped(Err(ClientError::from(Problem::new(code, ".."))));
+        assert!(dropped(Ok(())).is_ok() && refused(Code::NotFound).is_ok());
+        assert_eq!(refused(Code::LeaseLost).unwrap_err().code(), Some(Code::LeaseLost));
+        assert!(dropped(Err(ClientError::Unreachable("connection refused".to_owned()))).is_err());
     }
 }

@@ -11,14 +11,13 @@ use super::checkpoint::{self, FineTuningCheckpoint};
 use super::event::{self, FineTuningEvent, number_of};
 use super::job::{self, FineTuningJob};
 use super::list::{Rows, behind, limit};
-use super::plan::plan;
+use super::plan::{Planned, plan};
 use super::request::{CreateFineTuningJob, Metadata};
-use super::spec::of_request;
 use crate::app::App;
 use crate::http::answer::Body;
-use crate::http::caller::JobRunner;
 use crate::http::extract::{Id, IdempotencyKey, Json, Query};
 use crate::http::problem::Failure;
+use crate::http::reach::JobOwner;
 use crate::jobs::{JobFilter, JobsError};
 use crate::session::Tenant;
 use crate::store::row::PageRequest;
@@ -43,14 +42,23 @@ const NUMBERS_MAX: u32 = 10_000;
     responses((status = 200, description = "The job.", body = FineTuningJob)))]
 pub(in crate::http) async fn create_fine_tuning_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<CreateFineTuningJob>,
 ) -> Result<Body<FineTuningJob>, Failure> {
     let tenant = &principal.tenant;
-    let planned = plan(&app, tenant, request).await?;
-    let job = app.jobs().create(tenant, planned, key).await.map_err(|error| match error {
-        JobsError::Invalid(faults) => JobsError::Invalid(faults.into_iter().map(of_request).collect()),
+    // A job that was made stays the answer, also where its files are gone since.
+    if let Some(key) = &key
+        && let Some(made) = app.jobs().made_with(tenant, key.clone()).await?
+        && job::is_made_by(&made, &request)?
+    {
+        return Ok(Body(job::view(&app, tenant, made).await?));
+    }
+    let Planned { job, read, places } = plan(&app, tenant, request).await?;
+    let job = app.jobs().create_from(tenant, job, read, key).await.map_err(|error| match error {
+        JobsError::Invalid(faults) => {
+            JobsError::Invalid(faults.into_iter().map(|fault| places.of_request(fault)).collect())
+        }
         other => other,
     })?;
     Ok(Body(job::view(&app, tenant, job).await?))
@@ -65,7 +73,7 @@ pub(in crate::http) async fn create_fine_tuning_job(
     responses((status = 200, description = "A page.", body = Rows<FineTuningJob>)))]
 pub(in crate::http) async fn list_fine_tuning_jobs(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Query(pairs): Query<Vec<(String, String)>>,
 ) -> Result<Body<Rows<FineTuningJob>>, Failure> {
     let asked = Asked::read(pairs)?;
@@ -180,7 +188,7 @@ async fn training(app: &App, tenant: &Tenant, id: JobId) -> Result<Job, Failure>
     responses((status = 200, description = "The job.", body = FineTuningJob)))]
 pub(in crate::http) async fn get_fine_tuning_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
 ) -> Result<Body<FineTuningJob>, Failure> {
     let job = training(&app, &principal.tenant, id).await?;
@@ -194,7 +202,7 @@ pub(in crate::http) async fn get_fine_tuning_job(
     responses((status = 200, description = "The job.", body = FineTuningJob)))]
 pub(in crate::http) async fn cancel_fine_tuning_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
 ) -> Result<Body<FineTuningJob>, Failure> {
     training(&app, &principal.tenant, id).await?;
@@ -207,7 +215,7 @@ pub(in crate::http) async fn cancel_fine_tuning_job(
     responses((status = 405, description = "Jobs do not pause.", body = Problem, content_type = "application/problem+json")))]
 pub(in crate::http) async fn pause_fine_tuning_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
 ) -> Result<Body<FineTuningJob>, Failure> {
     training(&app, &principal.tenant, id).await?;
@@ -219,7 +227,7 @@ pub(in crate::http) async fn pause_fine_tuning_job(
     responses((status = 405, description = "Jobs do not pause.", body = Problem, content_type = "application/problem+json")))]
 pub(in crate::http) async fn resume_fine_tuning_job(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
 ) -> Result<Body<FineTuningJob>, Failure> {
     training(&app, &principal.tenant, id).await?;
@@ -247,7 +255,7 @@ pub(in crate::http) struct PageQuery {
     responses((status = 200, description = "A page.", body = Rows<FineTuningEvent>)))]
 pub(in crate::http) async fn list_fine_tuning_events(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
     Query(query): Query<PageQuery>,
 ) -> Result<Body<Rows<FineTuningEvent>>, Failure> {
@@ -264,7 +272,7 @@ pub(in crate::http) async fn list_fine_tuning_events(
     responses((status = 200, description = "A page.", body = Rows<FineTuningCheckpoint>)))]
 pub(in crate::http) async fn list_fine_tuning_checkpoints(
     State(app): State<App>,
-    JobRunner(principal): JobRunner,
+    JobOwner(principal): JobOwner,
     Id(id): Id<JobId>,
     Query(query): Query<PageQuery>,
 ) -> Result<Body<Rows<FineTuningCheckpoint>>, Failure> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_protocol::id::JobId;
+use palestra_protocol::id::{FileId, JobId};
 use palestra_protocol::job::{Job, JobState};
 use palestra_protocol::spec::train::{AlgorithmName, Data, Train};
 use palestra_protocol::time::Timestamp;
@@ -10,14 +10,20 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::plan::KEPT;
-use super::request::{FineTuningMethod, FineTuningMethodKind, Kept, Metadata, Reinforcement, Resolved, Supervised};
+use super::plan::{KEPT, read};
+use super::request::{
+    CreateFineTuningJob, FineTuningMethod, FineTuningMethodKind, Kept, Metadata, Reinforcement, Resolved, Supervised,
+};
 use crate::app::App;
 use crate::http::problem::Failure;
 use crate::session::Tenant;
 
 /// The error of a job whose data are broken.
 const BAD_DATA: &str = "bad_data";
+/// How the trainer tells of lines that are not learnt from.
+const OF_VALIDATION: &str = ": of validation.data: ";
+/// The last second that has a date of four digits for its year.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 /// A training job.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -132,7 +138,8 @@ const fn status(job: &Job) -> FineTuningStatus {
 
 fn error(job: &Job) -> Option<FineTuningError> {
     let error = job.error.as_ref().filter(|_| job.state == JobState::Failed)?;
-    let param = (error.code == BAD_DATA).then(|| "training_file".to_owned());
+    let parameter = if error.detail.contains(OF_VALIDATION) { "validation_file" } else { "training_file" };
+    let param = (error.code == BAD_DATA).then(|| parameter.to_owned());
     Some(FineTuningError { code: error.code.clone(), message: error.detail.clone(), param })
 }
 
@@ -162,6 +169,39 @@ fn named(data: &Data) -> Option<String> {
     }
 }
 
+/// The file that a training learns from.
+fn training_file(kept: &Kept, train: &Train) -> Option<String> {
+    kept.training_file.map(|file| file.to_string()).or_else(|| train.data.as_ref().and_then(named))
+}
+
+/// The file that a training is measured on.
+fn validation_file(train: &Train) -> Option<String> {
+    train.validation.as_ref().and_then(|validation| named(&validation.data))
+}
+
+/// Whether a job was made by the same request.
+///
+/// # Errors
+/// When the request does not fit.
+pub(super) fn is_made_by(job: &Job, request: &CreateFineTuningJob) -> Result<bool, Failure> {
+    let asked = read(request)?;
+    let Some(kept) = kept(job) else { return Ok(false) };
+    let Ok(train) = serde_json::from_value::<Train>(job.spec.clone()) else { return Ok(false) };
+    let files = (training_file(&kept, &train), validation_file(&train));
+    let named = |file: &Option<FileId>| file.map(|file| file.to_string());
+    Ok(kept.method.as_ref() == Some(&asked.method)
+        && kept.metadata == request.metadata
+        && kept.suffix == request.suffix
+        && files == (named(&request.training_file), named(&request.validation_file))
+        && train.seed == asked.seed
+        && train.policy.from == asked.model)
+}
+
+/// When a job will be done, in seconds since 1970; none where no date tells it.
+fn finish(now: Timestamp, remaining_ms: u64) -> Option<i64> {
+    Some(seconds(now.plus_ms(remaining_ms))).filter(|second| *second <= LAST_SECOND)
+}
+
 /// A job of kind `train` in OpenAI's form.
 pub(super) async fn view(app: &App, tenant: &Tenant, job: Job) -> Result<FineTuningJob, Failure> {
     let train: Train = serde_json::from_value(job.spec.clone()).map_err(|error| {
@@ -179,6 +219,7 @@ pub(super) async fn view(app: &App, tenant: &Tenant, job: Job) -> Result<FineTun
     };
     let remaining_ms = job.progress.as_ref().and_then(|progress| progress.remaining_ms);
     let running = remaining_ms.filter(|_| job.state == JobState::Running);
+    let training_file = training_file(&kept, &train).unwrap_or_default();
     let hyperparameters = match kept.method {
         Some(_) => kept.hyperparameters,
         None => Resolved {
@@ -192,7 +233,7 @@ pub(super) async fn view(app: &App, tenant: &Tenant, job: Job) -> Result<FineTun
         object: FineTuningObject::Job,
         created_at: seconds(job.created_at),
         error: error(&job),
-        estimated_finish: running.map(|remaining_ms| seconds(app.clock().now().plus_ms(remaining_ms))),
+        estimated_finish: running.and_then(|remaining_ms| finish(app.clock().now(), remaining_ms)),
         finished_at: job.ended_at.map(seconds),
         fine_tuned_model: made(&job),
         hyperparameters,
@@ -204,12 +245,20 @@ pub(super) async fn view(app: &App, tenant: &Tenant, job: Job) -> Result<FineTun
         seed: train.seed,
         status: status(&job),
         trained_tokens,
-        training_file: kept
-            .training_file
-            .map(|file| file.to_string())
-            .or_else(|| train.data.as_ref().and_then(named))
-            .unwrap_or_default(),
-        validation_file: train.validation.as_ref().and_then(|validation| named(&validation.data)),
+        training_file,
+        validation_file: validation_file(&train),
         user_provided_suffix: kept.suffix,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_date_tells_has_no_end() {
+        let now = Timestamp::from_milliseconds(1_000);
+        assert_eq!(finish(now, 60_000), Some(61));
+        assert_eq!(finish(now, u64::MAX), None);
+    }
 }

@@ -1,5 +1,6 @@
 //! From a request of OpenAI's form to a job of ours.
 
+use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::FileId;
 use palestra_protocol::job::{CreateJob, JobKind, Resources};
 use palestra_protocol::problem::Fault;
@@ -13,8 +14,8 @@ use super::request::{
     ReinforcementHyperparameters, Supervised, SupervisedHyperparameters,
 };
 use super::setting::{self, Settings};
-use super::spec::{Examples, Playing, Start, measured_split};
-use super::training_file::{count_lines, read_mix};
+use super::spec::{Examples, Places, Playing, Start, measured_split};
+use super::training_file::{self, at_line, count_lines, read_mix};
 use crate::app::App;
 use crate::catalog::CatalogError;
 use crate::http::problem::{Failure, internal};
@@ -32,15 +33,25 @@ const SEED_MAX: u64 = (1 << 53) - 1;
 const MEASURED: &str = "metadata.palestra.evaluation_split";
 
 /// A request whose parts fit, each by itself.
-struct Read {
-    model: PolicyFrom,
-    method: FineTuningMethod,
+pub(super) struct Read {
+    pub(super) model: PolicyFrom,
+    pub(super) method: FineTuningMethod,
     settings: Settings,
-    seed: u64,
+    pub(super) seed: u64,
+}
+
+/// What becomes of a request.
+pub(super) struct Planned {
+    /// The job.
+    pub(super) job: CreateJob,
+    /// The file that its spec was read from, with the parameter that names it, where the spec does not name it itself.
+    pub(super) read: Option<(FileId, &'static str)>,
+    /// Where the request said what the spec is made of.
+    pub(super) places: Places,
 }
 
 /// The job that a request asks for.
-pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJob) -> Result<CreateJob, Failure> {
+pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJob) -> Result<Planned, Failure> {
     let read = read(&request)?;
     let start = |multiplier: Option<Factor>| Start {
         model: &read.model,
@@ -54,6 +65,13 @@ pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJo
         suffix: request.suffix.clone(),
         ..Kept::default()
     };
+    let mut places = Places {
+        hyperparameters: place(&request, read.method.kind),
+        says_steps: read.settings.steps.is_some(),
+        says_rate: read.settings.learning_rate.is_some(),
+        fitting_rate: start(None).fitting_rate(),
+        lines: Vec::new(),
+    };
     let spec = match read.method.kind {
         FineTuningMethodKind::Supervised => {
             let asked = supervised_of(&read.method);
@@ -64,13 +82,15 @@ pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJo
         }
         FineTuningMethodKind::Reinforcement | FineTuningMethodKind::Dpo => {
             let asked = reinforced_of(&read.method);
-            let playing = playing(app, tenant, &request, &read.settings, &asked).await?;
+            let (playing, lines) = playing(app, tenant, &request, &read.settings, &asked).await?;
+            places.lines = lines;
             kept.training_file = request.training_file;
             start(asked.learning_rate_multiplier).reinforced(&playing)
         }
     };
+    let from = kept.training_file.map(|file| (file, training_file::PARAMETER));
     let kept: Value = serde_json::to_value(kept).map_err(|error| internal(&error))?;
-    Ok(CreateJob {
+    let job = CreateJob {
         id: None,
         kind: JobKind::Train,
         spec,
@@ -79,11 +99,12 @@ pub(super) async fn plan(app: &App, tenant: &Tenant, request: CreateFineTuningJo
         after: Vec::new(),
         attempts_max: None,
         metadata: Map::from_iter([(KEPT.to_owned(), kept)]),
-    })
+    };
+    Ok(Planned { job, read: from, places })
 }
 
 /// Reads what needs nothing but the request.
-fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
+pub(super) fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
     let mut faults = Vec::new();
     let model = match request.model.parse::<PolicyFrom>() {
         Ok(model) if model.is_trainable() => Some(model),
@@ -98,7 +119,10 @@ fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
     };
     let settings = request.metadata.as_ref().map(|metadata| setting::read(metadata, &mut faults)).unwrap_or_default();
     let method = method(request, &mut faults);
-    check_method(&method, &settings, &mut faults);
+    check_method(&method, place(request, method.kind), &settings, &mut faults);
+    if model == Some(PolicyFrom::Mlp) && method.kind == FineTuningMethodKind::Supervised {
+        faults.push(fault("model", "this policy reads no conversations: train it by playing, with reinforcement"));
+    }
     let mut unless = |holds: bool, parameter: &str, words: &str| {
         if !holds {
             faults.push(fault(parameter, words));
@@ -133,7 +157,16 @@ fn method(request: &CreateFineTuningJob, faults: &mut Vec<Fault>) -> FineTuningM
     }
 }
 
-fn check_method(method: &FineTuningMethod, settings: &Settings, faults: &mut Vec<Fault>) {
+/// Where the hyperparameters of a request stand.
+fn place(request: &CreateFineTuningJob, kind: FineTuningMethodKind) -> &'static str {
+    match kind {
+        FineTuningMethodKind::Supervised if request.method.is_none() => "hyperparameters",
+        FineTuningMethodKind::Supervised => "method.supervised.hyperparameters",
+        FineTuningMethodKind::Reinforcement | FineTuningMethodKind::Dpo => "method.reinforcement.hyperparameters",
+    }
+}
+
+fn check_method(method: &FineTuningMethod, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
     if method.kind == FineTuningMethodKind::Dpo || method.dpo.is_some() {
         faults.push(fault("method.dpo", "not offered: there are supervised and reinforcement"));
     }
@@ -144,14 +177,14 @@ fn check_method(method: &FineTuningMethod, settings: &Settings, faults: &mut Vec
         FineTuningMethodKind::Reinforcement if method.supervised.is_some() => {
             faults.push(fault("method.supervised", "these are settings of another method"));
         }
-        FineTuningMethodKind::Supervised => check_supervised(&supervised_of(method), settings, faults),
+        FineTuningMethodKind::Supervised => check_supervised(&supervised_of(method), place, settings, faults),
         FineTuningMethodKind::Reinforcement => {
             let grader = method.reinforcement.as_ref().and_then(|asked| asked.grader.as_ref());
             if grader.is_some_and(|grader| *grader != json!({"type": "environment"})) {
                 let words = "the environment judges: leave it out, or send {\"type\": \"environment\"}";
                 faults.push(fault("method.reinforcement.grader", words));
             }
-            check_reinforced(&reinforced_of(method), settings, faults);
+            check_reinforced(&reinforced_of(method), place, settings, faults);
         }
         FineTuningMethodKind::Dpo => {}
     }
@@ -165,16 +198,15 @@ fn reinforced_of(method: &FineTuningMethod) -> ReinforcementHyperparameters {
     method.reinforcement.clone().and_then(|asked: Reinforcement| asked.hyperparameters).unwrap_or_default()
 }
 
-fn check_supervised(asked: &SupervisedHyperparameters, settings: &Settings, faults: &mut Vec<Fault>) {
+fn check_supervised(asked: &SupervisedHyperparameters, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
     let mut refuse = |given: bool, parameter: &str, words: &str| {
         if given {
             faults.push(fault(parameter, words));
         }
     };
-    const SETTINGS: &str = "method.supervised.hyperparameters";
     let epochs = Count::chosen(asked.n_epochs);
-    refuse(epochs == Some(0), &format!("{SETTINGS}.n_epochs"), "1 or more");
-    refuse(Count::chosen(asked.batch_size) == Some(0), &format!("{SETTINGS}.batch_size"), "1 or more");
+    refuse(epochs == Some(0), &format!("{place}.n_epochs"), "1 or more");
+    refuse(Count::chosen(asked.batch_size) == Some(0), &format!("{place}.batch_size"), "1 or more");
     let both = epochs.is_some() && settings.steps.is_some();
     refuse(both, "metadata.palestra.steps", "how many updates there are follows from n_epochs: say one of the two");
     refuse(settings.algorithm.is_some(), "metadata.palestra.algorithm", "only a training by playing has a choice");
@@ -185,14 +217,13 @@ fn check_supervised(asked: &SupervisedHyperparameters, settings: &Settings, faul
     refuse(settings.environment.is_some() && !measured, "metadata.environment", words);
     let words = "name the environment to measure in by `environment`";
     refuse(measured && settings.environment.is_none(), "metadata.palestra.evaluation_split", words);
-    check_rate(asked.learning_rate_multiplier, SETTINGS, settings, faults);
+    check_rate(asked.learning_rate_multiplier, place, settings, faults);
 }
 
-fn check_reinforced(asked: &ReinforcementHyperparameters, settings: &Settings, faults: &mut Vec<Fault>) {
-    const SETTINGS: &str = "method.reinforcement.hyperparameters";
+fn check_reinforced(asked: &ReinforcementHyperparameters, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
     let mut refuse = |given: bool, name: &str, words: &str| {
         if given {
-            faults.push(fault(format!("{SETTINGS}.{name}"), words));
+            faults.push(fault(format!("{place}.{name}"), words));
         }
     };
     let words = "tasks have no end: say how many updates there are by `palestra.steps` in metadata";
@@ -204,7 +235,7 @@ fn check_reinforced(asked: &ReinforcementHyperparameters, settings: &Settings, f
     if settings.algorithm == Some(AlgorithmName::Sft) {
         faults.push(fault("metadata.palestra.algorithm", "sft learns from examples: use the method supervised"));
     }
-    check_rate(asked.learning_rate_multiplier, SETTINGS, settings, faults);
+    check_rate(asked.learning_rate_multiplier, place, settings, faults);
 }
 
 fn check_rate(multiplier: Option<Factor>, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
@@ -220,10 +251,24 @@ fn check_rate(multiplier: Option<Factor>, place: &str, settings: &Settings, faul
 
 /// The bytes of a file that a request names.
 async fn open(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<ByteStream, Failure> {
-    match app.jobs().open_file(tenant, file).await {
-        Ok((_, bytes)) => Ok(bytes),
-        Err(JobsError::NotFound(_)) => Err(Failure::invalid(parameter, format!("there is no file {file}"))),
-        Err(error) => Err(error.into()),
+    let explain = |error: JobsError| match error {
+        JobsError::NotFound(_) => Failure::invalid(parameter, format!("there is no file {file}")),
+        error => error.into(),
+    };
+    let purpose = app.jobs().file(tenant, file).await.map_err(explain)?.purpose;
+    if purpose != FilePurpose::FineTune {
+        let wanted = FilePurpose::FineTune.as_str();
+        return Err(Failure::invalid(parameter, format!("file {file} is for {}, not for {wanted}", purpose.as_str())));
+    }
+    let (_, bytes) = app.jobs().open_file(tenant, file).await.map_err(explain)?;
+    Ok(bytes)
+}
+
+/// How many examples a file holds, which are some.
+async fn count(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<u64, Failure> {
+    match count_lines(open(app, tenant, parameter, file).await?).await? {
+        0 => Err(Failure::invalid(parameter, "the file has no lines")),
+        lines => Ok(lines),
     }
 }
 
@@ -236,9 +281,9 @@ async fn examples(
 ) -> Result<Examples, Failure> {
     let words = "supervised training learns from a file: upload one for fine-tune";
     let file = request.training_file.ok_or_else(|| Failure::invalid("training_file", words))?;
-    let lines = count_lines(open(app, tenant, "training_file", file).await?).await?;
-    if lines == 0 {
-        return Err(Failure::invalid("training_file", "the file has no lines"));
+    let lines = count(app, tenant, training_file::PARAMETER, file).await?;
+    if let Some(validation) = request.validation_file {
+        count(app, tenant, "validation_file", validation).await?;
     }
     if let Some((split, name)) = settings.evaluation_split.as_ref().zip(settings.environment.as_ref()) {
         unless_none(faults_of(app, tenant, name, &[(split.as_str(), MEASURED)]).await?)?;
@@ -252,25 +297,26 @@ async fn examples(
     })
 }
 
+/// What is played, and the lines that said so, where lines did.
 async fn playing(
     app: &App,
     tenant: &Tenant,
     request: &CreateFineTuningJob,
     settings: &Settings,
     asked: &ReinforcementHyperparameters,
-) -> Result<Playing, Failure> {
+) -> Result<(Playing, Vec<u64>), Failure> {
     if request.validation_file.is_some() {
         let words = "training by playing is measured on a split: name it by `palestra.evaluation_split` in metadata";
         return Err(Failure::invalid("validation_file", words));
     }
-    let environments = match (request.training_file, &settings.environment) {
+    let (lines, environments): (Vec<u64>, Vec<EnvironmentMix>) = match (request.training_file, &settings.environment) {
         (Some(file), _) => {
-            let bytes = open(app, tenant, "training_file", file).await?;
-            read_mix(bytes, settings).await?.map_err(JobsError::Invalid)?
+            let bytes = open(app, tenant, training_file::PARAMETER, file).await?;
+            read_mix(bytes, settings).await?.map_err(JobsError::Invalid)?.into_iter().unzip()
         }
         (None, Some(name)) => {
             let split = settings.split.clone().unwrap_or_else(|| "train".to_owned());
-            vec![EnvironmentMix { name: name.clone(), split, weight: 1.0, difficulty: None }]
+            (Vec::new(), vec![EnvironmentMix { name: name.clone(), split, weight: 1.0, difficulty: None }])
         }
         (None, None) => {
             let words =
@@ -286,14 +332,17 @@ async fn playing(
     };
     let measured = measured_split(settings, &playing);
     let mut faults = Vec::new();
-    for mix in &playing.environments {
+    for (index, mix) in playing.environments.iter().enumerate() {
         let played = (mix.split.as_str(), "metadata.split");
         let splits: Vec<_> =
             std::iter::once(played).chain(measured.as_deref().map(|split| (split, MEASURED))).collect();
-        faults.extend(faults_of(app, tenant, &mix.name, &splits).await?);
+        for fault in faults_of(app, tenant, &mix.name, &splits).await? {
+            let of_file = lines.get(index).filter(|_| fault.field.as_deref() != Some(MEASURED));
+            faults.push(of_file.map_or_else(|| fault.clone(), |line| at_line(*line, &fault.detail)));
+        }
     }
     unless_none(faults)?;
-    Ok(playing)
+    Ok((playing, lines))
 }
 
 /// What is wrong with an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.

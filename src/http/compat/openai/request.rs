@@ -1,14 +1,50 @@
 //! What clients of OpenAI send to have a model trained.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use palestra_protocol::id::FileId;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// What users say of their jobs, by name.
 pub(super) type Metadata = BTreeMap<String, String>;
+
+/// Metadata in which no name stands twice.
+struct Pairs(Metadata);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PairsVisitor)
+    }
+}
+
+struct PairsVisitor;
+
+impl<'de> Visitor<'de> for PairsVisitor {
+    type Value = Pairs;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Pairs, A::Error> {
+        let mut metadata = Metadata::new();
+        while let Some(name) = pairs.next_key::<String>()? {
+            let value: String = pairs.next_value()?;
+            if metadata.insert(name, value).is_some() {
+                return Err(A::Error::custom("a name stands there twice"));
+            }
+        }
+        Ok(Pairs(metadata))
+    }
+}
+
+fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Metadata>, D::Error> {
+    Ok(Option::<Pairs>::deserialize(deserializer)?.map(|Pairs(metadata)| metadata))
+}
 
 /// Trains a model.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
@@ -38,7 +74,7 @@ pub(in crate::http) struct CreateFineTuningJob {
     pub(super) suffix: Option<String>,
     /// At most 16 pairs, names of at most 64 and values of at most 512 characters. `environment`, `split` and names that begin
     /// with `palestra.` say what is played and how.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pairs")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     pub(super) metadata: Option<Metadata>,
     /// None are known: null or empty.
@@ -226,6 +262,17 @@ mod tests {
         for wrong in [json!("many"), json!(-1), json!(1.5), json!([])] {
             assert!(read(wrong.clone()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_name_stands_once_in_metadata() {
+        let read = |metadata: &str| {
+            let text = format!("{{\"model\": \"builtin:mlp\", \"metadata\": {metadata}}}");
+            serde_json::from_str::<CreateFineTuningJob>(&text).map(|request| request.metadata)
+        };
+        assert_eq!(read("null").unwrap(), None);
+        assert_eq!(read("{\"a\": \"x\"}").unwrap(), Some(Metadata::from([("a".to_owned(), "x".to_owned())])));
+        assert!(read("{\"a\": \"x\", \"a\": \"x\"}").is_err());
     }
 
     #[test]

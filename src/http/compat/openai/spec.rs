@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::request::Resolved;
 use super::setting::Settings;
+use super::training_file::at_line;
 
 /// Learning rate of a model that is made from scratch.
 const RATE_FROM_SCRATCH: f64 = 3e-3;
@@ -92,13 +93,17 @@ impl Start<'_> {
         ])
     }
 
-    fn rate(&self) -> f64 {
-        let fitting = match self.settings.lora_rank {
+    /// The rate that fits the model.
+    pub(super) const fn fitting_rate(&self) -> f64 {
+        match self.settings.lora_rank {
             Some(_) => RATE_OF_LORA,
             None if self.model.is_scratch() => RATE_FROM_SCRATCH,
             None => RATE_OF_WEIGHTS,
-        };
-        self.settings.learning_rate.unwrap_or(fitting * self.multiplier.unwrap_or(1.0))
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        self.settings.learning_rate.unwrap_or_else(|| self.fitting_rate() * self.multiplier.unwrap_or(1.0))
     }
 
     /// A training by examples.
@@ -181,12 +186,8 @@ const ORIGINS: &[(&str, &str)] = &[
     ("spec.data", "training_file"),
     ("spec.validation", "validation_file"),
     ("spec.algorithm.group_size", "metadata.palestra.group_size"),
-    ("spec.algorithm.tasks_per_step", "method.reinforcement.hyperparameters.batch_size"),
     ("spec.algorithm", "metadata.palestra.algorithm"),
-    ("spec.optimizer.examples_per_step", "method.supervised.hyperparameters.batch_size"),
-    ("spec.optimizer.lr", "learning_rate_multiplier"),
-    ("spec.evaluate.every", "method.reinforcement.hyperparameters.eval_interval"),
-    ("spec.evaluate.episodes", "method.reinforcement.hyperparameters.eval_samples"),
+    ("spec.optimizer.lr", "metadata.palestra.learning_rate"),
     ("spec.evaluate.split", "metadata.palestra.evaluation_split"),
     ("spec.rollout.max_context_tokens", "metadata.palestra.max_context_tokens"),
     ("spec.rollout.max_tokens", "metadata.palestra.max_tokens"),
@@ -196,13 +197,59 @@ const ORIGINS: &[(&str, &str)] = &[
     ("spec.seed", "seed"),
 ];
 
-/// The same fault, of the parameter that the field of the spec came from.
-pub(super) fn of_request(mut fault: Fault) -> Fault {
-    let origin = fault.field.as_ref().and_then(|field| ORIGINS.iter().find(|(prefix, _)| field.starts_with(prefix)));
-    if let Some((_, parameter)) = origin {
-        fault.field = Some((*parameter).to_owned());
+/// Fields of a spec and the hyperparameters that they come from.
+const HYPERPARAMETERS: &[(&str, &str)] = &[
+    ("spec.algorithm.tasks_per_step", "batch_size"),
+    ("spec.optimizer.examples_per_step", "batch_size"),
+    ("spec.evaluate.every", "eval_interval"),
+    ("spec.evaluate.episodes", "eval_samples"),
+];
+
+/// Where a request said what a spec is made of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    /// Where its hyperparameters stand.
+    pub(super) hyperparameters: &'static str,
+    /// Whether its metadata say how many updates there are.
+    pub(super) says_steps: bool,
+    /// Whether its metadata say the learning rate.
+    pub(super) says_rate: bool,
+    /// The rate that fits its model.
+    pub(super) fitting_rate: f64,
+    /// The lines of its file that became environments; none where there is no such file.
+    pub(super) lines: Vec<u64>,
+}
+
+impl Places {
+    /// The same fault, of the parameter that the field of the spec came from.
+    pub(super) fn of_request(&self, fault: Fault) -> Fault {
+        let Some(field) = fault.field.as_deref() else { return fault };
+        if let Some((line, member)) = self.line(field) {
+            return at_line(line, &format!("{member}: {}", fault.detail));
+        }
+        let (parameter, detail) = if let Some((_, name)) = HYPERPARAMETERS.iter().find(|(known, _)| field == *known) {
+            (format!("{}.{name}", self.hyperparameters), None)
+        } else if field == "spec.steps" && !self.says_steps {
+            let detail = format!("the updates that n_epochs, lines and batch_size make are too many: {}", fault.detail);
+            (format!("{}.n_epochs", self.hyperparameters), Some(detail))
+        } else if field == "spec.optimizer.lr" && !self.says_rate {
+            let detail = format!("the rate of {}, multiplied by it, has to be {}", self.fitting_rate, fault.detail);
+            (format!("{}.learning_rate_multiplier", self.hyperparameters), Some(detail))
+        } else {
+            let Some((_, parameter)) = ORIGINS.iter().find(|(prefix, _)| field.starts_with(prefix)) else {
+                return fault;
+            };
+            ((*parameter).to_owned(), None)
+        };
+        Fault { field: Some(parameter), detail: detail.unwrap_or(fault.detail), ..Fault::default() }
     }
-    fault
+
+    /// The line that an environment of the spec came from, and what of it is meant.
+    fn line<'a>(&self, field: &'a str) -> Option<(u64, &'a str)> {
+        let (index, member) = field.strip_prefix("spec.environments[")?.split_once("].")?;
+        let line = self.lines.get(index.parse::<usize>().ok()?)?;
+        Some((*line, if member == "name" { "environment" } else { member }))
+    }
 }
 
 #[cfg(test)]
@@ -313,8 +360,31 @@ mod tests {
             ("spec.algorithm.name", "metadata.palestra.algorithm"),
             ("metadata", "metadata"),
         ] {
-            let fault = of_request(super::super::refusal::fault(field, "x"));
+            let fault = Places::default().of_request(super::super::refusal::fault(field, "x"));
             assert_eq!(fault.field.as_deref(), Some(parameter), "{field}");
         }
+    }
+
+    #[test]
+    fn a_fault_is_told_of_what_was_sent() {
+        let sent = Places { hyperparameters: "hyperparameters", fitting_rate: 0.5, ..Places::default() };
+        let said = Places { says_steps: true, says_rate: true, ..sent.clone() };
+        let filed = Places { lines: vec![1, 4], ..sent };
+        let told = |places: &Places, field: &str| places.of_request(super::super::refusal::fault(field, "0 to 10"));
+        for (places, field, parameter) in [
+            (&sent, "spec.steps", "hyperparameters.n_epochs"),
+            (&said, "spec.steps", "metadata.palestra.steps"),
+            (&sent, "spec.optimizer.lr", "hyperparameters.learning_rate_multiplier"),
+            (&said, "spec.optimizer.lr", "metadata.palestra.learning_rate"),
+            (&sent, "spec.optimizer.examples_per_step", "hyperparameters.batch_size"),
+            (&filed, "spec.environments", "metadata.environment"),
+            (&filed, "spec.environments[1].weight", "training_file"),
+        ] {
+            assert_eq!(told(places, field).field.as_deref(), Some(parameter), "{field}");
+        }
+        let line = told(&filed, "spec.environments[1].weight");
+        assert_eq!((line.line, line.detail.as_str()), (Some(4), "line 4: weight: 0 to 10"));
+        let rate = told(&sent, "spec.optimizer.lr");
+        assert_eq!(rate.detail, "the rate of 0.5, multiplied by it, has to be 0 to 10");
     }
 }

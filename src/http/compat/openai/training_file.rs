@@ -12,7 +12,12 @@ use crate::jobs::{ByteStream, JobsError};
 /// Largest file of environments.
 const MIX_BYTES_MAX: usize = 1 << 20;
 /// The parameter that names the file.
-const PARAMETER: &str = "training_file";
+pub(super) const PARAMETER: &str = "training_file";
+
+/// A fault of a line of the file.
+pub(super) fn at_line(line: u64, words: &str) -> Fault {
+    Fault { line: Some(line), ..fault(PARAMETER, format!("line {line}: {words}")) }
+}
 
 /// How many lines are not blank.
 pub(super) async fn count_lines(mut bytes: ByteStream) -> Result<u64, JobsError> {
@@ -53,11 +58,14 @@ impl Line {
     }
 }
 
+/// An environment, and the number of the line that names it.
+pub(super) type Numbered = (u64, EnvironmentMix);
+
 /// The environments of a file.
 pub(super) async fn read_mix(
     mut bytes: ByteStream,
     settings: &Settings,
-) -> Result<Result<Vec<EnvironmentMix>, Vec<Fault>>, JobsError> {
+) -> Result<Result<Vec<Numbered>, Vec<Fault>>, JobsError> {
     let mut whole = Vec::new();
     while let Some(piece) = bytes.next().await {
         whole.extend_from_slice(&piece?);
@@ -69,7 +77,7 @@ pub(super) async fn read_mix(
     Ok(parse_mix(&whole, settings))
 }
 
-fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<EnvironmentMix>, Vec<Fault>> {
+fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<Numbered>, Vec<Fault>> {
     let (mut mixes, mut faults) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(whole.split(|byte| *byte == b'\n')) {
         if line.trim_ascii().is_empty() {
@@ -77,12 +85,10 @@ fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<EnvironmentMix>, V
         }
         let read = serde_json::from_slice::<Line>(line).map_err(|error| error.to_string());
         match read.and_then(|line| line.mix(settings)) {
-            Ok(mix) => mixes.push(mix),
+            Ok(mix) => mixes.push((number, mix)),
             Err(words) => {
-                let words = format!(
-                    "line {number}: {words}; for reinforcement a line is an object with environment, split, weight and difficulty"
-                );
-                faults.push(Fault { line: Some(number), ..fault(PARAMETER, words) });
+                let form = "for reinforcement a line is an object with environment, split, weight and difficulty";
+                faults.push(at_line(number, &format!("{words}; {form}")));
             }
         }
     }
@@ -129,7 +135,8 @@ mod tests {
             weight,
             difficulty,
         };
-        assert_eq!(found.unwrap(), [mix("a/b", "train", 1.0, Some([0.0, 0.5])), mix("c/d", "x", 2.0, None)]);
+        let (first, second) = (mix("a/b", "train", 1.0, Some([0.0, 0.5])), mix("c/d", "x", 2.0, None));
+        assert_eq!(found.unwrap(), [(1, first), (3, second)]);
     }
 
     #[test]
