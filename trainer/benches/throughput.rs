@@ -14,7 +14,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::Optimizer;
 use palestra_trainer::failure::TrainerError;
 use palestra_trainer::model::{Transformer, TransformerConfig, save_folder};
-use palestra_trainer::optimizer::{AdamW, Gradients};
+use palestra_trainer::optimizer::AdamW;
+use palestra_trainer::passes::Passes;
 use palestra_trainer::sampling::{Ask, Sampler, Slot};
 use palestra_trainer::tokenizer::BYTE_VOCABULARY;
 use serde_json::{Value, json};
@@ -52,6 +53,23 @@ fn tokens(vocabulary: usize, columns: usize, seed: u64) -> Vec<i64> {
     (0..(ROWS * columns) as u64).map(|place| token(place) as i64).collect()
 }
 
+/// The log-probabilities of all tokens but the first of each row.
+fn said(model: &Transformer, rows: &[&[i64]]) -> Tensor<1> {
+    let device = model.device();
+    let whole = rows.concat();
+    let foretold: Vec<i64> = (0..whole.len())
+        .filter(|place| !(place + 1).is_multiple_of(TRAINED_TOKENS))
+        .map(|place| place as i64)
+        .collect();
+    let targets: Vec<i64> = foretold.iter().map(|place| whole[*place as usize + 1]).collect();
+    let integers = |values: Vec<i64>| {
+        let count = values.len();
+        Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device)
+    };
+    let tokens = Tensor::<2, Int>::from_data(TensorData::new(whole, [rows.len(), TRAINED_TOKENS]), &device);
+    model.target_log_probs(model.states(tokens), integers(foretold), integers(targets), 1.0)
+}
+
 /// One shape, trained and sampled from.
 struct Work {
     model: Transformer,
@@ -73,23 +91,20 @@ impl Work {
     fn train(&mut self, count: u64) -> Result<Value, TrainerError> {
         let device = self.model.device();
         let learnt = ROWS * (TRAINED_TOKENS - 1);
+        let plan = Optimizer::default();
         let mut last = f64::NAN;
         for _ in 0..count {
             let batch = tokens(self.model.config().vocab_size, TRAINED_TOKENS, self.updates);
             self.updates += 1;
-            let (mut places, mut targets) = (Vec::with_capacity(learnt), Vec::with_capacity(learnt));
-            for place in (0..batch.len()).filter(|place| !(place + 1).is_multiple_of(TRAINED_TOKENS)) {
-                places.push(place as i64);
-                targets.push(batch[place + 1]);
-            }
-            let integers = |values: Vec<i64>| Tensor::<1, Int>::from_data(TensorData::new(values, [learnt]), &device);
-            let batch = Tensor::<2, Int>::from_data(TensorData::new(batch, [ROWS, TRAINED_TOKENS]), &device);
-            let states = self.model.states(batch);
-            let said = self.model.target_log_probs(states, integers(places), integers(targets), 1.0);
-            let loss = said.mean().neg();
-            let mut gradients = Gradients::new();
-            gradients.add(&self.model, loss.backward());
-            last = loss.into_scalar::<f64>();
+            let rows: Vec<&[i64]> = batch.chunks(TRAINED_TOKENS).collect();
+            let passes = Passes::new(&[TRAINED_TOKENS; ROWS], plan.micro_batch_tokens, &device);
+            let (mut gradients, losses) = passes.learn(&self.model, &device, |model, pass| {
+                let loss = said(model, &pass.rows.iter().map(|row| rows[*row]).collect::<Vec<_>>()).sum().neg()
+                    / learnt as f64;
+                let number = loss.clone().into_scalar::<f64>();
+                Ok((loss, number))
+            })?;
+            last = losses.iter().sum();
             gradients.clip(GRADIENT_NORM_MAX)?;
             self.model = self.optimizer.step(self.model.clone(), &gradients, RATE)?;
         }

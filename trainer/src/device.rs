@@ -54,6 +54,12 @@ pub fn open(choice: Choice, allow_software_adapter: bool) -> Result<Opened, Trai
     }
 }
 
+/// Whether a device is the processor, with or without autodiff.
+#[must_use]
+pub fn is_processor(device: &Device) -> bool {
+    *device == Device::flex()
+}
+
 impl Opened {
     /// Memory of the device that is free now, in bytes; none where it cannot be told.
     #[must_use]

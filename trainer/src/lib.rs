@@ -12,6 +12,7 @@ pub mod generate;
 pub mod habits;
 pub mod model;
 pub mod optimizer;
+pub mod passes;
 pub mod rollout;
 pub mod sampling;
 pub mod tokenizer;

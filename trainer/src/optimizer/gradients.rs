@@ -33,6 +33,13 @@ impl Gradients {
         module.visit(&mut visitor);
     }
 
+    /// Adds another sum.
+    pub fn merge(&mut self, other: Self) {
+        for (path, tensor) in other.tensors {
+            add(&mut self.tensors, path, tensor);
+        }
+    }
+
     /// How many tensors have a gradient.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -151,6 +158,14 @@ fn squares(tensor: Tensor<1>) -> Tensor<1> {
     Tensor::cat(vec![head, tensor.narrow(0, whole, elements - whole).square().sum()], 0)
 }
 
+fn add(sums: &mut BTreeMap<String, Tensor<1>>, path: String, gradient: Tensor<1>) {
+    let sum = match sums.remove(&path) {
+        Some(sum) => sum.add(gradient),
+        None => gradient,
+    };
+    sums.insert(path, sum);
+}
+
 struct Collect<'a> {
     path: Path,
     backward: Backward,
@@ -174,11 +189,6 @@ impl ModuleVisitor for Collect<'_> {
         let flat = gradient.without_autodiff();
         let elements = flat.shape().num_elements();
         let flat = flat.reshape([elements]);
-        let name = self.path.name();
-        let sum = match self.into.remove(&name) {
-            Some(sum) => sum.add(flat),
-            None => flat,
-        };
-        self.into.insert(name, sum);
+        add(self.into, self.path.name(), flat);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use burn::module::Module as _;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use palestra_protocol::spec::train::{Data, Train, Validation};
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
@@ -17,12 +17,13 @@ use super::measure::{self, Measure};
 use super::start::Language;
 use super::update::{host, integers, scalar, tokens};
 use crate::chat::ChatFormat;
+use crate::data::Packed;
 use crate::data::jsonl::{self, Example};
-use crate::data::pack;
 use crate::failure::TrainerError;
 use crate::habits::Habits;
 use crate::model::Transformer;
-use crate::optimizer::{AdamW, Gradients, rate};
+use crate::optimizer::{AdamW, rate};
+use crate::passes::Passes;
 use crate::rollout::{Plans, stream};
 
 /// The artefact in which a `collect` job leaves its examples.
@@ -90,12 +91,14 @@ fn update(
     let learning_rate = rate(&spec.optimizer, step, spec.steps);
     let learnt: usize = chosen.iter().map(|one| one.places.len()).sum();
     let read: usize = chosen.iter().map(|one| one.row.tokens.len()).sum();
-    let (mut loss, mut gradients) = (0.0, Gradients::new());
-    for pass in passes(chosen, spec.optimizer.micro_batch_tokens) {
-        let part = pass.said(&model).sum().neg() / learnt as f64;
-        loss += scalar(part.clone())?;
-        gradients.add(&model, part.backward());
-    }
+    let device = model.device();
+    let passes = passes(chosen, spec.optimizer.micro_batch_tokens, &device);
+    let (mut gradients, losses) = passes.learn(&model, &device, |model, pass| {
+        let part = said(model, chosen, pass).sum().neg() / learnt as f64;
+        let number = scalar(part.clone())?;
+        Ok((part, number))
+    })?;
+    let loss = losses.iter().sum();
     let grad_norm = gradients.clip(spec.optimizer.grad_norm_max)?;
     let model = optimizer.step(model, &gradients, learning_rate)?;
     let seconds = began.elapsed().as_secs_f64().max(1e-9);
@@ -109,40 +112,27 @@ fn update(
     Ok((model, values))
 }
 
-/// Examples that go through the model together.
-struct Pass {
-    rows: Vec<Row>,
-    time: usize,
-    /// Where learnt tokens are foretold, counted through rows x time, and which they are.
-    places: Vec<i64>,
-    targets: Vec<i64>,
-}
-
 /// Cuts examples into passes.
-fn passes(chosen: &[&Lesson], tokens_max: u64) -> Vec<Pass> {
+fn passes(chosen: &[&Lesson], tokens_max: u64, device: &Device) -> Passes {
     let widths: Vec<usize> = chosen.iter().map(|one| one.row.tokens.len()).collect();
-    let cut = pack(&widths, tokens_max).into_iter().map(|packed| {
-        let lessons: Vec<&Lesson> = packed.rows.iter().map(|one| chosen[*one]).collect();
-        let (mut places, mut targets) = (Vec::new(), Vec::new());
-        for (row, lesson) in lessons.iter().enumerate() {
-            for place in &lesson.places {
-                places.push((row * packed.time + place - 1) as i64);
-                targets.push(i64::from(lesson.row.tokens[*place]));
-            }
-        }
-        Pass { rows: lessons.iter().map(|one| one.row.clone()).collect(), time: packed.time, places, targets }
-    });
-    cut.collect()
+    Passes::new(&widths, tokens_max, device)
 }
 
-impl Pass {
-    /// Log-probabilities of the learnt tokens.
-    fn said(&self, model: &Transformer) -> Tensor<1> {
-        let device = model.device();
-        let all: Vec<usize> = (0..self.rows.len()).collect();
-        let states = model.states(tokens(&self.rows, &all, self.time, &device));
-        model.target_log_probs(states, integers(&self.places, &device), integers(&self.targets, &device), 1.0)
+/// Log-probabilities of the learnt tokens of a pass.
+fn said(model: &Transformer, chosen: &[&Lesson], pass: &Packed) -> Tensor<1> {
+    let (mut rows, mut places, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
+    for (line, one) in pass.rows.iter().enumerate() {
+        let Lesson { row, places: learnt } = chosen[*one];
+        for place in learnt {
+            // Where it is foretold, counted through rows x time.
+            places.push((line * pass.time + place - 1) as i64);
+            targets.push(i64::from(row.tokens[*place]));
+        }
+        rows.push(row.tokens.as_slice());
     }
+    let device = model.device();
+    let states = model.states(tokens(&rows, pass.time, &device));
+    model.target_log_probs(states, integers(&places, &device), integers(&targets, &device), 1.0)
 }
 
 /// Examples that are held out.
@@ -177,14 +167,18 @@ impl Held {
     }
 
     /// The mean cross-entropy per token of their answers, in nats, under a model without autodiff. `go_on` is asked before each pass.
-    fn loss(&self, model: &Transformer, go_on: impl Fn() -> Result<(), TrainerError>) -> Result<f64, TrainerError> {
-        let (mut sum, mut count) = (0.0, 0_usize);
-        for pass in passes(&self.lessons.iter().collect::<Vec<_>>(), self.tokens_max) {
+    fn loss(
+        &self,
+        model: &Transformer,
+        go_on: impl Fn() -> Result<(), TrainerError> + Sync,
+    ) -> Result<f64, TrainerError> {
+        let chosen: Vec<&Lesson> = self.lessons.iter().collect();
+        let sums = passes(&chosen, self.tokens_max, &model.device()).map(|pass| {
             go_on()?;
-            sum -= host(pass.said(model))?.into_iter().map(f64::from).sum::<f64>();
-            count += pass.targets.len();
-        }
-        Ok(sum / count as f64)
+            Ok(-host(said(model, &chosen, pass))?.into_iter().map(f64::from).sum::<f64>())
+        })?;
+        let count: usize = self.lessons.iter().map(|lesson| lesson.places.len()).sum();
+        Ok(sums.into_iter().sum::<f64>() / count as f64)
     }
 }
 

@@ -10,10 +10,11 @@ use crate::algorithm::auxiliary::echo;
 use crate::algorithm::loss::{TokenBatch, value};
 use crate::algorithm::preset::{Judging, Parts};
 use crate::algorithm::{aggregation, importance};
-use crate::data::{Packed, pack};
+use crate::data::Packed;
 use crate::failure::TrainerError;
 use crate::model::ActorCritic;
-use crate::optimizer::{AdamW, Gradients};
+use crate::optimizer::AdamW;
+use crate::passes::Passes;
 use crate::rollout::stream;
 
 /// What is changed by updates.
@@ -61,6 +62,27 @@ pub(super) struct Shown {
     pub(super) grad_norm: f64,
     /// Tokens that went through the model, padding left out.
     pub(super) tokens: u64,
+}
+
+impl Shown {
+    fn add(&mut self, other: &Self) {
+        let Self { loss, value_loss, entropy, kl, clipped, grad_norm, tokens } = other;
+        self.loss += loss;
+        self.value_loss += value_loss;
+        self.entropy += entropy;
+        self.kl += kl;
+        self.clipped += clipped;
+        self.grad_norm += grad_norm;
+        self.tokens += tokens;
+    }
+
+    /// Multiplies everything but the tokens.
+    fn scale(&mut self, scale: f64) {
+        let Self { loss, value_loss, entropy, kl, clipped, grad_norm, tokens: _ } = self;
+        for sum in [loss, value_loss, entropy, kl, clipped, grad_norm] {
+            *sum *= scale;
+        }
+    }
 }
 
 /// Log-probabilities of every learnt token of every row.
@@ -139,11 +161,7 @@ impl Learner {
         }
         let tokens: usize = rows.iter().map(|row| row.tokens.len()).sum();
         shown.tokens = tokens as u64 * u64::from(parts.epochs);
-        let scale = 1.0 / f64::max(changes, 1.0);
-        let Shown { loss, value_loss, entropy, kl, clipped, grad_norm, tokens: _ } = &mut shown;
-        for sum in [loss, value_loss, entropy, kl, clipped, grad_norm] {
-            *sum *= scale;
-        }
+        shown.scale(1.0 / f64::max(changes, 1.0));
         Ok(shown)
     }
 
@@ -151,76 +169,80 @@ impl Learner {
     fn change(&mut self, minibatch: &Minibatch<'_>, shown: &mut Shown) -> Result<(), TrainerError> {
         let Update { rows, lesson, .. } = minibatch.update;
         let widths: Vec<usize> = minibatch.places.iter().map(|row| rows[*row].tokens.len()).collect();
-        let mut gradients = Gradients::new();
-        for pass in pack(&widths, lesson.plan.micro_batch_tokens) {
-            let loss = self.loss(minibatch, &Columns::new(minibatch, &pass), shown)?;
-            gradients.add(&self.model, loss.backward());
-        }
+        let device = self.model.device();
+        let passes = Passes::new(&widths, lesson.plan.micro_batch_tokens, &device);
+        let learnt =
+            passes.learn(&self.model, &device, |model, pass| loss(model, minibatch, &Columns::new(minibatch, pass)));
+        let (mut gradients, said) = learnt?;
+        said.iter().for_each(|pass| shown.add(pass));
         shown.grad_norm += gradients.clip(lesson.plan.grad_norm_max)?;
         self.model = self.optimizer.step(self.model.clone(), &gradients, lesson.rate)?;
         Ok(())
     }
+}
 
-    /// What one pass adds to the loss.
-    fn loss(&self, minibatch: &Minibatch<'_>, columns: &Columns, shown: &mut Shown) -> Result<Tensor<1>, TrainerError> {
-        let Update { rows, lesson, .. } = minibatch.update;
-        let device = self.model.device();
-        let states = self.model.policy().states(tokens(rows, &columns.rows, columns.time, &device));
-        let value_loss = self.value_loss(states.clone(), minibatch, columns)?;
-        let (places, targets) = (integers(&columns.places, &device), integers(&columns.targets, &device));
-        let (new, entropies) = self.model.policy().log_probs(states, places, targets, lesson.temperature);
-        let actions = columns.advantages.len();
-        let acted = new.clone().narrow(0, 0, actions);
-        let entropies = entropies.narrow(0, 0, actions);
-        let old = match &columns.old {
-            Some(old) => numbers(old, &device),
-            None => acted.clone().detach(),
-        };
-        let loss = lesson.parts.loss.loss(TokenBatch {
-            new: acted,
-            old,
-            reference: columns.reference.as_ref().map(|reference| numbers(reference, &device)),
-            advantages: numbers(&columns.advantages, &device),
-            entropies: Some(entropies.clone()),
-            importance: columns.importance.as_ref().map(|importance| numbers(importance, &device)),
-            sequence_of: &columns.sequences,
-        })?;
-        let mut total = (loss.per_token * numbers(&columns.weights, &device)).sum();
-        let share = actions as f64 / minibatch.learnt.max(1) as f64;
-        shown.entropy += scalar(entropies.mean())? * share;
-        shown.clipped += scalar(loss.held.mean())? * share;
-        shown.kl += scalar(loss.kl.unwrap_or(loss.moved).mean())? * share;
-        let observations = columns.places.len() - actions;
-        if observations > 0 {
-            total = total - new.narrow(0, actions, observations).sum() * minibatch.observed;
-        }
-        if let Some((value_loss, weight)) = value_loss {
-            shown.value_loss += scalar(value_loss.clone())?;
-            total = total + value_loss * weight;
-        }
-        shown.loss += scalar(total.clone())?;
-        Ok(total)
+/// What one pass adds to the loss, and to what the update shows.
+fn loss(model: &ActorCritic, minibatch: &Minibatch<'_>, columns: &Columns) -> Result<(Tensor<1>, Shown), TrainerError> {
+    let Update { rows, lesson, .. } = minibatch.update;
+    let device = model.device();
+    let states = model.policy().states(tokens(&chosen(rows, &columns.rows), columns.time, &device));
+    let value_loss = value_loss(model, states.clone(), minibatch, columns)?;
+    let (places, targets) = (integers(&columns.places, &device), integers(&columns.targets, &device));
+    let (new, entropies) = model.policy().log_probs(states, places, targets, lesson.temperature);
+    let actions = columns.advantages.len();
+    let acted = new.clone().narrow(0, 0, actions);
+    let entropies = entropies.narrow(0, 0, actions);
+    let old = match &columns.old {
+        Some(old) => numbers(old, &device),
+        None => acted.clone().detach(),
+    };
+    let loss = lesson.parts.loss.loss(TokenBatch {
+        new: acted,
+        old,
+        reference: columns.reference.as_ref().map(|reference| numbers(reference, &device)),
+        advantages: numbers(&columns.advantages, &device),
+        entropies: Some(entropies.clone()),
+        importance: columns.importance.as_ref().map(|importance| numbers(importance, &device)),
+        sequence_of: &columns.sequences,
+    })?;
+    let mut total = (loss.per_token * numbers(&columns.weights, &device)).sum();
+    let share = actions as f64 / minibatch.learnt.max(1) as f64;
+    let mut shown = Shown {
+        entropy: scalar(entropies.mean())? * share,
+        clipped: scalar(loss.held.mean())? * share,
+        kl: scalar(loss.kl.unwrap_or(loss.moved).mean())? * share,
+        ..Shown::default()
+    };
+    let observations = columns.places.len() - actions;
+    if observations > 0 {
+        total = total - new.narrow(0, actions, observations).sum() * minibatch.observed;
     }
+    if let Some((value_loss, weight)) = value_loss {
+        shown.value_loss = scalar(value_loss.clone())?;
+        total = total + value_loss * weight;
+    }
+    shown.loss = scalar(total.clone())?;
+    Ok((total, shown))
+}
 
-    /// What one pass adds to the mean loss of the value function, and its weight; none where the algorithm has none.
-    fn value_loss(
-        &self,
-        states: Tensor<3>,
-        minibatch: &Minibatch<'_>,
-        columns: &Columns,
-    ) -> Result<Option<(Tensor<1>, f64)>, TrainerError> {
-        let Judging::Generalised { value_weight, value_clip, .. } = minibatch.update.lesson.parts.judging else {
-            return Ok(None);
-        };
-        let device = self.model.device();
-        let places = integers(&columns.places[..columns.advantages.len()], &device);
-        let Some(values) = self.model.values(states, places) else {
-            return Err(TrainerError::Internal("this algorithm needs a value function".to_owned()));
-        };
-        let (said, earned) = (numbers(&columns.said, &device), numbers(&columns.earned, &device));
-        let losses = value::loss(values, said, earned, value_clip);
-        Ok(Some((losses.sum() / minibatch.learnt.max(1) as f64, value_weight)))
-    }
+/// What one pass adds to the mean loss of the value function, and its weight; none where the algorithm has none.
+fn value_loss(
+    model: &ActorCritic,
+    states: Tensor<3>,
+    minibatch: &Minibatch<'_>,
+    columns: &Columns,
+) -> Result<Option<(Tensor<1>, f64)>, TrainerError> {
+    let Judging::Generalised { value_weight, value_clip, .. } = minibatch.update.lesson.parts.judging else {
+        return Ok(None);
+    };
+    let device = model.device();
+    let places = integers(&columns.places[..columns.advantages.len()], &device);
+    let Some(values) = model.values(states, places) else {
+        return Err(TrainerError::Internal("this algorithm needs a value function".to_owned()));
+    };
+    let (said, earned) = (numbers(&columns.said, &device), numbers(&columns.earned, &device));
+    let losses = value::loss(values, said, earned, value_clip);
+    Ok(Some((losses.sum() / minibatch.learnt.max(1) as f64, value_weight)))
 }
 
 /// Weight of the cross-entropy on observations.
@@ -321,9 +343,9 @@ impl Columns {
 /// What a model without autodiff says of rows.
 fn said(model: &ActorCritic, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, TrainerError> {
     let device = model.device();
-    let mut found = Said { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };
     let widths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
-    for pass in pack(&widths, lesson.plan.micro_batch_tokens) {
+    let passes = Passes::new(&widths, lesson.plan.micro_batch_tokens, &device);
+    let answers = passes.map(|pass| {
         let (mut places, mut targets, mut valued) = (Vec::new(), Vec::new(), Vec::new());
         for (row, one) in pass.rows.iter().enumerate() {
             let first = row * pass.time;
@@ -334,31 +356,40 @@ fn said(model: &ActorCritic, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, 
             }
             valued.push((first + rows[*one].tokens.len() - 1) as i64);
         }
-        let states = model.policy().states(tokens(rows, &pass.rows, pass.time, &device));
-        if let Some(values) = model.values(states.clone(), integers(&valued, &device)) {
-            let mut values = host(values)?.into_iter();
-            for one in &pass.rows {
-                found.values[*one] = values.by_ref().take(rows[*one].actions.len() + 1).collect();
-            }
-        }
+        let states = model.policy().states(tokens(&chosen(rows, &pass.rows), pass.time, &device));
+        let values = model.values(states.clone(), integers(&valued, &device)).map(host).transpose()?;
         let (places, targets) = (integers(&places, &device), integers(&targets, &device));
-        let mut logs = host(model.policy().target_log_probs(states, places, targets, lesson.temperature))?.into_iter();
-        for one in &pass.rows {
-            found.log_probs[*one] = logs.by_ref().take(rows[*one].actions.len()).collect();
+        let logs = host(model.policy().target_log_probs(states, places, targets, lesson.temperature))?;
+        Ok((pass.rows.clone(), logs, values))
+    })?;
+    let mut found = Said { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };
+    for (of, logs, values) in answers {
+        let (mut logs, mut values) = (logs.into_iter(), values.map(Vec::into_iter));
+        for one in of {
+            let count = rows[one].actions.len();
+            found.log_probs[one] = logs.by_ref().take(count).collect();
+            if let Some(values) = &mut values {
+                found.values[one] = values.by_ref().take(count + 1).collect();
+            }
         }
     }
     Ok(found)
 }
 
 /// Rows as one tensor `[rows, time]`, padded at the right.
-pub(super) fn tokens(rows: &[Row], chosen: &[usize], time: usize, device: &Device) -> Tensor<2, Int> {
-    let mut padded = vec![0_i64; chosen.len() * time];
-    for (line, one) in padded.chunks_mut(time).zip(chosen) {
-        for (to, token) in line.iter_mut().zip(&rows[*one].tokens) {
+pub(super) fn tokens(rows: &[&[u32]], time: usize, device: &Device) -> Tensor<2, Int> {
+    let mut padded = vec![0_i64; rows.len() * time];
+    for (line, row) in padded.chunks_mut(time).zip(rows) {
+        for (to, token) in line.iter_mut().zip(*row) {
             *to = i64::from(*token);
         }
     }
-    Tensor::from_data(TensorData::new(padded, [chosen.len(), time]), device)
+    Tensor::from_data(TensorData::new(padded, [rows.len(), time]), device)
+}
+
+/// The tokens of some rows.
+fn chosen<'a>(rows: &'a [Row], places: &[usize]) -> Vec<&'a [u32]> {
+    places.iter().map(|place| rows[*place].tokens.as_slice()).collect()
 }
 
 /// Whole numbers as a tensor.
