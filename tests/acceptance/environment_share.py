@@ -6,7 +6,7 @@ from harness import expect, main
 from training import metrics, serve, succeed
 
 PUZZLES = ["countdown", "sudoku", "knights_and_knaves", "shortest_path", "subset_sum", "twenty_four"]
-STEPS, TASKS, ROLLOUTS = 6, 8, 8
+STEPS, TASKS, ROLLOUTS = 3, 8, 8
 # Of the time of a step.
 SHARE_MAX = 0.04
 
