@@ -145,9 +145,9 @@ mod tests {
         let (mut tokens, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (line, row) in pass.rows.iter().enumerate() {
             let mut padded = rows[*row].clone();
-            for place in padded.len() / 2..padded.len() {
+            for (place, token) in padded.iter().enumerate().skip(padded.len() / 2) {
                 places.push((line * pass.time + place - 1) as i64);
-                targets.push(padded[place]);
+                targets.push(*token);
             }
             padded.resize(pass.time, 0);
             tokens.extend(padded);
