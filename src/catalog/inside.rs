@@ -8,7 +8,8 @@ use palestra_protocol::action::Action;
 use palestra_protocol::environment::{ProveTask, ProvenTask};
 use tokio::sync::Semaphore;
 
-use super::{Catalog, CatalogError, TaskOrStoreError, blocking, split_length};
+use super::tasks::{TaskOrStoreError, split_length};
+use super::{Catalog, CatalogError, blocking};
 use crate::environment::Tasks;
 use crate::environment::policy::Builtin;
 use crate::environment::proof::live::Exhibit;
