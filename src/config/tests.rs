@@ -1,3 +1,5 @@
+//! Where settings come from, which win, and what is refused.
+
 use clap::Parser;
 
 use super::*;
