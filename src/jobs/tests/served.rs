@@ -101,14 +101,14 @@ async fn requests_of_a_worker_that_lost_its_lease_fail_clearly() {
 
 #[tokio::test]
 async fn a_full_queue_and_a_slow_policy_are_told_apart() {
-    let fixture = Fixture::sqlite(JobSettings { act_ms_max: 300, ..settings() }).await;
+    let fixture = Fixture::sqlite(JobSettings { act_ms_max: 3_000, ..settings() }).await;
     let (policy, lease) = serving(&fixture).await;
     let owner = tenant("acme");
     fixture.jobs.exchange(&EVERYBODY, lease.job.id, exchange(&lease, Vec::new(), 0, 0)).await.unwrap();
     let asks = futures::future::join_all((0..300).map(|_| fixture.jobs.act(&owner, policy, request()))).await;
     let count = |wanted: fn(&JobsError) -> bool| asks.iter().filter(|ask| ask.as_ref().is_err_and(wanted)).count();
     assert_eq!(count(|error| matches!(error, JobsError::Busy(_))), 44);
-    assert_eq!(count(|error| matches!(error, JobsError::TimedOut(300))), 256);
+    assert_eq!(count(|error| matches!(error, JobsError::TimedOut(3_000))), 256);
     // Those who waited are gone, so there is room again.
     let (late, ()) = tokio::join!(fixture.jobs.act(&owner, policy, request()), async {
         let exchanged =

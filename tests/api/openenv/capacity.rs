@@ -75,7 +75,8 @@ async fn dropped_sessions_make_room_for_new_ones_and_not_before() {
 #[tokio::test]
 async fn a_storm_of_reconnects_leaves_nothing_behind() {
     let server = TestServer::start_with(|config| {
-        config.openenv_sessions_max = 50;
+        // Those of one round that are being ended, those of the next, and some.
+        config.openenv_sessions_max = 100;
         config.openenv_linger_ms = 200;
     })
     .await;
@@ -97,7 +98,7 @@ async fn a_storm_of_reconnects_leaves_nothing_behind() {
     .await;
     // All places are free again.
     let mut sockets = Vec::new();
-    for seed in 0..50 {
+    for seed in 0..100 {
         let mut socket = open(&server, COUNTER, "").await;
         reset(&mut socket, &json!({"seed": seed})).await;
         sockets.push(socket);
