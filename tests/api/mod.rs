@@ -10,6 +10,7 @@ mod events;
 mod files;
 mod fine_tuning;
 mod flood;
+mod hostile;
 mod jobs;
 mod keys;
 mod light_work;
