@@ -6,7 +6,7 @@ mod call;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -103,27 +103,42 @@ impl Starter {
 
     /// What to wait for: that somebody asks, says more or hangs up.
     pub(crate) fn askers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let listener = self.listener.as_ref().filter(|_| self.calls.len() < CALLS_MAX);
-        listener.map(AsFd::as_fd).into_iter().chain(self.calls.iter().filter_map(Call::link))
+        let clears = self.clears();
+        let calls = self.calls.iter().filter(move |call| !clears || call.is_running()).filter_map(Call::link);
+        self.open_listener().map(AsFd::as_fd).into_iter().chain(calls)
     }
 
-    /// Takes what askers say.
+    /// Takes what askers say. Whoever hung up is heard first, so that a program that was given up is gone before another starts.
     pub(crate) fn attend(&mut self) {
-        while let Some(listener) = self.listener.as_ref().filter(|_| self.calls.len() < CALLS_MAX) {
+        for call in self.calls.iter_mut().filter(|call| call.is_running()) {
+            call.attend(&self.shared);
+        }
+        while let Some(listener) = self.open_listener() {
             let Ok(link) = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) else {
                 break;
             };
             // SAFETY: the kernel just made it, and nobody else in this process knows of it.
-            let link = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(link) };
+            let link = unsafe { OwnedFd::from_raw_fd(link) };
             // The folder and the socket are closed to others already.
             if getsockopt(&link, PeerCredentials).is_ok_and(|peer| peer.uid() == self.asker) {
                 self.calls.push(Call::new(link));
             }
         }
-        for call in &mut self.calls {
-            call.attend(&self.shared);
+        if !self.clears() {
+            for call in self.calls.iter_mut().filter(|call| !call.is_running()) {
+                call.attend(&self.shared);
+            }
         }
         self.calls.retain(|call| !call.is_over());
+    }
+
+    /// Whether a program that was given up is not gone yet.
+    fn clears(&self) -> bool {
+        self.calls.iter().any(Call::is_given_up)
+    }
+
+    fn open_listener(&self) -> Option<&OwnedFd> {
+        self.listener.as_ref().filter(|_| self.calls.len() < CALLS_MAX && !self.clears())
     }
 
     /// Takes note of a child that ended.

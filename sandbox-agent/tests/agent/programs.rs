@@ -102,6 +102,19 @@ fn a_program_ends_with_whoever_asked_for_it() {
 }
 
 #[test]
+fn a_program_that_was_given_up_is_gone_before_another_starts() {
+    for ids in kinds() {
+        let mut agent = Agent::new(ids);
+        let script = "d=$(mktemp -d); exec 2> /dev/null\n\
+                      for i in 1 2 3 4 5; do\n\
+                      \"$PROGRAM\" sh -c 'for i in 1 2 3 4 5 6 7 8; do setsid sleep 86397 & done; echo up; sleep 86397' > $d/up & p=$!\n\
+                      until grep -q up $d/up; do sleep 0.02; done; kill -9 $p; wait $p\n\
+                      \"$PROGRAM\" sh -c 'grep -als \"[8]6397\" /proc/[0-9]*/cmdline | grep -v $$ | wc -l' | cat; : > $d/up; done; rm -r $d\n";
+        assert_eq!(drive(&mut agent, script).1, "0\n".repeat(5));
+    }
+}
+
+#[test]
 fn nothing_is_left_of_the_place_where_programs_are_asked_for() {
     for ids in kinds() {
         let mut agent = Agent::new(ids);

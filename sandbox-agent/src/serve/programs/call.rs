@@ -53,6 +53,15 @@ impl Call {
         self.link.is_none() && self.running.is_none()
     }
 
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Whether nobody waits for a program that still runs.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.link.is_none() && self.running.is_some()
+    }
+
     /// Takes what was said: the question, then signals.
     pub(super) fn attend(&mut self, shared: &Shared) {
         while let Some(link) = &self.link {
