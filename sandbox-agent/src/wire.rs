@@ -258,6 +258,29 @@ pub struct Exec {
     pub merge: bool,
     /// Whether all processes that it left behind are killed when it ends, however they were detached.
     pub alone: bool,
+    /// Where it may start programs as somebody else; not on a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Programs>,
+}
+
+/// Programs that a command may start as somebody else, who can do nothing to it: neither trace nor signal it, nor take its descriptors.
+/// The command finds [`Programs::VARIABLE`] in its environment: a program that runs its arguments so, with its own standard streams,
+/// passes on the signals that it gets and ends as they end. Streams that are the command's own output are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Programs {
+    /// Who they run as.
+    pub user: User,
+    /// Where they start unless they are told otherwise.
+    pub folder: String,
+    /// Variables that are not those of the command: what they are instead, or that they are not.
+    pub env: Vec<(String, Option<String>)>,
+    /// A folder for the socket; what is made in it belongs to the command's user and goes with the command.
+    pub place: String,
+}
+
+impl Programs {
+    /// The environment variable that names the program that starts others.
+    pub const VARIABLE: &str = "PROGRAM";
 }
 
 /// What the agent says.

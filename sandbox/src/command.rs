@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palestra_sandbox_agent::wire::{Exec, Exited, Rlimits, User};
+use palestra_sandbox_agent::wire::{Exec, Exited, Programs, Rlimits, User};
 
 use crate::profile::Profile;
 
@@ -29,6 +29,8 @@ pub struct Command {
     pub merge: bool,
     /// Whether all processes that it left behind are killed when it ends.
     pub alone: bool,
+    /// Where it may start programs as somebody else.
+    pub programs: Option<Programs>,
 }
 
 impl Command {
@@ -87,6 +89,7 @@ impl Command {
             output_bytes_max: self.output_bytes_max.or(Some(profile.output_bytes.value)),
             merge: self.merge,
             alone: self.alone,
+            programs: self.programs.clone(),
         }
     }
 }

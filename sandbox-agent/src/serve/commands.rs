@@ -17,6 +17,7 @@ use super::keeper::{self, REPORT_BYTES, Report};
 use super::outbox::Outbox;
 use super::place;
 use super::processes::{Ended, signal_all, signal_group};
+use super::programs::Starter;
 use super::spawn::{self, Ends, NOT_STARTED, Started};
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 
@@ -37,6 +38,8 @@ pub(crate) struct Terms {
     /// Who it runs as; `None` where there is one user only.
     pub(crate) user: Option<User>,
     pub(crate) output_bytes_max: u64,
+    /// What starts programs for it.
+    pub(crate) starter: Option<Starter>,
 }
 
 /// A command that runs, or that ended and has output left to send.
@@ -51,6 +54,7 @@ pub(crate) struct Command {
     pub(crate) error: Channel,
     terminal: Option<Terminal>,
     ended: Option<(Ended, u64)>,
+    pub(crate) starter: Option<Starter>,
 }
 
 /// What a command prints, on its way to the server.
@@ -74,7 +78,7 @@ struct Terminal {
 
 impl Command {
     /// Starts a command that reads `input`.
-    pub(crate) fn start(stream: u32, terms: Terms, input: File) -> Result<Self, Failure> {
+    pub(crate) fn start(stream: u32, mut terms: Terms, input: File) -> Result<Self, Failure> {
         let exhausted = |errno: Errno| Failure::kernel(errno, "starting a command");
         let (output, output_end) = pipe2(OFlag::O_CLOEXEC).map_err(exhausted)?;
         let (error, error_end) = if terms.exec.merge {
@@ -89,6 +93,9 @@ impl Command {
             set_nonblocking(error).map_err(exhausted)?;
         }
         let ends = Ends { input: input.into(), output: output_end, error: error_end, terminal: false };
+        if let Some(starter) = &mut terms.starter {
+            starter.keep_back([Some(&ends.output), ends.error.as_ref()])?;
+        }
         let channels = (
             Channel::new(Some(output), Kind::Output, terms.output_bytes_max),
             Channel::new(error, Kind::Error, terms.output_bytes_max),
@@ -122,9 +129,9 @@ impl Command {
         let (start, start_ns) = (Instant::now(), keeper::now_ns());
         let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends)?;
         let deadline = terms.exec.wall_ms.and_then(|wall| start.checked_add(Duration::from_millis(wall)));
-        let exec = terms.exec;
+        let Terms { exec, starter, .. } = terms;
         let (timed_out, ended) = (false, None);
-        Ok(Self { stream, exec, started, start_ns, deadline, timed_out, output, error, terminal, ended })
+        Ok(Self { stream, exec, started, start_ns, deadline, timed_out, output, error, terminal, ended, starter })
     }
 
     /// The child to wait for; `None` once it ended.
@@ -138,15 +145,14 @@ impl Command {
         if self.started.report.is_none() {
             return signal_group(pid, signal);
         }
-        let value = libc::sigval { sival_ptr: signal as usize as *mut libc::c_void };
-        // SAFETY: takes numbers only; the keeper was not collected yet, so its id is still its own.
-        unsafe { libc::sigqueue(pid, keeper::SIGNAL_COMMAND, value) };
+        keeper::order(pid, signal as usize);
     }
 
     /// When to call [`Command::check_time`] again.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let deadline = self.deadline.filter(|_| self.ended.is_none());
-        [deadline, self.output.until].into_iter().flatten().min()
+        let programs = self.starter.as_ref().and_then(Starter::next_deadline);
+        [deadline, self.output.until, programs].into_iter().flatten().min()
     }
 
     /// Kills a command whose time is over.
@@ -164,6 +170,9 @@ impl Command {
             self.deadline = now.checked_add(KILL_GRACE);
         }
         self.output.give_up(now, has_room);
+        if let Some(starter) = &mut self.starter {
+            starter.check_time(now);
+        }
     }
 
     /// Takes note of the child's end.
@@ -185,11 +194,15 @@ impl Command {
         let terminal = self.terminal.is_some();
         self.output.drain(terminal);
         self.error.drain(false);
+        if let Some(starter) = &mut self.starter {
+            starter.close();
+        }
     }
 
     /// Whether there is nothing more to come.
     pub(crate) fn is_over(&self) -> bool {
-        self.ended.is_some() && self.output.file.is_none() && self.error.file.is_none()
+        let programs_are_gone = self.starter.as_ref().is_none_or(Starter::is_over);
+        self.ended.is_some() && self.output.file.is_none() && self.error.file.is_none() && programs_are_gone
     }
 
     /// Sends what is left to say. To be called once, when it [is over](Command::is_over).

@@ -13,6 +13,8 @@ use super::spawn::{Plan, Pointers, Step, become_command, fail};
 
 /// Queued to a keeper with the number of a signal for the command's process group.
 pub(crate) const SIGNAL_COMMAND: i32 = libc::SIGUSR1;
+/// Beside that number: the signal is for the command's first process alone.
+pub(crate) const FIRST_ALONE: usize = 0x100;
 /// Bytes of [`Report`].
 pub(crate) const REPORT_BYTES: usize = size_of::<Report>();
 /// Looks at what is left, about a millisecond each, before the keeper gives up.
@@ -34,6 +36,13 @@ impl Report {
         // SAFETY: a structure of numbers, for which all bytes are valid, written by a copy of this program.
         unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) }
     }
+}
+
+/// Asks a keeper that was not collected yet to send a signal: to the command's process group, or with [`FIRST_ALONE`] not.
+pub(crate) fn order(keeper: i32, value: usize) {
+    let value = libc::sigval { sival_ptr: value as *mut libc::c_void };
+    // SAFETY: takes numbers only.
+    unsafe { libc::sigqueue(keeper, SIGNAL_COMMAND, value) };
 }
 
 /// Nanoseconds of the monotonic clock.
@@ -91,7 +100,12 @@ fn wait_for(command: i32, signals: &libc::sigset_t) {
         if signal == SIGNAL_COMMAND {
             let number = i32::try_from(value & 0xff).unwrap_or(libc::SIGKILL);
             // Nobody but this process collects the command, so its id is still its own.
-            signal_group(command, number);
+            if value & FIRST_ALONE == 0 {
+                signal_group(command, number);
+            } else {
+                // SAFETY: takes numbers only.
+                unsafe { libc::kill(command, number) };
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod pack;
 mod place;
 mod privilege;
 mod processes;
+mod programs;
 mod server;
 mod spawn;
 mod unpack;

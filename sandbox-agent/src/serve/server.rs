@@ -22,6 +22,7 @@ use super::inbox::Inbox;
 use super::jobs::Crew;
 use super::outbox::Outbox;
 use super::processes;
+use super::programs::Starter;
 use crate::wire::{Event, Exec, Rlimits};
 
 /// How often the dead are counted while everything is being killed.
@@ -92,6 +93,8 @@ enum Source {
     Output(usize),
     Error(usize),
     Keys(usize),
+    /// Somebody who asks for programs.
+    Programs(usize),
 }
 
 impl Server {
@@ -143,6 +146,11 @@ impl Server {
                         command.error.read(command.stream, &self.outbox, &mut piece);
                     }
                     Source::Keys(index) => self.commands[index].type_keys(),
+                    Source::Programs(index) => {
+                        if let Some(starter) = &mut self.commands[index].starter {
+                            starter.attend();
+                        }
+                    }
                     Source::Sending | Source::Stuck => {}
                 }
             }
@@ -186,6 +194,9 @@ impl Server {
             }
             if let Some(file) = command.waiting_terminal() {
                 add(Source::Keys(index), file, PollFlags::POLLOUT);
+            }
+            for asker in command.starter.iter().filter(|_| !self.frozen).flat_map(Starter::askers) {
+                add(Source::Programs(index), asker, PollFlags::POLLIN);
             }
         }
         match poll(&mut polled, self.patience()) {
@@ -231,6 +242,10 @@ impl Server {
                 Ok(Some(dead)) => {
                     if let Some(command) = self.commands.iter_mut().find(|command| command.pid() == Some(dead.pid)) {
                         command.end(dead.ended);
+                    } else {
+                        self.commands.iter_mut().filter_map(|command| command.starter.as_mut()).for_each(|starter| {
+                            starter.take_note(dead);
+                        });
                     }
                 }
                 Ok(None) => return true,

@@ -11,6 +11,7 @@ use std::ptr;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
+use nix::sys::signal::SigSet;
 use nix::unistd::pipe2;
 
 use super::failure::Failure;
@@ -130,8 +131,14 @@ pub(crate) fn start(exec: &Exec, limits: &Rlimits, user: Option<User>, ends: &En
     } else {
         (None, None)
     };
+    // A signal that comes before the child can take it waits until then.
+    let before = SigSet::thread_get_mask().map_err(exhausted)?;
+    SigSet::all().thread_set_mask().map_err(exhausted)?;
     // SAFETY: the child only calls the kernel and reads memory that was made before, and never returns.
     let pid = unsafe { libc::fork() };
+    if pid != 0 {
+        before.thread_set_mask().map_err(exhausted)?;
+    }
     match Errno::result(pid).map_err(exhausted)? {
         0 => match &report_end {
             Some(report) => keeper::keep(&plan, &pointers, report.as_raw_fd()),

@@ -6,3 +6,4 @@ mod files;
 mod harness;
 mod layers;
 mod processes;
+mod programs;

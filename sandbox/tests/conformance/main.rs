@@ -9,6 +9,7 @@ mod crash;
 mod files;
 mod life;
 mod limits;
+mod programs;
 mod refusal;
 mod without_root;
 mod world;
@@ -29,6 +30,9 @@ macro_rules! cases {
         commands: standard_error_can_go_with_standard_output,
         commands: commands_run_at_the_same_time,
         commands: a_command_is_handed_nothing_but_its_standard_files,
+        programs: a_driver_starts_programs_as_another_user,
+        programs: programs_never_have_the_results_of_their_driver,
+        programs: programs_end_with_their_driver,
         files: files_are_written_and_read_as_bytes,
         files: links_and_pipes_are_not_read_and_long_files_are_refused,
         files: what_is_packed_can_be_unpacked_elsewhere,

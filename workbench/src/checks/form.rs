@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::archive::{ArtefactKind, Artefacts};
 use super::text::{JsonForm, OneOrMany, TextForm};
 
-/// A check as it is written and stored. It has one of `file`, `run` and `all`.
+/// A check as it is written and stored. It has one of `file`, `run`, `driver` and `all`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckForm {
@@ -20,9 +20,13 @@ pub struct CheckForm {
     /// A file, relative to the task's folder or absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// A line for the shell, or program and arguments.
+    /// Program and arguments: the acting side's own, or one that reads what it made. A line names one program and its arguments too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// A line for the shell, or program and arguments: the judge's own, which runs as a user of its own beside the hidden files and
+    /// starts what it tries by `$PROGRAM`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Run>,
     /// Conditions that hold together, or the check fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub all: Vec<CheckForm>,
@@ -97,6 +101,21 @@ pub enum Run {
     Argv(Vec<String>),
 }
 
+impl Run {
+    /// Whether it is one program and its arguments: a shell that does more would decide beside what it runs.
+    #[must_use]
+    pub fn is_one_program(&self) -> bool {
+        let plain = |letter: char| letter.is_alphanumeric() || " -_./,:+@%^=".contains(letter);
+        match self {
+            Self::Argv(_) => true,
+            // A word with `=` in front would be a variable.
+            Self::Line(line) => {
+                line.chars().all(plain) && !line.split(' ').next().is_some_and(|word| word.contains('='))
+            }
+        }
+    }
+}
+
 /// One case of a run. What is left out is as the check says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -149,6 +168,18 @@ impl CheckForm {
         }
     }
 
+    /// What runs: the program, or the driver.
+    #[must_use]
+    pub fn program(&self) -> Option<&Run> {
+        self.run.as_ref().or(self.driver.as_ref())
+    }
+
+    /// Whether it or a part of it is a driver.
+    #[must_use]
+    pub fn has_driver(&self) -> bool {
+        self.driver.is_some() || self.all.iter().any(Self::has_driver)
+    }
+
     /// Every file that it and its parts look at.
     #[must_use]
     pub fn files(&self) -> Vec<&str> {
@@ -159,9 +190,9 @@ impl CheckForm {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        let kinds = [self.file.is_some(), self.run.is_some(), !self.all.is_empty()];
+        let kinds = [self.file.is_some(), self.run.is_some(), self.driver.is_some(), !self.all.is_empty()];
         if kinds.iter().filter(|kind| **kind).count() != 1 {
-            faults.push("a check has exactly one of file, run and all".to_owned());
+            faults.push("a check has exactly one of file, run, driver and all".to_owned());
             return faults;
         }
         if self.weight.is_some_and(|weight| !(weight.is_finite() && weight > 0.0)) {
@@ -179,8 +210,16 @@ impl CheckForm {
         if self.file.is_none() && of_file {
             faults.push("conditions of a file stand beside file alone; of a run, below stdout or stderr".to_owned());
         }
-        if self.run.is_none() && of_run {
-            faults.push("code, stdout, stderr, env, input, timeout_ms and cases stand beside run alone".to_owned());
+        if self.program().is_none() && of_run {
+            faults
+                .push("code, stdout, stderr, env, input, timeout_ms and cases stand beside run and driver".to_owned());
+        }
+        if self.run.as_ref().is_some_and(|run| !run.is_one_program()) {
+            faults.push(
+                "run: this line does more than to start one program, and would decide as the user of what it tries: write it \
+                 as `driver`, which starts what it tries by \"$PROGRAM\", or name program and arguments as a list"
+                    .to_owned(),
+            );
         }
         if self.file.is_some() {
             if !of_file {
@@ -203,14 +242,13 @@ impl CheckForm {
             }
             faults.extend(form.faults().into_iter().map(|fault| format!("{place}.{fault}")));
         }
-        if let Some(Run::Argv(argv)) = &self.run
-            && argv.is_empty()
-        {
-            faults.push("run: is empty".to_owned());
-        }
-        if matches!(self.run, Some(Run::Line(_))) {
-            let with_args = cases.filter(|(_, case)| !case.args.is_empty());
-            faults.extend(with_args.map(|(index, _)| format!("cases[{index}].args: only where run is a list")));
+        match self.program() {
+            Some(Run::Argv(argv)) if argv.is_empty() => faults.push("run: is empty".to_owned()),
+            Some(Run::Line(_)) => {
+                let with_args = cases.filter(|(_, case)| !case.args.is_empty());
+                faults.extend(with_args.map(|(index, _)| format!("cases[{index}].args: only where run is a list")));
+            }
+            _ => {}
         }
         for (index, part) in self.all.iter().enumerate() {
             faults.extend(part.faults().into_iter().map(|fault| format!("all[{index}]: {fault}")));
@@ -301,6 +339,10 @@ mod tests {
             (json!({"name": "x"}), "exactly one"),
             (json!({"file": "a"}), "nothing is asked"),
             (json!({"file": "a", "exists": true, "code": 0}), "beside run"),
+            (json!({"run": "x", "driver": "y"}), "exactly one"),
+            (json!({"run": "make; ./x"}), "write it as `driver`"),
+            (json!({"run": "X=1 ./x"}), "write it as `driver`"),
+            (json!({"driver": []}), "is empty"),
             (json!({"run": "x", "equals": "y"}), "beside file"),
             (json!({"run": []}), "is empty"),
             (json!({"run": "x", "cases": [{"args": ["a"]}]}), "only where run is a list"),
@@ -311,6 +353,31 @@ mod tests {
             let faults = check(wrong.clone()).faults();
             assert!(faults.iter().any(|fault| fault.contains(part)), "{wrong}: {faults:?}");
         }
+    }
+
+    #[test]
+    fn a_line_is_a_program_or_a_drivers() {
+        for (line, is_one) in [
+            ("python3 -I flatten.py", true),
+            ("sh tool.sh /tmp/a=b +x", true),
+            ("sh tool.sh < in.txt", false),
+            ("bash x.sh; echo $?", false),
+            ("make && ./x", false),
+            ("cat *", false),
+            ("a\nb", false),
+            ("sh -c 'x'", false),
+            ("PATH=/x y", false),
+        ] {
+            let check = check(json!({"run": line}));
+            assert_eq!(check.faults().is_empty(), is_one, "{line}: {:?}", check.faults());
+            assert_eq!(check_faults_as_driver(line), Vec::<String>::new());
+        }
+    }
+
+    fn check_faults_as_driver(line: &str) -> Vec<String> {
+        let check = check(json!({"all": [{"driver": line}]}));
+        assert!(check.has_driver());
+        check.faults()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! What is expected never enters a sandbox.
 
 pub mod archive;
+mod driver;
 pub mod form;
 mod json;
 pub mod program;

@@ -1,6 +1,6 @@
-//! Checks of what programs do: each runs in a sandbox of its own, where the artefacts lie at their places and the hidden files
-//! below `/judge`. Whatever a program writes, or learns of hidden files, is gone when the next check begins; between the cases of
-//! one check every process is killed.
+//! Checks of what programs do: each runs in a sandbox of its own, where the artefacts lie at their places, and for a driver the
+//! hidden files below `/judge`. Whatever a program writes is gone when the next check begins; between the cases of one check every
+//! process is killed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use palestra_sandbox::wire::{FailureCode, User};
 use palestra_sandbox::{Command, Output, Sandbox, SandboxError, Want};
 
 use super::archive::{Artefact, ArtefactKind, Artefacts};
+use super::driver;
 use super::form::{CaseForm, CheckForm, Run};
 use super::text::TextForm;
 use crate::work::{Desk, JudgeError};
@@ -49,16 +50,38 @@ pub struct Bench<'a> {
     pub artefacts: &'a Artefacts,
     /// Hidden files by absolute path, with permission bits.
     pub hidden: &'a [(String, u32, Vec<u8>)],
+    /// Whether the task has drivers, to which hidden files belong. A task from before there were any lays them beside what it tries.
+    pub has_drivers: bool,
     /// More environment.
     pub env: &'a BTreeMap<String, String>,
 }
 
+/// What came of a check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// In [0, 1].
+    pub score: f64,
+    /// What was found.
+    pub evidence: String,
+    /// Why nobody may learn from the score: what was tried could have written it.
+    pub distrusted: Option<String>,
+}
+
+impl Found {
+    /// The evidence, with why it is not to be trusted.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let Self { evidence, distrusted, .. } = self;
+        distrusted.as_ref().map_or_else(|| evidence.clone(), |why| format!("{evidence}; not trainable: {why}"))
+    }
+}
+
 impl Bench<'_> {
-    /// Evaluates a check: its score in [0, 1] and what was found.
+    /// Evaluates a check.
     ///
     /// # Errors
     /// When no sandbox can be had, or each one that it ran in was lost.
-    pub async fn test(&self, check: &CheckForm) -> Result<(f64, String), JudgeError> {
+    pub async fn test(&self, check: &CheckForm) -> Result<Found, JudgeError> {
         if let Some(file) = &check.file {
             return Ok(outcome(check.test_file(file, self.folder, self.artefacts)));
         }
@@ -73,22 +96,24 @@ impl Bench<'_> {
         }
     }
 
-    async fn attempt(&self, check: &CheckForm) -> Result<(f64, String), SandboxError> {
+    async fn attempt(&self, check: &CheckForm) -> Result<Found, SandboxError> {
         let mut scores = Vec::new();
         let mut evidence = Vec::new();
+        let mut distrusted = None;
         let parts = if check.all.is_empty() { std::slice::from_ref(check) } else { check.all.as_slice() };
         for part in parts {
-            let (score, found) = match (&part.file, part.all.is_empty()) {
+            let found = match (&part.file, part.all.is_empty()) {
                 (Some(file), _) => outcome(part.test_file(file, self.folder, self.artefacts)),
                 (None, false) => Box::pin(self.attempt(part)).await?,
                 (None, true) => self.run(part).await?,
             };
-            scores.push(score);
-            if score < 1.0 {
-                evidence.push(found);
+            scores.push(found.score);
+            if found.score < 1.0 {
+                evidence.push(found.evidence);
             }
+            distrusted = distrusted.or(found.distrusted);
         }
-        let whole = if check.all.is_empty() {
+        let score = if check.all.is_empty() {
             scores.first().copied().unwrap_or_default()
         } else if scores.iter().all(|score| *score >= 1.0) {
             1.0
@@ -96,13 +121,13 @@ impl Bench<'_> {
             0.0
         };
         let evidence = if evidence.is_empty() { "it holds".to_owned() } else { evidence.join("; ") };
-        Ok((whole, evidence))
+        Ok(Found { score, evidence, distrusted })
     }
 
-    async fn run(&self, check: &CheckForm) -> Result<(f64, String), SandboxError> {
+    async fn run(&self, check: &CheckForm) -> Result<Found, SandboxError> {
         let sandbox = self.desk.sandboxes.take(&self.want).await?;
         let found = async {
-            self.furnish(&sandbox).await?;
+            self.furnish(check, &sandbox).await?;
             self.cases(check, &sandbox).await
         };
         let found = found.await;
@@ -110,7 +135,7 @@ impl Bench<'_> {
         found
     }
 
-    async fn cases(&self, check: &CheckForm, sandbox: &Sandbox) -> Result<(f64, String), SandboxError> {
+    async fn cases(&self, check: &CheckForm, sandbox: &Sandbox) -> Result<Found, SandboxError> {
         let single = [CaseForm::default()];
         let cases = if check.cases.is_empty() { single.as_slice() } else { check.cases.as_slice() };
         let mut passed = 0_u32;
@@ -119,7 +144,7 @@ impl Bench<'_> {
             if index > 0 {
                 sandbox.kill().await?;
             }
-            match sandbox.exec(&self.command(check, case)).await.map(|output| judged(check, case, &output)) {
+            match sandbox.exec(&self.command(check, case, sandbox)).await.map(|output| judged(check, case, &output)) {
                 Ok(Ok(())) => passed += 1,
                 Ok(Err(why)) if evidence.is_empty() => evidence = case_evidence(check, index, &why),
                 Ok(Err(_)) => {}
@@ -130,15 +155,34 @@ impl Bench<'_> {
             }
         }
         let score = f64::from(passed) / cases.len() as f64;
-        Ok((score, if evidence.is_empty() { "it holds".to_owned() } else { evidence }))
+        let evidence = if evidence.is_empty() { "it holds".to_owned() } else { evidence };
+        Ok(Found { score, evidence, distrusted: self.distrusted(check, sandbox) })
     }
 
-    /// Lays out artefacts as the user's own, and hidden files as somebody else's.
-    async fn furnish(&self, sandbox: &Sandbox) -> Result<(), SandboxError> {
+    /// Why what was tried could have written the score itself.
+    fn distrusted(&self, check: &CheckForm, sandbox: &Sandbox) -> Option<String> {
+        let why = if check.driver.is_some() {
+            let uid = sandbox.isolation().lines.get("uid").filter(|line| !line.enforced)?;
+            return Some(format!("the driver and what it tries run as one user here: {}", uid.by));
+        } else if !self.has_drivers && !self.hidden.is_empty() {
+            "hidden files lie beside what is tried: write the check as `driver`"
+        } else if check.run.as_ref().is_some_and(|run| !run.is_one_program()) {
+            "the shell that decides runs as the user of what it tries: write the check as `driver`"
+        } else {
+            return None;
+        };
+        Some(why.to_owned())
+    }
+
+    /// Lays out artefacts as the user's own, and for a driver what only the judge's user may see.
+    async fn furnish(&self, check: &CheckForm, sandbox: &Sandbox) -> Result<(), SandboxError> {
         let user = sandbox.profile().user.value;
         let mut laid = self.artefacts.clone();
         if laid.find(self.folder).is_none() && self.folder != "/" {
             laid.put(self.folder, Artefact { kind: ArtefactKind::Folder, mode: 0o755 });
+        }
+        if check.driver.is_some() {
+            driver::close(&mut laid, self.folder, &sandbox.profile().folders.value);
         }
         let archive = laid.pack().map_err(|error| SandboxError::Start(error.to_string()))?;
         let bounds = Bounds {
@@ -146,6 +190,12 @@ impl Bench<'_> {
             entries_max: laid.iter().count() as u64 + ENTRIES_SPARE,
         };
         sandbox.unpack("/", Some(user), &archive, bounds).await?;
+        if let Some(driver) = &check.driver {
+            return driver::furnish(driver, self.hidden, sandbox).await;
+        }
+        if self.has_drivers {
+            return Ok(());
+        }
         // Where there is one user id alone, its files are everybody's.
         let others = sandbox.isolation().lines.get("uid").is_some_and(|line| line.enforced);
         let owner = if others { User { uid: 0, gid: 0 } } else { user };
@@ -155,11 +205,12 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn command(&self, check: &CheckForm, case: &CaseForm) -> Command {
-        let mut command = match &check.run {
-            Some(Run::Argv(argv)) => Command::new(argv.iter().chain(&case.args)),
-            Some(Run::Line(line)) => Command::shell(line),
-            None => Command::shell("true"),
+    fn command(&self, check: &CheckForm, case: &CaseForm, sandbox: &Sandbox) -> Command {
+        let mut command = match (&check.driver, &check.run) {
+            (Some(driver), _) => driver::command(driver, &case.args),
+            (None, Some(Run::Argv(argv))) => Command::new(argv.iter().chain(&case.args)),
+            (None, Some(Run::Line(line))) => Command::shell(line),
+            (None, None) => Command::shell("true"),
         };
         command.folder = Some(self.folder.to_owned());
         command.env = git_env();
@@ -171,6 +222,9 @@ impl Bench<'_> {
         command.wall = Some(Duration::from_millis(check.timeout_ms.unwrap_or(RUN_MS)));
         command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
         command.alone = true;
+        if check.driver.is_some() {
+            driver::set_apart(&mut command, self.folder, sandbox);
+        }
         command
     }
 }
@@ -188,7 +242,8 @@ fn judged(check: &CheckForm, case: &CaseForm, output: &Output) -> Result<(), Str
             (Some(code), _) => format!("it returned {code} instead of {expected}"),
             (None, signal) => format!("it was ended by signal {}", signal.unwrap_or_default()),
         };
-        return Err(format!("{found}; standard error: {}", super::text::quoted(&lossy(&output.stderr))));
+        let hint = if check.driver.is_some() { driver::hint(&output.stderr) } else { "" };
+        return Err(format!("{found}; standard error: {}{hint}", super::text::quoted(&lossy(&output.stderr))));
     }
     let streams = [
         (
@@ -201,7 +256,8 @@ fn judged(check: &CheckForm, case: &CaseForm, output: &Output) -> Result<(), Str
     ];
     for (name, form, bytes, omitted) in streams {
         if let Some(form) = form {
-            compared(name, form, bytes, omitted)?;
+            let hint = if check.driver.is_some() { driver::hint(&output.stderr) } else { "" };
+            compared(name, form, bytes, omitted).map_err(|why| format!("{why}{hint}"))?;
         }
     }
     Ok(())
@@ -214,11 +270,12 @@ fn compared(name: &str, form: &TextForm, bytes: &[u8], omitted: u64) -> Result<(
     form.test(bytes).map_err(|why| format!("{name}: {why}"))
 }
 
-fn outcome(tested: Result<(), String>) -> (f64, String) {
-    match tested {
+fn outcome(tested: Result<(), String>) -> Found {
+    let (score, evidence) = match tested {
         Ok(()) => (1.0, "it holds".to_owned()),
         Err(why) => (0.0, why),
-    }
+    };
+    Found { score, evidence, distrusted: None }
 }
 
 fn case_evidence(check: &CheckForm, index: usize, why: &str) -> String {

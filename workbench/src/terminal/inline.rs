@@ -173,6 +173,12 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
             fault(&format!("judge.files[{index}].path"), "is below /judge/".to_owned());
         }
     }
+    if !inline.judge.files.is_empty() && !inline.checks.iter().any(CheckForm::has_driver) {
+        fault(
+            "judge.files",
+            "are for drivers, and no check is one: what `run` starts may read nothing of the judge's".to_owned(),
+        );
+    }
     let artefacts: Vec<String> = inline.artefacts.iter().map(|path| resolved(&inline.folder, path)).collect();
     if artefacts.is_empty() {
         fault("artefacts", "name what is taken when judging begins".to_owned());

@@ -45,15 +45,18 @@ pub(super) async fn judge(
         folder: &row.scene.folder,
         artefacts: &artefacts,
         hidden: &hidden,
+        has_drivers: checks.iter().any(CheckForm::has_driver),
         env: &BTreeMap::new(),
     };
-    let mut judged = Vec::new();
+    let (mut judged, mut trainable) = (Vec::new(), true);
     for check in checks {
         let check = filled(check, &secrets)?;
-        let (score, evidence) = bench.test(&check).await?;
-        judged.push(Check { name: check.name.clone(), weight: check.weight(), score, evidence });
+        let found = bench.test(&check).await?;
+        trainable &= found.distrusted.is_none();
+        let (name, weight, evidence) = (check.name.clone(), check.weight(), found.told());
+        judged.push(Check { name, weight, score: found.score, evidence });
     }
-    Ok(Judgement { checks: judged, trainable: true, from: From::Fresh })
+    Ok(Judgement { checks: judged, trainable, from: From::Fresh })
 }
 
 /// The back end that the episode ran on, if it is here.

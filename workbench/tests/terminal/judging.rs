@@ -1,9 +1,10 @@
 //! Judges of terminals.
 
 use palestra_workbench::terminal::check::{check_task, score};
-use palestra_workbench::work::{From, Work as _};
+use palestra_workbench::work::{From, Judgement, Upload, Work as _};
+use serde_json::json;
 
-use crate::desk::{PLAIN, TestDesk, exec};
+use crate::desk::{PLAIN, TestDesk, exec, is_root};
 
 #[tokio::test]
 async fn a_sound_task_is_proven() {
@@ -11,7 +12,7 @@ async fn a_sound_task_is_proven() {
     let report = check_task(&test.terminal, &test.row(PLAIN), &test.desk, None).await;
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!((report.solution, report.null), (Some(1.0), Some(0.0)));
-    assert_eq!(report.cheats["touch"], (0.0, true));
+    assert_eq!(report.cheats["touch"], (0.0, is_root()));
     assert_eq!(test.desk.sandboxes.open(), 0);
 }
 
@@ -48,5 +49,69 @@ async fn hostile_artefacts_score_nothing_and_harm_nobody() {
         assert_eq!(judgement.from, From::Fresh);
         assert_eq!(exec(&mut *room, "echo alive").await.text.lines().last(), Some("alive"), "{name}");
         room.close().await;
+    }
+}
+
+/// What a solved task is judged as, with another second check.
+async fn judged_with(test: &TestDesk, name: &str, check: serde_json::Value, hidden: bool) -> Judgement {
+    let mut row = test.row(PLAIN);
+    row["judge"]["checks"][1] = check;
+    if !hidden {
+        row["judge"].as_object_mut().expect("a judge").remove("files");
+    }
+    let mut room = test.open(&row, name).await;
+    exec(&mut *room, "sort in.txt > out.txt; echo sort > tool.sh").await;
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged")
+}
+
+#[tokio::test]
+async fn a_task_from_before_there_were_drivers_is_judged_and_nobody_learns_from_it() {
+    let test = TestDesk::new();
+    for (name, line, input, hidden, why) in [
+        ("beside", "sh tool.sh < /judge/in.txt", "", true, "hidden files lie beside"),
+        ("shell", "cat | sh tool.sh", "3\n1\n2\n", false, "the shell that decides"),
+        ("sound", "sh tool.sh", "3\n1\n2\n", false, ""),
+    ] {
+        let check = json!({"name": "tool", "run": line, "input": input, "stdout": {"equals": "1\n2\n3\n"}});
+        let judged = judged_with(&test, name, check, hidden).await;
+        assert!((score(&judged) - 1.0).abs() < 1e-9, "{name}: {judged:?}");
+        assert_eq!(judged.trainable, why.is_empty(), "{name}: {judged:?}");
+        assert!(judged.checks[1].evidence.contains(why), "{name}: {judged:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_driver_that_touches_what_it_tries_by_itself_fails_with_a_hint() {
+    let test = TestDesk::new();
+    for (name, line) in [("runs", "sh /home/agent/work/tool.sh < in.txt"), ("reads", "cat /home/agent/work/tool.sh")] {
+        let check = json!({"name": "tool", "driver": line, "stdout": {"equals": "1\n2\n3\n"}});
+        let judged = judged_with(&test, name, check, true).await;
+        if is_root() {
+            assert!(judged.checks[1].evidence.contains("by \"$PROGRAM\""), "{name}: {judged:?}");
+            assert!(judged.checks[1].score == 0.0 && judged.trainable, "{name}: {judged:?}");
+        } else {
+            assert!(!judged.trainable, "{name}: {judged:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn programs_do_not_find_hidden_files_and_tasks_that_lay_them_beside_are_refused() {
+    let test = TestDesk::new();
+    let program = json!({"name": "tool", "run": ["sh", "-c", "ls /judge; exit 0"], "stdout": {"equals": ""}});
+    let mut row = test.row(PLAIN);
+    row["judge"]["checks"].as_array_mut().expect("checks").push(program);
+    let mut room = test.open(&row, "beside").await;
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    let judged = test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged");
+    assert_eq!(judged.checks[2].score, 1.0, "{judged:?}");
+    for (line, part) in [("sh tool.sh", "are for drivers"), ("sh tool.sh | sort", "write it as `driver`")] {
+        let (before, after) = PLAIN.split_once("driver: '").expect("a driver");
+        let text = format!("{before}run: '{line}'{}", after.split_once('\'').expect("its end").1);
+        let faults = test.terminal.rows(&Upload::Text(text)).expect_err("refused");
+        assert!(faults.iter().any(|fault| fault.detail.contains(part)), "{faults:?}");
     }
 }

@@ -15,9 +15,10 @@ use nix::unistd::{pipe2, write};
 use super::super::commands::{Command, Terms, set_nonblocking};
 use super::super::failure::Failure;
 use super::super::jobs::{Crew, Desk, Job};
+use super::super::programs::Starter;
 use super::super::{file, place, privilege, processes};
 use super::{Agreed, Input, Server};
-use crate::wire::{Event, Exec, FailureCode, Header, Kind, PROTOCOL, Request, Rlimits, Setup, Stats, User};
+use crate::wire::{Event, Exec, FailureCode, Header, Kind, PROTOCOL, Programs, Request, Rlimits, Setup, Stats, User};
 
 /// Longest standard input of a command: it lies in memory, which counts as the sandbox's.
 const INPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -191,7 +192,13 @@ impl Server {
         let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
         fcntl(&input, FcntlArg::F_ADD_SEALS(seals)).map_err(|errno| Failure::kernel(errno, "standard input"))?;
         input.rewind().map_err(|error| Failure::io(&error, "standard input"))?;
-        let command = Command::start(stream, self.terms_for(exec)?, input)?;
+        let mut terms = self.terms_for(exec)?;
+        if let Some(programs) = terms.exec.programs.take() {
+            let starter = Starter::open(stream, programs, terms.limits, terms.user)?;
+            terms.exec.env.push((Programs::VARIABLE.to_owned(), starter.program()));
+            terms.starter = Some(starter);
+        }
+        let command = Command::start(stream, terms, input)?;
         self.commands.push(command);
         Ok(())
     }
@@ -226,7 +233,7 @@ impl Server {
         };
         let output_bytes_max = exec.output_bytes_max.unwrap_or(agreed.output_bytes_max);
         let user: Option<User> = agreed.other_uid.then_some(exec.user);
-        Ok(Terms { exec, limits, user, output_bytes_max })
+        Ok(Terms { exec, limits, user, output_bytes_max, starter: None })
     }
 
     fn stats(&mut self) -> Result<Stats, Failure> {
