@@ -28,6 +28,8 @@ pub enum Kind {
     Output = 5,
     /// Bytes of standard error, agent to server.
     Error = 6,
+    /// Bytes of a [`Record`](crate::watch::Record), agent to server.
+    Record = 7,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             4 => Self::Event,
             5 => Self::Output,
             6 => Self::Error,
+            7 => Self::Record,
             _ => return None,
         })
     }
@@ -258,6 +261,10 @@ pub struct Exec {
     pub merge: bool,
     /// Whether all processes that it left behind are killed when it ends, however they were detached.
     pub alone: bool,
+    /// Whether a [`Record`](crate::watch::Record) of what it and its descendants ran and opened is sent as `Record` frames before its
+    /// end is told. What it left behind is killed then. Where nothing can be watched it runs all the same.
+    #[serde(default)]
+    pub watch: bool,
 }
 
 /// What the agent says.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use palestra_sandbox_agent::watch::Record;
 use palestra_sandbox_agent::wire::{Exec, Exited, Rlimits, User};
 
 use crate::profile::Profile;
@@ -29,6 +30,8 @@ pub struct Command {
     pub merge: bool,
     /// Whether all processes that it left behind are killed when it ends.
     pub alone: bool,
+    /// Whether what it runs and opens is recorded.
+    pub watch: bool,
 }
 
 impl Command {
@@ -87,6 +90,7 @@ impl Command {
             output_bytes_max: self.output_bytes_max.or(Some(profile.output_bytes.value)),
             merge: self.merge,
             alone: self.alone,
+            watch: self.watch,
         }
     }
 }
@@ -100,6 +104,8 @@ pub struct Output {
     pub stdout: Vec<u8>,
     /// Standard error likewise.
     pub stderr: Vec<u8>,
+    /// What it ran and opened, where that was asked for.
+    pub record: Record,
 }
 
 impl Output {

@@ -18,6 +18,7 @@ use super::outbox::Outbox;
 use super::place;
 use super::processes::{Ended, signal_all, signal_group};
 use super::spawn::{self, Ends, NOT_STARTED, Started};
+use super::watcher::Watch;
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 
 const READ_BYTES: usize = 64 * 1024;
@@ -37,6 +38,8 @@ pub(crate) struct Terms {
     /// Who it runs as; `None` where there is one user only.
     pub(crate) user: Option<User>,
     pub(crate) output_bytes_max: u64,
+    /// Where what is seen of it is noted; `None` where nobody watches.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// A command that runs, or that ended and has output left to send.
@@ -51,6 +54,7 @@ pub(crate) struct Command {
     pub(crate) error: Channel,
     terminal: Option<Terminal>,
     ended: Option<(Ended, u64)>,
+    watch: Option<Watch>,
 }
 
 /// What a command prints, on its way to the server.
@@ -120,11 +124,11 @@ impl Command {
         terminal: Option<Terminal>,
     ) -> Result<Self, Failure> {
         let (start, start_ns) = (Instant::now(), keeper::now_ns());
-        let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends)?;
+        let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends, terms.watch.as_ref())?;
         let deadline = terms.exec.wall_ms.and_then(|wall| start.checked_add(Duration::from_millis(wall)));
-        let exec = terms.exec;
+        let Terms { exec, watch, .. } = terms;
         let (timed_out, ended) = (false, None);
-        Ok(Self { stream, exec, started, start_ns, deadline, timed_out, output, error, terminal, ended })
+        Ok(Self { stream, exec, started, start_ns, deadline, timed_out, output, error, terminal, ended, watch })
     }
 
     /// The child to wait for; `None` once it ended.
@@ -137,6 +141,12 @@ impl Command {
         let Some(pid) = self.pid() else { return };
         if self.started.report.is_none() {
             return signal_group(pid, signal);
+        }
+        if self.watch.is_some() {
+            // Its end is the end of all that it watches.
+            // SAFETY: takes numbers only; the watcher was not collected yet.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            return;
         }
         let value = libc::sigval { sival_ptr: signal as usize as *mut libc::c_void };
         // SAFETY: takes numbers only; the keeper was not collected yet, so its id is still its own.
@@ -175,7 +185,8 @@ impl Command {
         };
         let is_keeper = self.started.report.is_some();
         let never_started = libc::WIFEXITED(ended.status) && libc::WEXITSTATUS(ended.status) == NOT_STARTED;
-        let swept = !is_keeper || ended.status == 0 || never_started;
+        // What a watcher traced died with it.
+        let swept = !is_keeper || self.watch.is_some() || ended.status == 0 || never_started;
         if !swept {
             // The keeper did not end by itself, so nobody can tell what it kept from the rest.
             signal_all(libc::SIGKILL);
@@ -196,6 +207,9 @@ impl Command {
     pub(crate) fn finish(mut self, outbox: &Outbox) {
         if let Some(failure) = self.started.trouble(&self.exec) {
             return outbox.event(self.stream, &failure.event());
+        }
+        if let Some(watch) = &self.watch {
+            watch.send(self.stream, outbox);
         }
         let (ended, wall_us) = self.ended.unwrap_or((Ended { status: 0, cpu_us: 0, memory_bytes: 0 }, 0));
         let event = Event::Exited(Exited {

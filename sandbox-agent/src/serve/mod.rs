@@ -15,6 +15,7 @@ mod processes;
 mod server;
 mod spawn;
 mod unpack;
+mod watcher;
 
 use std::ffi::OsString;
 use std::fs::File;

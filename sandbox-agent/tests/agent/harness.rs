@@ -76,6 +76,7 @@ pub(crate) fn exec(argv: &[&str]) -> Exec {
         output_bytes_max: None,
         merge: false,
         alone: false,
+        watch: false,
     }
 }
 

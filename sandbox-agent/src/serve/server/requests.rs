@@ -15,6 +15,7 @@ use nix::unistd::{pipe2, write};
 use super::super::commands::{Command, Terms, set_nonblocking};
 use super::super::failure::Failure;
 use super::super::jobs::{Crew, Desk, Job};
+use super::super::watcher::Watch;
 use super::super::{file, place, privilege, processes};
 use super::{Agreed, Input, Server};
 use crate::wire::{Event, Exec, FailureCode, Header, Kind, PROTOCOL, Request, Rlimits, Setup, Stats, User};
@@ -37,7 +38,9 @@ impl Server {
             }
             Kind::Data => self.take_data(stream, body),
             Kind::End => self.take_end(stream),
-            Kind::Event | Kind::Output | Kind::Error => return Err(format!("a frame of kind {:?}", header.kind)),
+            Kind::Event | Kind::Output | Kind::Error | Kind::Record => {
+                return Err(format!("a frame of kind {:?}", header.kind));
+            }
         }
         Ok(())
     }
@@ -226,7 +229,8 @@ impl Server {
         };
         let output_bytes_max = exec.output_bytes_max.unwrap_or(agreed.output_bytes_max);
         let user: Option<User> = agreed.other_uid.then_some(exec.user);
-        Ok(Terms { exec, limits, user, output_bytes_max })
+        let watch = exec.watch.then(|| Watch::new(agreed.upper.as_ref(), agreed.other_uid)).transpose()?;
+        Ok(Terms { exec, limits, user, output_bytes_max, watch })
     }
 
     fn stats(&mut self) -> Result<Stats, Failure> {
