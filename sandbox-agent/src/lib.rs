@@ -2,4 +2,5 @@
 
 pub mod plan;
 pub mod staging;
+pub mod watch;
 pub mod wire;

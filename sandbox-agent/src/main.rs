@@ -1,6 +1,6 @@
 //! The program inside every sandbox. The first argument is the mode.
 
-use palestra_sandbox_agent::wire;
+use palestra_sandbox_agent::{watch, wire};
 
 mod handover;
 mod launch;

@@ -28,6 +28,8 @@ pub enum Kind {
     Output = 5,
     /// Bytes of standard error, agent to server.
     Error = 6,
+    /// Bytes of a [`Record`](crate::watch::Record), agent to server.
+    Record = 7,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             4 => Self::Event,
             5 => Self::Output,
             6 => Self::Error,
+            7 => Self::Record,
             _ => return None,
         })
     }
@@ -261,6 +264,10 @@ pub struct Exec {
     /// Where it may start programs as somebody else; not on a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<Programs>,
+    /// Whether a [`Record`](crate::watch::Record) of what it and its descendants ran and opened is sent as `Record` frames before its
+    /// end is told. What it left behind is killed then. Where nothing can be watched it runs all the same.
+    #[serde(default)]
+    pub watch: bool,
 }
 
 /// Programs that a command may start as somebody else, who can do nothing to it: neither trace nor signal it, nor take its descriptors.

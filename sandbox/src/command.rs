@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use palestra_sandbox_agent::watch::Record;
 use palestra_sandbox_agent::wire::{Exec, Exited, Programs, Rlimits, User};
 
 use crate::profile::Profile;
@@ -31,6 +32,8 @@ pub struct Command {
     pub alone: bool,
     /// Where it may start programs as somebody else.
     pub programs: Option<Programs>,
+    /// Whether what it runs and opens is recorded.
+    pub watch: bool,
 }
 
 impl Command {
@@ -90,6 +93,7 @@ impl Command {
             merge: self.merge,
             alone: self.alone,
             programs: self.programs.clone(),
+            watch: self.watch,
         }
     }
 }
@@ -103,6 +107,8 @@ pub struct Output {
     pub stdout: Vec<u8>,
     /// Standard error likewise.
     pub stderr: Vec<u8>,
+    /// What it ran and opened, where that was asked for.
+    pub record: Record,
 }
 
 impl Output {

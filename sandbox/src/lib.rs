@@ -23,7 +23,7 @@ pub use command::{Command, Output};
 pub use docker::Docker;
 pub use error::SandboxError;
 pub use local::Local;
-pub use palestra_sandbox_agent::wire;
+pub use palestra_sandbox_agent::{watch, wire};
 pub use pool::{Sandboxes, Want};
 pub use profile::Profile;
 pub use sandbox::Sandbox;

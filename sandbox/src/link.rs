@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use palestra_sandbox_agent::watch::RECORD_BYTES_MAX;
 use palestra_sandbox_agent::wire::{BODY_BYTES_MAX, Event, HEADER_BYTES, Header, Kind, Request};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -49,9 +50,14 @@ pub enum Piece {
     Output(Vec<u8>),
     /// Standard error.
     Error(Vec<u8>),
+    /// What a watcher saw.
+    Record(Vec<u8>),
     /// What the agent says.
     Event(Event),
 }
+
+/// Standard output, standard error, and the event that ended a stream.
+pub type Told = (Vec<u8>, Vec<u8>, Event);
 
 /// One request and what comes of it.
 pub struct Stream {
@@ -234,19 +240,29 @@ impl Stream {
     /// # Errors
     /// [`SandboxError::Refused`] when the agent says so; [`SandboxError::Lost`] when it sends more than `bytes_max` or takes
     /// longer than `wait`.
-    pub async fn finish(mut self, bytes_max: u64, wait: Duration) -> Result<(Vec<u8>, Vec<u8>, Event), SandboxError> {
+    pub async fn finish(self, bytes_max: u64, wait: Duration) -> Result<(Vec<u8>, Vec<u8>, Event), SandboxError> {
+        self.finish_watched(bytes_max, wait).await.map(|(told, _)| told)
+    }
+
+    /// The same, with the record of a command that was watched.
+    ///
+    /// # Errors
+    /// As [`Stream::finish`].
+    pub async fn finish_watched(mut self, bytes_max: u64, wait: Duration) -> Result<(Told, Vec<u8>), SandboxError> {
         let collect = async {
-            let (mut output, mut error) = (Vec::new(), Vec::new());
+            let (mut output, mut error, mut record) = (Vec::new(), Vec::new(), Vec::new());
             loop {
                 match self.next().await? {
                     Piece::Output(bytes) => output.extend_from_slice(&bytes),
                     Piece::Error(bytes) => error.extend_from_slice(&bytes),
+                    Piece::Record(bytes) => record.extend_from_slice(&bytes),
                     Piece::Event(Event::Failed { code, detail }) => {
                         return Err(SandboxError::Refused { code, detail: printable(&detail) });
                     }
-                    Piece::Event(event) => return Ok((output, error, event)),
+                    Piece::Event(event) => return Ok(((output, error, event), record)),
                 }
-                if (output.len() + error.len()) as u64 > bytes_max {
+                let too_long = record.len() > 2 * RECORD_BYTES_MAX;
+                if too_long || (output.len() + error.len()) as u64 > bytes_max {
                     return Err(SandboxError::Lost("the agent sent more than was asked for".to_owned()));
                 }
             }
@@ -310,6 +326,7 @@ fn piece(kind: Kind, body: Vec<u8>) -> Result<Piece, String> {
     match kind {
         Kind::Output => Ok(Piece::Output(body)),
         Kind::Error => Ok(Piece::Error(body)),
+        Kind::Record => Ok(Piece::Record(body)),
         Kind::Event => serde_json::from_slice(&body)
             .map(Piece::Event)
             .map_err(|error| format!("an event that cannot be read: {error}")),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use palestra_sandbox_agent::watch::Record;
 use palestra_sandbox_agent::wire::{Change, Entry, Event, FailureCode, Request, Setup, Stats, User};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
@@ -142,8 +143,11 @@ impl Sandbox {
         let wait = Duration::from_millis(exec.wall_ms.unwrap_or(self.profile.command_ms.value)) + GRACE;
         let bytes_max = exec.output_bytes_max.unwrap_or(self.profile.output_bytes.value).saturating_mul(4);
         let stream = self.link.request(&Request::Exec(exec), Some(&command.input)).await?;
-        match stream.finish(bytes_max.saturating_add(1 << 20), wait).await? {
-            (stdout, stderr, Event::Exited(exited)) => Ok(Output { exited, stdout, stderr }),
+        let (told, record) = stream.finish_watched(bytes_max.saturating_add(1 << 20), wait).await?;
+        match told {
+            (stdout, stderr, Event::Exited(exited)) => {
+                Ok(Output { exited, stdout, stderr, record: Record::read(&record) })
+            }
             (.., other) => Err(self.nonsense(&other)),
         }
     }
@@ -417,6 +421,7 @@ impl Screen {
             Piece::Output(bytes) | Piece::Error(bytes) => Ok(PtyPiece::Output(bytes)),
             Piece::Event(Event::Exited(exited)) => Ok(PtyPiece::Exited(exited)),
             Piece::Event(Event::Failed { code, detail }) => Err(SandboxError::Refused { code, detail }),
+            Piece::Record(_) => Err(SandboxError::Lost("a record of a terminal".to_owned())),
             Piece::Event(other) => Err(SandboxError::Refused {
                 code: FailureCode::Failed,
                 detail: format!("the agent answered {other:?}"),

@@ -19,6 +19,7 @@ use super::place;
 use super::processes::{Ended, signal_all, signal_group};
 use super::programs::Starter;
 use super::spawn::{self, Ends, NOT_STARTED, Started};
+use super::watcher::Watch;
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 
 const READ_BYTES: usize = 64 * 1024;
@@ -40,6 +41,8 @@ pub(crate) struct Terms {
     pub(crate) output_bytes_max: u64,
     /// What starts programs for it.
     pub(crate) starter: Option<Starter>,
+    /// Where what is seen of it is noted; `None` where nobody watches.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// A command that runs, or that ended and has output left to send.
@@ -55,6 +58,7 @@ pub(crate) struct Command {
     terminal: Option<Terminal>,
     ended: Option<(Ended, u64)>,
     pub(crate) starter: Option<Starter>,
+    watch: Option<Watch>,
 }
 
 /// What a command prints, on its way to the server.
@@ -127,11 +131,24 @@ impl Command {
         terminal: Option<Terminal>,
     ) -> Result<Self, Failure> {
         let (start, start_ns) = (Instant::now(), keeper::now_ns());
-        let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends)?;
+        let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends, terms.watch.as_ref())?;
         let deadline = terms.exec.wall_ms.and_then(|wall| start.checked_add(Duration::from_millis(wall)));
-        let Terms { exec, starter, .. } = terms;
+        let Terms { exec, starter, watch, .. } = terms;
         let (timed_out, ended) = (false, None);
-        Ok(Self { stream, exec, started, start_ns, deadline, timed_out, output, error, terminal, ended, starter })
+        Ok(Self {
+            stream,
+            exec,
+            started,
+            start_ns,
+            deadline,
+            timed_out,
+            output,
+            error,
+            terminal,
+            ended,
+            starter,
+            watch,
+        })
     }
 
     /// The child to wait for; `None` once it ended.
@@ -144,6 +161,12 @@ impl Command {
         let Some(pid) = self.pid() else { return };
         if self.started.report.is_none() {
             return signal_group(pid, signal);
+        }
+        if self.watch.is_some() {
+            // Its end is the end of all that it watches.
+            // SAFETY: takes numbers only; the watcher was not collected yet.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            return;
         }
         keeper::order(pid, signal as usize);
     }
@@ -184,7 +207,8 @@ impl Command {
         };
         let is_keeper = self.started.report.is_some();
         let never_started = libc::WIFEXITED(ended.status) && libc::WEXITSTATUS(ended.status) == NOT_STARTED;
-        let swept = !is_keeper || ended.status == 0 || never_started;
+        // What a watcher traced died with it.
+        let swept = !is_keeper || self.watch.is_some() || ended.status == 0 || never_started;
         if !swept {
             // The keeper did not end by itself, so nobody can tell what it kept from the rest.
             signal_all(libc::SIGKILL);
@@ -209,6 +233,9 @@ impl Command {
     pub(crate) fn finish(mut self, outbox: &Outbox) {
         if let Some(failure) = self.started.trouble(&self.exec) {
             return outbox.event(self.stream, &failure.event());
+        }
+        if let Some(watch) = &self.watch {
+            watch.send(self.stream, outbox);
         }
         let (ended, wall_us) = self.ended.unwrap_or((Ended { status: 0, cpu_us: 0, memory_bytes: 0 }, 0));
         let event = Event::Exited(Exited {

@@ -66,7 +66,7 @@ pub(crate) fn keep(plan: &Plan, pointers: &Pointers, report: RawFd) -> ! {
         let signals = signals.assume_init();
         let command = libc::fork();
         if command == 0 {
-            become_command(plan, pointers);
+            become_command(plan, pointers, false);
         }
         if command < 0 {
             fail(plan, Step::Streams, Errno::last());

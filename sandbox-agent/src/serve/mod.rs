@@ -16,6 +16,7 @@ mod programs;
 mod server;
 mod spawn;
 mod unpack;
+mod watcher;
 
 use std::ffi::OsString;
 use std::fs::File;

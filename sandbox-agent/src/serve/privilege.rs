@@ -23,6 +23,7 @@ const CAP_KILL: u32 = 5;
 const CAP_SETGID: u32 = 6;
 const CAP_SETUID: u32 = 7;
 const CAP_SETPCAP: u32 = 8;
+const CAP_SYS_PTRACE: u32 = 19;
 
 /// Signals in queues, of which timers are the most part. The kernel counts them with whoever made the namespace of users too, the
 /// server, so that without a bound of its own one sandbox could take those of all others and of the host.
@@ -32,7 +33,10 @@ const SIGNALS_MAX: u64 = 512;
 /// hardly any program uses them.
 const QUEUES_BYTES_MAX: u64 = 0;
 
-/// All that the agent keeps.
+/// What the agent may take up again in a copy of itself that watches a command; it holds it unused.
+const ASIDE: u32 = 1 << CAP_SYS_PTRACE;
+
+/// All that the agent uses.
 const KEPT: u32 = 1 << CAP_CHOWN
     | 1 << CAP_DAC_OVERRIDE
     | 1 << CAP_DAC_READ_SEARCH
@@ -81,10 +85,10 @@ pub(crate) fn reduce(user: User) -> Result<bool, String> {
         setresgid(gid, gid, gid).map_err(fail("setresgid"))?;
         setresuid(uid, uid, uid).map_err(fail("setresuid"))?;
     }
-    held[0].permitted &= KEPT;
+    held[0].permitted &= if other_uid { KEPT | ASIDE } else { KEPT };
     held[1].permitted = 0;
     for word in &mut held {
-        word.effective = word.permitted;
+        word.effective = word.permitted & KEPT;
         word.inheritable = 0;
     }
     set_capabilities(&held).map_err(fail("capset"))?;
@@ -117,6 +121,13 @@ pub(crate) fn load_filter(program: &[u64]) -> bool {
         )
     };
     loaded == 0
+}
+
+/// Takes up what the agent holds aside: looking into other processes.
+pub(crate) fn take_up_tracing() -> Result<(), Errno> {
+    let mut held = capabilities()?;
+    held[0].effective = held[0].permitted;
+    set_capabilities(&held)
 }
 
 /// Gives up every capability. Only calls the kernel, so it may follow a fork.

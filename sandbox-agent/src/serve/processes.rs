@@ -88,15 +88,21 @@ pub(crate) fn reap() -> Result<Option<Reaped>, Errno> {
     }
     // SAFETY: zeroed before, which is a value of this structure of numbers, and filled by the kernel.
     let usage = unsafe { usage.assume_init() };
-    let micros = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
-    };
-    let ended = Ended {
-        status,
-        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
-        memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
-    };
-    Ok(Some(Reaped { pid, ended }))
+    Ok(Some(Reaped { pid, ended: Ended::new(status, &usage) }))
+}
+
+impl Ended {
+    /// From what `wait4` tells.
+    pub(crate) fn new(status: i32, usage: &libc::rusage) -> Self {
+        let micros = |time: libc::timeval| {
+            u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
+        };
+        Self {
+            status,
+            cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+            memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        }
+    }
 }
 
 /// How often each thread was given or gave up the processor, by id; `None` where one is not stopped. A process whose first thread

@@ -17,6 +17,7 @@ use nix::unistd::pipe2;
 use super::failure::Failure;
 use super::keeper;
 use super::privilege;
+use super::watcher::{self, Watch};
 use crate::wire::{Exec, FailureCode, Rlimits, User};
 
 /// Where programs are looked for when the environment does not say.
@@ -101,11 +102,19 @@ pub(crate) struct Plan {
     limits: Vec<(libc::__rlimit_resource_t, u64)>,
     user: Option<User>,
     pub(crate) trouble: RawFd,
+    /// A filter that is loaded last.
+    filter: Vec<u64>,
 }
 
 /// Starts a command as `user`, or as the agent's own where `None`. With `alone` a keeper stands between, which ends all that the
-/// command leaves behind.
-pub(crate) fn start(exec: &Exec, limits: &Rlimits, user: Option<User>, ends: &Ends) -> Result<Started, Failure> {
+/// command leaves behind; with `watch` one that notes what it does.
+pub(crate) fn start(
+    exec: &Exec,
+    limits: &Rlimits,
+    user: Option<User>,
+    ends: &Ends,
+    watch: Option<&Watch>,
+) -> Result<Started, Failure> {
     let exhausted = |errno: Errno| Failure::kernel(errno, "starting a command");
     let (trouble, trouble_end) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(exhausted)?;
     let output = ends.output.as_raw_fd();
@@ -123,9 +132,10 @@ pub(crate) fn start(exec: &Exec, limits: &Rlimits, user: Option<User>, ends: &En
         limits: kernel_limits(limits),
         user,
         trouble: trouble_end.as_raw_fd(),
+        filter: watch.map(|_| Watch::filter()).unwrap_or_default(),
     };
     let pointers = Pointers::of(&plan);
-    let (report, report_end) = if exec.alone {
+    let (report, report_end) = if exec.alone || watch.is_some() {
         let (report, end) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(exhausted)?;
         (Some(File::from(report)), Some(end))
     } else {
@@ -140,9 +150,10 @@ pub(crate) fn start(exec: &Exec, limits: &Rlimits, user: Option<User>, ends: &En
         before.thread_set_mask().map_err(exhausted)?;
     }
     match Errno::result(pid).map_err(exhausted)? {
-        0 => match &report_end {
-            Some(report) => keeper::keep(&plan, &pointers, report.as_raw_fd()),
-            None => become_command(&plan, &pointers),
+        0 => match (watch, &report_end) {
+            (Some(watch), Some(report)) => watcher::watch(&plan, &pointers, report.as_raw_fd(), watch),
+            (None, Some(report)) => keeper::keep(&plan, &pointers, report.as_raw_fd()),
+            (_, None) => become_command(&plan, &pointers, false),
         },
         pid => Ok(Started { pid, trouble: trouble.into(), report }),
     }
@@ -168,9 +179,13 @@ impl Pointers {
     }
 }
 
-/// In the child: becomes the command, or says why it cannot.
-pub(crate) fn become_command(plan: &Plan, pointers: &Pointers) -> ! {
-    let (step, errno) = match prepare(plan) {
+/// In the child: becomes the command, with its filter where it is `traced`, or says why it cannot.
+pub(crate) fn become_command(plan: &Plan, pointers: &Pointers, traced: bool) -> ! {
+    let prepared = prepare(plan).and_then(|()| {
+        let filtered = !traced || privilege::load_filter(&plan.filter);
+        if filtered { Ok(()) } else { Err((Step::Limits, Errno::last())) }
+    });
+    let (step, errno) = match prepared {
         Ok(()) => (Step::Program, execute(plan, pointers)),
         Err(failed) => failed,
     };

@@ -77,6 +77,7 @@ pub(crate) fn exec(argv: &[&str]) -> Exec {
         merge: false,
         alone: false,
         programs: None,
+        watch: false,
     }
 }
 

@@ -11,6 +11,7 @@ mod life;
 mod limits;
 mod programs;
 mod refusal;
+mod watched;
 mod without_root;
 mod world;
 
@@ -62,6 +63,10 @@ macro_rules! cases {
         life: what_is_in_force_is_told_line_by_line,
         life: a_profile_that_requires_what_is_not_in_force_starts_nothing,
         life: starting_and_running_are_quick,
+        watched: what_a_watched_command_runs_and_opens_is_told,
+        watched: nobody_shakes_a_watcher_off,
+        watched: stopped_and_timed_out_commands_are_as_without_a_watcher,
+        watched: watching_costs_a_bounded_share,
     } )* };
     (@each $backend:ident => $world:path; $($module:ident: $case:ident,)*) => {
         mod $backend {

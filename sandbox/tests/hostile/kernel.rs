@@ -140,7 +140,7 @@ async fn type_ahead(arena: &Arena) {
     let mut pty = fort.sandbox.open_pty(&Fort::command(&path, &[]), 24, 80).await.expect("a terminal");
     let (mut stdout, exited) = crate::output::all_of(&mut pty).await;
     stdout.retain(|byte| *byte != b'\r');
-    let output = Output { exited, stdout, stderr: Vec::new() };
+    let output = Output { exited, stdout, ..Output::default() };
     Fort::read_tries(&output).all_met(5, &["EPERM", "EIO", "ENOTTY", "EINVAL", "EACCES", "EBUSY"]);
     fort.still_works().await;
 }

@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_run_is_judged_by_code_and_output() {
         let exited = |code| Exited { code, ..Exited::default() };
-        let good = Output { exited: exited(Some(0)), stdout: b"5\n".to_vec(), stderr: Vec::new() };
+        let good = Output { exited: exited(Some(0)), stdout: b"5\n".to_vec(), ..Output::default() };
         let five = json!({"run": "x", "stdout": {"equals": "5\n"}});
         assert_eq!(verdict(five.clone(), &good), Ok(()));
         let failed = Output { exited: exited(Some(3)), ..good.clone() };

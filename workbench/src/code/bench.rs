@@ -339,7 +339,7 @@ mod tests {
     const LIMITS: Limits = Limits { time_ms: 1_000, memory_bytes: 64 << 20, output_bytes: 1_000 };
 
     fn ended(exited: Exited, stderr: &str) -> End {
-        let output = Output { exited, stdout: Vec::new(), stderr: stderr.as_bytes().to_vec() };
+        let output = Output { exited, stderr: stderr.as_bytes().to_vec(), ..Output::default() };
         end(&output, Language::named("python").expect("Python"), LIMITS, LIMITS.time_ms)
     }
 

@@ -1,6 +1,6 @@
 //! What differs between two states of a file system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palestra_sandbox::wire::{Change, ChangeKind};
 use serde_json::{Value, json};
@@ -55,16 +55,36 @@ pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> R
     Ok(changes.into_values().collect())
 }
 
-/// Paths whose content, kind or permissions differ between two changes of one image.
+/// Two changes of one image, compared by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// What has other content, another kind or other permissions in the second, or is in it alone.
+    pub(super) changed: BTreeSet<String>,
+    /// What the second removed, of the image or of the first.
+    pub(super) removed: BTreeSet<String>,
+    /// What is as the first has it.
+    pub(super) same: BTreeSet<String>,
+}
+
+/// Compares what was done to an image with what was done to it before.
 ///
 /// # Errors
 /// When an archive cannot be read.
-pub(super) fn paths(base: Option<&[u8]>, delta: &[u8]) -> Result<Vec<String>, String> {
+pub(super) fn compare(base: Option<&[u8]>, delta: &[u8]) -> Result<Compared, String> {
     let before = base.map(held).transpose()?.unwrap_or_default();
     let after = held(delta)?;
-    let changed = after.iter().filter(|(path, now)| before.get(*path) != Some(now)).map(|(path, _)| path);
+    let mut compared = Compared::default();
+    for (path, now) in &after {
+        let place = match before.get(path) == Some(now) {
+            true => &mut compared.same,
+            false if is_whiteout(path) => &mut compared.removed,
+            false => &mut compared.changed,
+        };
+        place.insert(shown(path));
+    }
     let gone = before.keys().filter(|path| !after.contains_key(*path));
-    Ok(changed.chain(gone).map(|path| shown(path)).collect())
+    compared.removed.extend(gone.map(|path| shown(path)));
+    Ok(compared)
 }
 
 /// The path that a whiteout stands for.
@@ -161,7 +181,13 @@ mod tests {
         let expected =
             [("/app/b", "modified"), ("/app/c", "added"), ("/app/gone", "deleted"), ("/etc/issue", "deleted")];
         assert_eq!(told, expected);
-        assert_eq!(paths(Some(&base), &now).expect("paths"), ["/app/b", "/app/c", "/etc/issue", "/app/gone"]);
-        assert_eq!(paths(Some(&base), &base).expect("paths"), [""; 0]);
+        let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+        let compared = Compared {
+            changed: set(&["/app/b", "/app/c"]),
+            removed: set(&["/app/gone", "/etc/issue"]),
+            same: set(&["/app/a", "/etc/motd"]),
+        };
+        assert_eq!(compare(Some(&base), &now).expect("compared"), compared);
+        assert_eq!(compare(Some(&base), &base).expect("compared").changed, set(&[]));
     }
 }

@@ -19,6 +19,7 @@ mod secrets;
 mod shell;
 mod tape;
 pub(crate) mod tools;
+mod trust;
 
 use async_trait::async_trait;
 use palestra_sandbox::SandboxError;

@@ -209,7 +209,7 @@ impl TerminalRoom {
         self.live()?.end_shell().await?;
         let live = self.live.take().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
         let sandbox = live.into_sandbox();
-        let judged = script::run(&self.row, &sandbox).await;
+        let judged = script::run(&self.row, &sandbox, script::Look::Away).await;
         let backend = sandbox.isolation().backend.clone();
         sandbox.destroy(true).await;
         let judged = match judged {

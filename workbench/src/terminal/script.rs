@@ -1,19 +1,22 @@
 //! Judges that are scripts of the task: `/tests/test.sh` writes a reward below `/logs/verifier`. The reward is read out of band, by
 //! the sandbox's agent, once every process is killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
-use palestra_sandbox::wire::{FailureCode, User};
+use palestra_sandbox::watch::Record;
+use palestra_sandbox::wire::{ChangeKind, FailureCode, User};
 use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::difference::{self, Compared};
+use super::doubt;
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
-use super::{difference, doubt};
+use super::trust::{self, Known};
 use crate::checks::Artefacts;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
@@ -30,6 +33,21 @@ pub(super) struct Found {
     printed: String,
     /// Whether it left processes that could have written after it.
     lingered: bool,
+    /// Whether it left two files with rewards, of which the lower counts.
+    #[serde(default)]
+    twice: bool,
+    /// What was seen of it.
+    #[serde(skip)]
+    record: Record,
+}
+
+/// How the script is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// What it loads is seen.
+    Watched,
+    /// Nobody looks.
+    Away,
 }
 
 /// Why there is no reward.
@@ -50,7 +68,7 @@ impl std::convert::From<SandboxError> for Failure {
 }
 
 /// Lays out the tests and runs them where everything else is in place.
-pub(super) async fn run(row: &Row, sandbox: &Sandbox) -> Result<Found, Failure> {
+pub(super) async fn run(row: &Row, sandbox: &Sandbox, look: Look) -> Result<Found, Failure> {
     let Judge::Script { on, files, user, env, timeout_ms } = &row.judge else {
         return Err(Failure::Script("the task has no script that judges".to_owned()));
     };
@@ -71,23 +89,28 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox) -> Result<Found, Failure> 
     }
     let user = user_of(sandbox, user.as_deref().or(scene.user.as_deref())).await?;
     let mut command = Command::new(["bash", "-c", "/tests/test.sh"]).folder(&scene.folder).user(user);
-    command.env = environment(scene, env);
+    command.env = environment(scene, env, look);
     command.wall = Some(Duration::from_millis(*timeout_ms));
     command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
     command.merge = true;
+    command.watch = look == Look::Watched;
     let output = sandbox.exec(&command).await?;
     sandbox.freeze().await?;
-    let lingered = sandbox.stats().await?.processes > 0;
+    let lingered = match output.record.closing.as_ref().filter(|closing| closing.blind.is_none()) {
+        // A watcher ends with its command, and takes what is left along.
+        Some(closing) => closing.left > 0,
+        None => sandbox.stats().await?.processes > 0,
+    };
     sandbox.kill().await?;
     let printed = told(&output.stdout);
     if output.exited.timed_out {
         return Err(Failure::Timeout(format!("the tests took more than {timeout_ms} ms: {printed}")));
     }
-    let rewards = reward(sandbox).await?.map_err(|why| {
+    let (rewards, twice) = reward(sandbox).await?.map_err(|why| {
         let ended = output.exited.code.map_or_else(|| "were killed".to_owned(), |code| format!("returned {code}"));
         Failure::Script(format!("{why}; the tests {ended}: {printed}"))
     })?;
-    Ok(Found { rewards, printed, lingered })
+    Ok(Found { rewards, printed, lingered, twice, record: output.record })
 }
 
 /// Removes what stands where the judge puts its own.
@@ -113,26 +136,51 @@ fn content(file: &StoredFile) -> Result<Vec<u8>, Failure> {
     file.bytes().map_err(|why| Failure::Script(format!("{}: {why}", file.path)))
 }
 
-fn environment(scene: &Scene, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+fn environment(scene: &Scene, env: &BTreeMap<String, String>, look: Look) -> Vec<(String, String)> {
     let mut merged = scene.env.clone();
+    if look == Look::Watched {
+        // Compiled modules that the tests leave would be loaded after programs of the acting side could have changed them.
+        merged.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+    }
     merged.extend(env.clone());
     merged.into_iter().collect()
 }
 
-/// The rewards, as the script left them.
-async fn reward(sandbox: &Sandbox) -> Result<Result<BTreeMap<String, f64>, String>, Failure> {
+/// The rewards, as the script left them, and whether there are two files of them: then the lower score counts.
+async fn reward(sandbox: &Sandbox) -> Result<Result<(BTreeMap<String, f64>, bool), String>, Failure> {
+    let mut found: Option<BTreeMap<String, f64>> = None;
     for (name, read) in [("reward.json", from_json as fn(&str) -> _), ("reward.txt", from_text)] {
         let path = format!("/logs/verifier/{name}");
         let bytes = match sandbox.read(&path, REWARD_BYTES_MAX).await {
             Ok(bytes) => bytes,
             Err(error) if error.is(FailureCode::NotFound) => continue,
-            Err(error @ SandboxError::Refused { .. }) => return Ok(Err(format!("{path}: {error}"))),
+            Err(error @ SandboxError::Refused { .. }) => {
+                let refused = format!("{path}: {error}");
+                return Ok(found.map(|rewards| (rewards, true)).ok_or(refused));
+            }
             Err(error) => return Err(error.into()),
         };
-        let text = String::from_utf8_lossy(&bytes);
-        return Ok(read(&text).map_err(|why| format!("{path}: {why}")));
+        let read = read(&String::from_utf8_lossy(&bytes)).map_err(|why| format!("{path}: {why}"));
+        found = match (found, read) {
+            (None, Ok(rewards)) => Some(rewards),
+            (None, Err(why)) => return Ok(Err(why)),
+            (Some(first), second) => return Ok(Ok((lower(first, second.ok()), true))),
+        };
     }
-    Ok(Err("there is neither /logs/verifier/reward.json nor reward.txt".to_owned()))
+    let none = "there is neither /logs/verifier/reward.json nor reward.txt";
+    Ok(found.map(|rewards| (rewards, false)).ok_or_else(|| none.to_owned()))
+}
+
+/// The rewards with the lower score; the first where the second cannot be read.
+fn lower(first: BTreeMap<String, f64>, second: Option<BTreeMap<String, f64>>) -> BTreeMap<String, f64> {
+    let score = |rewards: &BTreeMap<String, f64>| {
+        let mean = || rewards.values().sum::<f64>() / rewards.len() as f64;
+        rewards.get("reward").copied().unwrap_or_else(mean)
+    };
+    match second {
+        Some(second) if score(&second) < score(&first) => second,
+        _ => first,
+    }
 }
 
 fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
@@ -188,21 +236,22 @@ pub(super) async fn judge(
             };
             let delta = Arc::new(delta);
             let compared = Arc::clone(&delta);
-            let touched = tokio::task::spawn_blocking(move || difference::paths(layer.as_deref(), &compared)).await;
-            let touched = touched.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
-            let mut doubts: Vec<String> =
-                touched.into_iter().filter(|path| doubt::is_due(path, &row.scene.folder)).collect();
+            let compared = tokio::task::spawn_blocking(move || difference::compare(layer.as_deref(), &compared)).await;
+            let compared =
+                compared.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
+            let removed = compared.removed.iter().filter(|path| doubt::is_due(path));
             let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            doubts.extend(placed.map(str::to_owned));
+            let mut doubts: Vec<String> =
+                removed.map(String::as_str).chain(placed).map(|path| format!("{path} was changed")).collect();
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
-            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
-            let found = async {
-                sandbox.apply(&delta).await?;
-                run(row, &sandbox).await
-            };
-            let found = found.await;
-            sandbox.destroy(true).await;
-            Ok(judgement(&found.map_err(judge_error)?, &doubts, From::FreshDelta))
+            let judged = on_change(row, &want, &delta, Look::Watched, desk).await;
+            let (mut found, replaced) = judged.map_err(judge_error)?;
+            doubts.extend(trust::doubts(&known(row, compared, replaced), &found.record));
+            if found.record.closing.as_ref().is_some_and(|closing| closing.refused > 0) {
+                // Nobody can trace what is traced already, and a watcher decides no score.
+                (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
+            }
+            Ok(judgement(&found, &doubts, From::FreshDelta))
         }
         On::Artefacts { scene, .. } => {
             let mut artefacts = Artefacts::default();
@@ -221,13 +270,53 @@ pub(super) async fn judge(
                 let bounds =
                     Bounds { bytes_max: artefacts.bytes() + 1, entries_max: artefacts.iter().count() as u64 + 64 };
                 sandbox.unpack("/", Some(user), &archive, bounds).await?;
-                run(row, &sandbox).await
+                run(row, &sandbox, Look::Away).await
             };
             let found = found.await;
             sandbox.destroy(true).await;
             let found = found.map_err(judge_error)?;
             Ok(judgement(&found, &[], From::Fresh))
         }
+    }
+}
+
+/// Runs the tests in a fresh sandbox with all that the acting side changed; with the paths of the image's own that are replaced.
+async fn on_change(
+    row: &Row,
+    want: &Want,
+    delta: &[u8],
+    look: Look,
+    desk: &Desk,
+) -> Result<(Found, BTreeSet<String>), Failure> {
+    let sandbox = desk.sandboxes.take(want).await?;
+    let found = async {
+        sandbox.apply(delta).await?;
+        let changes = sandbox.changes(DELTA.entries_max).await?;
+        let replaced = changes.into_iter().filter(|change| change.change == ChangeKind::Modified);
+        let replaced = replaced.map(|change| change.path).collect();
+        Ok((run(row, &sandbox, look).await?, replaced))
+    };
+    let found = found.await;
+    sandbox.destroy(true).await;
+    found
+}
+
+/// What is known before the tests run.
+fn known(row: &Row, compared: Compared, replaced: BTreeSet<String>) -> Known {
+    let files = match &row.judge {
+        Judge::Script { files, .. } => files.as_slice(),
+        Judge::Checks { .. } => &[],
+    };
+    let text = |file: &StoredFile| {
+        let bytes = file.bytes().unwrap_or_default();
+        (file.path.clone(), String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Known {
+        replaced: replaced.intersection(&compared.changed).cloned().collect(),
+        changed: compared.changed,
+        layered: compared.same,
+        texts: files.iter().map(text).collect(),
+        folder: row.scene.folder.clone(),
     }
 }
 
@@ -258,10 +347,14 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
         trainable = false;
         checks[0].evidence.push_str("\nprocesses outlived the tests and could have written the reward");
     }
+    if found.twice {
+        trainable = false;
+        checks[0].evidence.push_str("\nthe tests left two files with rewards, of which the lower counts");
+    }
     if !doubts.is_empty() {
         trainable = false;
         let shown: Vec<&str> = doubts.iter().take(20).map(String::as_str).collect();
-        checks[0].evidence.push_str(&format!("\nwhat judges may have been changed: {}", shown.join(", ")));
+        checks[0].evidence.push_str(&format!("\nwhat judges may have been changed: {}", shown.join("; ")));
     }
     Judgement { checks, trainable, from }
 }
@@ -298,11 +391,33 @@ mod tests {
     }
 
     #[test]
+    fn of_two_rewards_the_lower_counts_and_neither_is_trusted() {
+        let rewards = |text: &str| from_json(text).expect("rewards");
+        for (first, second) in [("1", "0"), ("0", "1"), ("{\"a\": 1, \"b\": 1}", "0"), ("{\"a\": 0, \"b\": 0}", "1")] {
+            let rewards = lower(rewards(first), Some(rewards(second)));
+            let found =
+                Found { rewards, printed: String::new(), lingered: false, twice: true, record: Record::default() };
+            let judged = judgement(&found, &[], From::FreshDelta);
+            assert_eq!((judged.checks[0].score, judged.trainable), (0.0, false), "{first} and {second}");
+        }
+        assert_eq!(lower(rewards("1"), None), rewards("1"));
+    }
+
+    #[test]
+    fn what_the_build_before_found_in_place_can_be_read() {
+        let stored = serde_json::json!({"rewards": {"reward": 1.0}, "printed": "x", "lingered": false});
+        let found = Found::deserialize(&stored).expect("found");
+        assert_eq!(judgement(&found, &[], From::InPlace).checks[0].score, 1.0);
+    }
+
+    #[test]
     fn the_score_is_the_reward_of_that_name_or_the_mean() {
         let found = |rewards: &str, lingered| Found {
             rewards: from_json(rewards).expect("rewards"),
             printed: String::new(),
             lingered,
+            twice: false,
+            record: Record::default(),
         };
         let one = judgement(&found("{\"reward\": 1, \"speed\": 0.5}", false), &[], From::FreshDelta);
         assert_eq!((one.checks.len(), one.checks[0].score, one.trainable), (1, 1.0, true));

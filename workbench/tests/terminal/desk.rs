@@ -1,11 +1,14 @@
-//! A desk with the local back end.
+//! A desk with one back end.
+
+#![expect(clippy::print_stdout, reason = "tests say what they skip")]
 
 use std::sync::Arc;
 
 use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
-use palestra_sandbox::{Local, Sandboxes, shipped};
+use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, Input, Opening, Room, Seen, Upload, Work as _};
 use serde_json::{Map, Value, json};
@@ -22,11 +25,36 @@ impl TestDesk {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
+        Self::with(Arc::new(local), folder)
+    }
+
+    /// One with a back end of that name alone; `None` where it or an image is missing.
+    pub(crate) async fn on(backend: &str, wanted: &[&str]) -> Option<Self> {
+        let skipped = |why: &str| {
+            println!("skipped: {why}");
+            None
+        };
+        let images = std::env::var("PALESTRA_IMAGES").ok().map(Images::new);
+        if !images.is_some_and(|images| wanted.iter().all(|name| images.resolve(name).is_ok())) {
+            return skipped("not all images are there");
+        }
+        if backend == "local" {
+            return Some(Self::new());
+        }
+        let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else { return skipped("no docker") };
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().file_name().expect("a name").to_string_lossy().replace('.', "");
+        let options =
+            Options { host, server: format!("terminal-{name}"), folder: folder.path().join("docker"), runtime: None };
+        Some(Self::with(Arc::new(Docker::connect(options).await.expect("an engine")), folder))
+    }
+
+    fn with(backend: Arc<dyn Backend>, folder: TempDir) -> Self {
         let images =
             Images::new(std::env::var("PALESTRA_IMAGES").map_or_else(|_| folder.path().join("images"), Into::into));
         let bounds = Bounds { sandboxes_max: 16, warm_min: 0 };
         let profiles = shipped::profiles().expect("profiles");
-        let sandboxes = Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds);
+        let sandboxes = Sandboxes::new(vec![backend], images, profiles, bounds);
         let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
         Self { desk, terminal: Terminal::new(), _folder: folder }
     }

@@ -5,3 +5,4 @@ mod folders;
 mod judging;
 mod rooms;
 mod speed;
+mod trust;

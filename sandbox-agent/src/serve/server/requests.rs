@@ -16,6 +16,7 @@ use super::super::commands::{Command, Terms, set_nonblocking};
 use super::super::failure::Failure;
 use super::super::jobs::{Crew, Desk, Job};
 use super::super::programs::Starter;
+use super::super::watcher::Watch;
 use super::super::{file, place, privilege, processes};
 use super::{Agreed, Input, Server};
 use crate::wire::{Event, Exec, FailureCode, Header, Kind, PROTOCOL, Programs, Request, Rlimits, Setup, Stats, User};
@@ -38,7 +39,9 @@ impl Server {
             }
             Kind::Data => self.take_data(stream, body),
             Kind::End => self.take_end(stream),
-            Kind::Event | Kind::Output | Kind::Error => return Err(format!("a frame of kind {:?}", header.kind)),
+            Kind::Event | Kind::Output | Kind::Error | Kind::Record => {
+                return Err(format!("a frame of kind {:?}", header.kind));
+            }
         }
         Ok(())
     }
@@ -233,7 +236,8 @@ impl Server {
         };
         let output_bytes_max = exec.output_bytes_max.unwrap_or(agreed.output_bytes_max);
         let user: Option<User> = agreed.other_uid.then_some(exec.user);
-        Ok(Terms { exec, limits, user, output_bytes_max, starter: None })
+        let watch = exec.watch.then(|| Watch::new(agreed.upper.as_ref(), agreed.other_uid)).transpose()?;
+        Ok(Terms { exec, limits, user, output_bytes_max, starter: None, watch })
     }
 
     fn stats(&mut self) -> Result<Stats, Failure> {

@@ -1,0 +1,306 @@
+//! Runs a command so that nothing it or its descendants run or open goes unseen. The watcher is a copy of the agent, with the agent's
+//! user id, and closed to others; it traces all that it started, and they die with it. Threads stop where the [filter] says. What a
+//! path in a process's memory says may change under the eyes of whoever reads it, so files are looked at where they were opened.
+
+mod filter;
+mod look;
+mod notes;
+mod tracee;
+
+use std::collections::HashMap;
+use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+use std::ptr;
+
+use nix::errno::Errno;
+use nix::libc;
+
+use self::look::Found;
+use self::notes::Notes;
+pub(crate) use self::notes::Watch;
+use self::tracee::{Call, News};
+use super::keeper::{REPORT_BYTES, Report, now_ns};
+use super::privilege;
+use super::spawn::{Plan, Pointers, Step, become_command, fail};
+use crate::watch::{ARGUMENTS_BYTES_MAX, Opened, Ran, Sight};
+
+/// Where the watcher keeps its files once all others are closed.
+const REPORT: RawFd = 0;
+const NOTES: RawFd = 1;
+const UPPER: RawFd = 2;
+
+/// Told to a command that is traced.
+const TRACED: u8 = 1;
+
+/// In a fork of the agent: starts the command, notes what it does, reports its end, and exits, which ends what is left of it. Both C
+/// libraries keep their allocator fit for use in the only thread that a fork leaves.
+pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Watch) -> ! {
+    let traces = watch.upper.is_some() && privilege::take_up_tracing().is_ok();
+    let (command, blind) = match start(plan, pointers, traces) {
+        Ok(started) => started,
+        Err(errno) => fail(plan, Step::Streams, errno),
+    };
+    let upper = watch.upper.as_ref().map_or(watch.notes(), std::os::fd::AsRawFd::as_raw_fd);
+    // SAFETY: takes numbers only. This process is a copy, in which nobody uses those that are closed any more.
+    let notes = unsafe {
+        for (from, to) in [(report, REPORT), (watch.notes(), NOTES), (upper, UPPER)] {
+            libc::dup2(from, to);
+        }
+        libc::close_range(3, libc::c_uint::MAX, 0);
+        OwnedFd::from_raw_fd(NOTES)
+    };
+    let mut watcher = Watcher { command, notes: Notes::new(notes), threads: HashMap::new(), over: false };
+    watcher.notes.closing.blind = blind;
+    watcher.take_in(command, 0);
+    watcher.follow();
+    // SAFETY: `_exit` runs nothing of this copy of the agent.
+    unsafe { libc::_exit(0) }
+}
+
+/// Starts the command, which waits until it is traced; with why it is not.
+fn start(plan: &Plan, pointers: &Pointers, traces: bool) -> Result<(i32, Option<String>), Errno> {
+    let mut go = [0; 2];
+    // SAFETY: the place is valid for writing; the child calls the kernel and never returns.
+    let command = unsafe {
+        Errno::result(libc::pipe2(go.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Errno::result(libc::fork())?
+    };
+    if command == 0 {
+        let mut byte = [0_u8];
+        // SAFETY: the place is valid for writing. The other end of the pipe is closed, or the watcher's death would not be noticed.
+        let told = unsafe {
+            libc::close(go[1]);
+            libc::read(go[0], byte.as_mut_ptr().cast(), 1)
+        };
+        if told == 1 {
+            become_command(plan, pointers, byte == [TRACED]);
+        }
+        fail(plan, Step::Streams, Errno::ECHILD);
+    }
+    let blind = match if traces { tracee::seize(command) } else { Err(Errno::EPERM) } {
+        Ok(()) => None,
+        Err(errno) => Some(format!("the command cannot be traced here: {}", errno.desc())),
+    };
+    let word = if blind.is_none() { TRACED } else { 0 };
+    // SAFETY: the byte is valid for reading.
+    unsafe { libc::write(go[1], ptr::from_ref(&word).cast(), 1) };
+    Ok((command, blind))
+}
+
+struct Watcher {
+    command: i32,
+    notes: Notes,
+    /// Threads by their id.
+    threads: HashMap<i32, Thread>,
+    over: bool,
+}
+
+struct Thread {
+    process: i32,
+    /// The call that it is in.
+    call: Option<Pending>,
+}
+
+/// A call that was let in.
+struct Pending {
+    call: Call,
+    /// The path that it names, absolute.
+    given: String,
+    flags: i32,
+}
+
+impl Watcher {
+    /// Follows all until the command itself ended.
+    fn follow(&mut self) {
+        while let Ok(Some((tid, news))) = tracee::wait(!self.over) {
+            self.take(tid, news);
+        }
+        let left = self.threads.iter().filter(|(tid, thread)| **tid == thread.process).count();
+        self.notes.closing.left = left as u64;
+        self.notes.close();
+        self.report_end();
+    }
+
+    /// The report is written last: the agent reads the notes once this process ended.
+    fn report_end(&mut self) {
+        if let Some(report) = self.notes.ended.take() {
+            // SAFETY: the report is valid for its length.
+            unsafe { libc::write(REPORT, ptr::from_ref(&report).cast(), REPORT_BYTES) };
+        }
+    }
+
+    fn take(&mut self, tid: i32, news: News) {
+        if let News::Ended(ended) = news {
+            let thread = self.threads.remove(&tid);
+            if thread.is_some_and(|thread| thread.process == tid) {
+                self.notes.saw(&Sight::Ended { pid: tid });
+            }
+            if tid == self.command {
+                self.notes.ended = Some(Report { ended, at_ns: now_ns() });
+                self.over = true;
+            }
+            return;
+        }
+        if !self.threads.contains_key(&tid) {
+            self.take_in(tid, look::status(tid, "PPid").unwrap_or(0));
+        }
+        match news {
+            News::Call => self.enter(tid),
+            News::Made => {
+                self.leave(tid);
+                tracee::go_on(tid, 0);
+            }
+            News::Born(child) => {
+                let parent = self.process(tid);
+                if !self.threads.contains_key(&child) {
+                    self.take_in(child, parent);
+                }
+                tracee::go_on(tid, 0);
+            }
+            News::Ran(former) => {
+                self.ran(tid, former);
+                tracee::go_on(tid, 0);
+            }
+            News::Halted => tracee::leave_stopped(tid),
+            News::Signal(signal) => tracee::go_on(tid, signal),
+            News::Ended(_) => {}
+        }
+    }
+
+    fn process(&self, tid: i32) -> i32 {
+        self.threads.get(&tid).map_or(tid, |thread| thread.process)
+    }
+
+    /// Takes a new thread in. One that is gone already, or of which nobody knows where it comes from, is a gap.
+    fn take_in(&mut self, tid: i32, parent: i32) {
+        let process = look::status(tid, "Tgid").unwrap_or(tid);
+        self.threads.insert(tid, Thread { process, call: None });
+        if process != tid {
+            return;
+        }
+        if parent == 0 && tid != self.command {
+            self.notes.closing.dropped += 1;
+        }
+        self.notes.saw(&Sight::Born { pid: tid, of: self.process(parent) });
+    }
+
+    /// A thread is about to make a call.
+    fn enter(&mut self, tid: i32) {
+        let Some(call) = tracee::call(tid) else { return tracee::go_on(tid, 0) };
+        let Some((from, path, flags)) = named(tid, &call) else {
+            if call.number == libc::SYS_ptrace {
+                self.notes.closing.refused += 1;
+            }
+            return tracee::go_on(tid, 0);
+        };
+        let given = tracee::text(tid, path).and_then(|text| look::absolute(tid, from, &text)).unwrap_or_default();
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.call = Some(Pending { call, given, flags });
+        }
+        tracee::let_in(tid);
+    }
+
+    /// A thread made a call.
+    fn leave(&mut self, tid: i32) {
+        let Some(pending) = self.threads.get_mut(&tid).and_then(|thread| thread.call.take()) else { return };
+        let (Some(returned), pid) = (tracee::returned(tid), self.process(tid)) else {
+            self.notes.closing.dropped += 1;
+            return;
+        };
+        match pending.call.number {
+            libc::SYS_execve | libc::SYS_execveat => {}
+            _ if is_naming(pending.call.number) => {
+                if returned == 0 {
+                    let file = look::standing(&pending.given);
+                    self.notes.saw(&Sight::Placed { pid, path: pending.given, file });
+                }
+            }
+            _ if returned >= 0 => self.opened(tid, returned, pending),
+            _ if pending.given.ends_with(".pyc") => self.notes.saw(&Sight::Missed { pid, path: pending.given }),
+            _ => {}
+        }
+    }
+
+    fn opened(&mut self, tid: i32, descriptor: i64, pending: Pending) {
+        if pending.flags & libc::O_PATH != 0 {
+            return;
+        }
+        let pid = self.process(tid);
+        let at = std::path::PathBuf::from(format!("/proc/{tid}/fd/{descriptor}"));
+        let Some(found) = Found::behind(tid, descriptor) else {
+            // A device; or the descriptor was closed by another thread, which nobody does who has nothing to hide.
+            self.notes.closing.dropped += u64::from(std::fs::symlink_metadata(at).is_err());
+            return;
+        };
+        let writes = pending.flags & libc::O_ACCMODE != libc::O_RDONLY;
+        let foreign = !found.path.starts_with('/') && !look::holds(tid, &found.path, descriptor);
+        let links = if found.path == pending.given { Vec::new() } else { look::changed_links(&pending.given, UPPER) };
+        let worth = if let Some(below) = found.path.strip_prefix("/proc/") {
+            let of = below.split('/').next().unwrap_or_default();
+            writes && of.parse::<i32>().is_ok_and(|of| of != pid)
+        } else if found.path.starts_with('/') {
+            !found.is_folder && (writes || look::is_changed(&found.path, UPPER))
+        } else {
+            foreign || found.path.starts_with("/memfd:")
+        };
+        if !worth && (links.is_empty() || found.is_folder) {
+            return;
+        }
+        let found = if pending.flags & libc::O_ACCMODE == libc::O_WRONLY { found } else { found.with_head() };
+        let Found { path, file, .. } = found;
+        let Pending { given, flags, .. } = pending;
+        let at_ns = notes::now_ns();
+        self.notes.saw(&Sight::Opened(Opened { pid, given, path, flags, file, links, foreign, at_ns }));
+    }
+
+    /// A process became another program, by the call of its thread `former`.
+    fn ran(&mut self, pid: i32, former: i32) {
+        let pending = [former, pid].iter().find_map(|tid| self.threads.get_mut(tid)?.call.take());
+        // Its other threads ended without a word.
+        self.threads.retain(|tid, thread| thread.process != pid || *tid == pid);
+        self.threads.insert(pid, Thread { process: pid, call: None });
+        let read = |name: &str| {
+            let link = std::fs::read_link(format!("/proc/{pid}/{name}")).ok();
+            link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let given = pending.map(|pending| pending.given).unwrap_or_default();
+        let (argv, cut) = look::arguments(pid, ARGUMENTS_BYTES_MAX);
+        let (exe, folder) = (read("exe"), read("cwd"));
+        let links = look::changed_links(&given, UPPER);
+        let files = look::mapped(pid).into_iter().chain(std::fs::canonicalize(&given).ok().map(look::shown));
+        let mut changed: Vec<_> = files.filter(|path| look::is_changed(path, UPPER)).map(look::dated).collect();
+        changed.sort();
+        changed.dedup();
+        let at_ns = notes::now_ns();
+        self.notes.saw(&Sight::Ran(Ran { pid, given, exe, folder, argv, cut, changed, links, at_ns }));
+    }
+}
+
+/// Where the path of a call starts and lies, and the flags with which it opens; `None` for a call that names none.
+fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
+    let here = libc::AT_FDCWD as u32 as u64;
+    let [a, b, c, d, ..] = call.arguments;
+    #[cfg(target_arch = "x86_64")]
+    match call.number {
+        libc::SYS_open => return Some((here, a, b as i32)),
+        libc::SYS_creat => return Some((here, a, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)),
+        libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => return Some((here, b, 0)),
+        _ => {}
+    }
+    Some(match call.number {
+        libc::SYS_openat => (a, b, c as i32),
+        libc::SYS_openat2 => (a, b, tracee::word(tid, c)? as i32),
+        libc::SYS_execve => (here, a, 0),
+        libc::SYS_execveat => (a, b, 0),
+        libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => (c, d, 0),
+        libc::SYS_symlinkat => (b, c, 0),
+        _ => return None,
+    })
+}
+
+fn is_naming(number: libc::c_long) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(number, libc::SYS_rename | libc::SYS_link | libc::SYS_symlink) {
+        return true;
+    }
+    matches!(number, libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat | libc::SYS_symlinkat)
+}

@@ -1,0 +1,145 @@
+//! The record of a command that was run under a watcher: which programs ran, and which files that are not the image's they opened.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a record as it is sent; what comes after is counted and left out.
+pub const RECORD_BYTES_MAX: usize = 8 << 20;
+/// Bytes from the beginning of an opened file that are kept.
+pub const HEAD_BYTES: usize = 64;
+/// Bytes of the arguments of a program that are kept.
+pub const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
+
+/// All that was seen of a command and its descendants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// In the order in which it happened.
+    pub sights: Vec<Sight>,
+    /// How it ended; `None` where the watcher did not live to tell.
+    pub closing: Option<Closing>,
+}
+
+/// What a watcher says last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// Nanoseconds since 1970 by the clock of the file system, when the command started.
+    pub began_ns: i64,
+    /// Sights that were left out, and those that could not be taken.
+    pub dropped: u64,
+    /// Processes that outlived the command. They were killed.
+    pub left: u64,
+    /// Calls that act on other processes and were refused, such as those of debuggers.
+    pub refused: u64,
+    /// Why nothing could be watched.
+    pub blind: Option<String>,
+}
+
+/// Something that was seen. Processes are named by their id, which may be used again after [`Sight::Ended`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "saw", rename_all = "snake_case")]
+pub enum Sight {
+    /// A process began; the first has the parent 0.
+    Born {
+        /// Which.
+        pid: i32,
+        /// Its parent.
+        of: i32,
+    },
+    /// A process became another program.
+    Ran(Ran),
+    /// A process opened a file.
+    Opened(Opened),
+    /// A process looked for a file that is not there; told of names that end in `.pyc` only.
+    Missed {
+        /// Which process.
+        pid: i32,
+        /// Absolute.
+        path: String,
+    },
+    /// A process made a name for a file: by renaming or linking.
+    Placed {
+        /// Which process.
+        pid: i32,
+        /// The new name, absolute.
+        path: String,
+        /// What stands there now.
+        file: Option<File>,
+    },
+    /// A process ended.
+    Ended {
+        /// Which.
+        pid: i32,
+    },
+}
+
+/// A process became another program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Which process.
+    pub pid: i32,
+    /// The path that was asked for, absolute.
+    pub given: String,
+    /// What runs: for a script its interpreter.
+    pub exe: String,
+    /// The folder that it starts in.
+    pub folder: String,
+    /// Its arguments, the program's name among them.
+    pub argv: Vec<String>,
+    /// Whether arguments are missing.
+    pub cut: bool,
+    /// Files that the kernel mapped and that are not the image's, and the script among them, each with when it changed last.
+    pub changed: Vec<(String, i64)>,
+    /// Links that are not the image's and that led to the program.
+    pub links: Vec<String>,
+    /// When, in nanoseconds since 1970 by the clock of the file system.
+    pub at_ns: i64,
+}
+
+/// A process opened a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Which process.
+    pub pid: i32,
+    /// The path that was asked for, absolute.
+    pub given: String,
+    /// What was opened, links followed.
+    pub path: String,
+    /// As the kernel's `open` takes them.
+    pub flags: i32,
+    /// What it is.
+    pub file: File,
+    /// Links that are not the image's and that led to it.
+    pub links: Vec<String>,
+    /// Whether it is a pipe or socket of another process, reached through `/proc`.
+    pub foreign: bool,
+    /// When, in nanoseconds since 1970 by the clock of the file system.
+    pub at_ns: i64,
+}
+
+/// A file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Device.
+    pub device: u64,
+    /// Number on the device.
+    pub inode: u64,
+    /// Kind and permission bits.
+    pub mode: u32,
+    /// Nanoseconds since 1970 when anything of it changed last.
+    pub changed_ns: i64,
+    /// Its first bytes, in hexadecimal; none where it was opened for writing alone.
+    pub head: String,
+}
+
+impl Record {
+    /// Reads one from lines of JSON, the closing last. One that cannot be read says nothing.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Self {
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        let Some((last, sights)) = lines.split_last() else { return Self::default() };
+        let sights: Result<Vec<Sight>, _> = sights.iter().map(|line| serde_json::from_slice(line)).collect();
+        match (sights, serde_json::from_slice(last)) {
+            (Ok(sights), Ok(closing)) => Self { sights, closing: Some(closing) },
+            _ => Self::default(),
+        }
+    }
+}

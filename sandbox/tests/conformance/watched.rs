@@ -1,0 +1,123 @@
+//! Commands under a watcher: nothing that they or their descendants run or open goes unseen, and nobody shakes it off.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use palestra_sandbox::watch::{Record, Sight};
+use palestra_sandbox::{Command, Output, Sandbox};
+
+use crate::world::{World, shell};
+
+async fn watched(sandbox: &Sandbox, line: &str) -> Output {
+    let mut command = Command::shell(line).folder("/home/agent");
+    command.watch = true;
+    sandbox.exec(&command).await.expect("an end")
+}
+
+/// Base names of what was opened for reading and writing.
+fn opened(record: &Record) -> BTreeSet<String> {
+    let paths = record.sights.iter().filter_map(|sight| match sight {
+        Sight::Opened(opened) => opened.path.rsplit('/').next(),
+        _ => None,
+    });
+    paths.map(str::to_owned).collect()
+}
+
+fn ran(record: &Record) -> Vec<String> {
+    let lines = record.sights.iter().filter_map(|sight| match sight {
+        Sight::Ran(ran) => Some(ran.argv.join(" ")),
+        _ => None,
+    });
+    lines.collect()
+}
+
+pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World) {
+    let sandbox = world.terminal().await;
+    shell(
+        &sandbox,
+        "cd /home/agent; echo one > a.txt; ln -s a.txt b.txt; ln -s /etc/passwd c.txt; echo 'echo script' > s",
+    )
+    .await;
+    let output = watched(&sandbox, "cat b.txt c.txt > d.txt; sh s; mv d.txt e.txt; (exit 3)").await;
+    assert_eq!((output.exited.code, output.text().as_str()), (Some(3), "script\n"));
+    let closing = output.record.closing.clone().expect("a closing");
+    assert_eq!((closing.blind.as_deref(), closing.dropped, closing.left, closing.refused), (None, 0, 0, 0));
+    let seen = opened(&output.record);
+    for file in ["a.txt", "d.txt", "passwd", "s"] {
+        assert!(seen.contains(file), "{file}: {seen:?}");
+    }
+    assert!(!seen.iter().any(|file| file.contains(".so")), "what is the image's is not told: {seen:?}");
+    let lines = ran(&output.record);
+    assert!(lines.contains(&"cat b.txt c.txt".to_owned()) && lines.contains(&"sh s".to_owned()), "{lines:?}");
+    let placed = output
+        .record
+        .sights
+        .iter()
+        .any(|sight| matches!(sight, Sight::Placed { path, .. } if path == "/home/agent/e.txt"));
+    assert!(placed, "{:?}", output.record);
+    let links = output.record.sights.iter().any(|sight| matches!(sight, Sight::Opened(opened) if opened.path == "/etc/passwd" && opened.links == ["/home/agent/c.txt"]));
+    assert!(links, "{:?}", output.record);
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn nobody_shakes_a_watcher_off(world: &World) {
+    let sandbox = world.terminal().await;
+    shell(&sandbox, "cd /home/agent; for i in 1 2 3 4 5 6 7; do echo $i > seen$i; done").await;
+    for (line, file) in [
+        ("cat seen1", "seen1"),
+        ("(setsid sh -c '(cat seen2; :) & wait' & wait)", "seen2"),
+        ("sh -c 'sh -c \"cat seen3\" & exec sleep 0.2'; sleep 0.3", "seen3"),
+        ("env -i /bin/sh -c 'exec cat seen4'", "seen4"),
+        ("nohup sh -c 'cat < seen5' < /dev/null; timeout -s KILL 5 cat seen5", "seen5"),
+        ("find . -name seen6 -exec cat {} +; xargs cat < seen6", "seen6"),
+    ] {
+        let output = watched(&sandbox, line).await;
+        let closing = output.record.closing.clone().expect("a closing");
+        assert_eq!((closing.blind, closing.dropped), (None, 0), "{line}");
+        assert!(opened(&output.record).contains(file), "{line}: {:?}", output.record);
+    }
+    // What outlives the command is counted, and gone.
+    let output = watched(&sandbox, "(setsid sleep 1000 &) ; (setsid sleep 1000 &); true").await;
+    assert_eq!(output.record.closing.expect("a closing").left, 2);
+    sandbox.kill().await.expect("killed");
+    // Nobody ends it, reads it or traces past it.
+    let output = watched(&sandbox, "kill -9 -1; kill -9 1; cat seen7").await;
+    assert!(output.record.closing.is_some() || output.exited.signal == Some(9), "{output:?}");
+    let output = watched(
+        &sandbox,
+        "for p in /proc/[0-9]*; do cat $p/maps > /dev/null 2>&1 || echo ${p#/proc/}; done; cat seen7",
+    )
+    .await;
+    assert!(output.text().starts_with("1\n"), "the agent is closed: {}", output.text());
+    assert!(output.text().lines().count() > 2, "and so is the watcher: {}", output.text());
+    assert!(opened(&output.record).contains("seen7"));
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn stopped_and_timed_out_commands_are_as_without_a_watcher(world: &World) {
+    let sandbox = world.terminal().await;
+    let line = "sleep 1000 & p=$!; kill -STOP $p; until grep -q '^State:.[Tt]' /proc/$p/status; do :; done; kill -CONT $p; kill $p; wait $p; echo $?";
+    assert_eq!(watched(&sandbox, line).await.text(), "143\n");
+    let mut command = Command::shell("sleep 1000 & sleep 1000").wall(std::time::Duration::from_millis(300));
+    command.watch = true;
+    let output = sandbox.exec(&command).await.expect("an end");
+    assert!(output.exited.timed_out, "{output:?}");
+    assert_eq!(shell(&sandbox, "pgrep -c sleep || true").await, "0\n");
+    let missing = Command { watch: true, ..Command::new(["/no/such/program"]) };
+    assert!(sandbox.exec(&missing).await.is_err());
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn watching_costs_a_bounded_share(world: &World) {
+    let sandbox = world.terminal().await;
+    let line = "for i in $(seq 200); do cat /etc/passwd /etc/group > /dev/null; done";
+    let mut times = Vec::new();
+    for watch in [false, true, false, true, false, true] {
+        let start = Instant::now();
+        let command = Command { watch, ..Command::shell(line) };
+        assert!(sandbox.exec(&command).await.expect("an end").success());
+        times.push((watch, start.elapsed().as_millis()));
+    }
+    println!("200 programs, (watched, ms): {times:?}");
+    sandbox.destroy(false).await;
+}

@@ -1,0 +1,65 @@
+//! What is known of a process while its record is read.
+
+use std::collections::BTreeSet;
+
+/// A process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Process {
+    pub(super) parent: i32,
+    /// Whether it is a program of the acting side, run as one of its own.
+    pub(super) is_program: bool,
+    pub(super) exe: String,
+    pub(super) folder: String,
+    pub(super) argv: Vec<String>,
+    /// Arguments that could be paths, absolute.
+    pub(super) paths: BTreeSet<String>,
+    /// The judge's own files that it has read since it became what it is.
+    pub(super) texts: BTreeSet<String>,
+    /// Whether one of its arguments may be the judge's code.
+    pub(super) is_told: bool,
+    /// Whether it read data of the acting side's that it was handed, and holds none of the judge's code: it may do what that says.
+    pub(super) is_swayed: bool,
+    /// Compiled modules that it looked for: folder and stem.
+    pub(super) looked_for: BTreeSet<(String, String)>,
+    /// What its standard input may be, opened by a shell.
+    pub(super) reads: Option<String>,
+}
+
+impl Process {
+    /// Whether it was handed a path as an argument, and nothing of the judge's beside it.
+    pub(super) fn is_handed(&self, path: &str) -> bool {
+        self.texts.is_empty() && !self.is_told && self.paths.contains(path)
+    }
+
+    /// A shell's name for it.
+    pub(super) fn line(&self) -> String {
+        let line = self.argv.join(" ");
+        let mut line: String =
+            line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(81).collect();
+        if line.chars().count() > 80 {
+            line.pop();
+            line.push('…');
+        }
+        line
+    }
+}
+
+/// A path as it is seen from a folder, without dots.
+pub(super) fn resolved(path: &str, folder: &str) -> String {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
+    let mut parts = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Whether `path` is `folder` or below it.
+pub(super) fn is_below(path: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches('/');
+    path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}

@@ -1,0 +1,148 @@
+//! What the judge's own text says about files: its test files, and the arguments that it gave to programs.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Shells, by the names of their programs.
+const SHELLS: [&str; 10] = ["sh", "bash", "dash", "ash", "busybox", "zsh", "ksh", "mksh", "fish", "csh"];
+/// Other programs that carry out what they read on their standard input.
+const INTERPRETERS: [&str; 14] = [
+    "python", "perl", "ruby", "node", "lua", "php", "R", "Rscript", "ocaml", "irb", "tclsh", "sqlite3", "psql", "make",
+];
+
+/// What evaluates a text as code in Python.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
+static EVALUATES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b(exec|eval|execfile|run_path|run_module|FunctionType)\s*\(").expect("a pattern"));
+/// What carries out a file in the shell itself, with what follows.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
+static SOURCES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)(?:^|[;&|(){}]|\s)(?:source|\.)[ \t]+([^\n;&|]+)").expect("a pattern"));
+
+/// Whether a text holds a name that does not go on at either side. `left` says what must not stand before it.
+fn holds(text: &str, name: &str, left: impl Fn(char) -> bool) -> bool {
+    let goes_on = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let mut after = text[at + name.len()..].chars();
+            let next = after.next();
+            let ends = match next {
+                Some('.') => !after.next().is_some_and(goes_on),
+                Some(next) => !goes_on(next),
+                None => true,
+            };
+            ends && !before.is_some_and(&left)
+        })
+}
+
+/// Whether a text names a file, by its last part at least.
+pub(super) fn names(text: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    holds(text, name, |before| before.is_alphanumeric() || "_-.".contains(before))
+}
+
+/// Whether a text names a path: whole, or as it is seen from `folder`.
+pub(super) fn names_path(text: &str, path: &str, folder: &str) -> bool {
+    let goes_on = |before: char| before.is_alphanumeric() || "_-./".contains(before);
+    if holds(text, path, goes_on) {
+        return true;
+    }
+    let Some(below) = path.strip_prefix(folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) else {
+        return false;
+    };
+    (below.contains('/') && holds(text, below, goes_on)) || holds(text, &format!("./{below}"), goes_on)
+}
+
+/// Whether a text names a folder as a whole path.
+pub(super) fn names_folder(text: &str, folder: &str) -> bool {
+    holds(text, folder, |before| before.is_alphanumeric() || "_-./".contains(before))
+}
+
+/// Whether a text evaluates other texts as Python.
+pub(super) fn evaluates(text: &str) -> bool {
+    EVALUATES.is_match(text)
+}
+
+/// Whether a shell's text may carry out a file in the shell itself.
+pub(super) fn sources(text: &str, path: &str) -> bool {
+    SOURCES.captures_iter(text).any(|found| {
+        let operand = &found[1];
+        operand.contains(['$', '`', '*', '?']) || names(operand, path)
+    })
+}
+
+/// The name of a program.
+fn program(exe: &str) -> &str {
+    exe.rsplit('/').next().unwrap_or(exe)
+}
+
+pub(super) fn is_shell(exe: &str) -> bool {
+    SHELLS.contains(&program(exe))
+}
+
+pub(super) fn is_python(exe: &str) -> bool {
+    program(exe).strip_prefix("python").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+/// Whether a program that got these arguments carries out its standard input.
+pub(super) fn obeys_its_input(exe: &str, argv: &[String]) -> bool {
+    let name = program(exe);
+    let listed = is_shell(exe) || INTERPRETERS.iter().any(|known| name.starts_with(known));
+    let database = name.starts_with("sqlite3") || name.starts_with("psql");
+    listed && (database || argv.iter().skip(1).all(|argument| argument.starts_with('-')))
+}
+
+/// Whether an argument may be code that the judge wrote.
+pub(super) fn may_be_code(argument: &str) -> bool {
+    argument.contains([' ', '\n', '\t', ';', '(', '{', '=', '\'', '"', '$', '`', '|', '<', '>'])
+        && !argument.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_whole() {
+        assert!(names("cat /app/out.txt", "/app/out.txt") && names("open('out.txt')", "/app/out.txt"));
+        assert!(names("It is in out.txt.", "/app/out.txt"));
+        for other in ["about.txt", "out.txt.bak", "out.txtx", "my-out.txt", ""] {
+            assert!(!names(other, "/app/out.txt"), "{other}");
+        }
+        assert!(names_path("run /app/bin/tool now", "/app/bin/tool", "/app"));
+        assert!(names_path("./tool", "/app/tool", "/app") && names_path("bin/tool", "/app/bin/tool", "/app/"));
+        for other in ["tool", "/usr/app/tool", "/app/tool2", "x/tool", "../tool"] {
+            assert!(!names_path(other, "/app/tool", "/app"), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_evaluates_is_known() {
+        for text in ["exec(open(p).read())", "eval (x)", "runpy.run_path(p)"] {
+            assert!(evaluates(text), "{text}");
+        }
+        for text in ["spec.loader.exec_module(m)", "ast.literal_eval(x)", "retrieval(x)"] {
+            assert!(!evaluates(text), "{text}");
+        }
+        for text in [". /app/x.env", "  source \"/app/x.env\"", "if true; then . $file; fi", ". x.env"] {
+            assert!(sources(text, "/app/x.env"), "{text}");
+        }
+        for text in ["cat x.env", "echo 1. x.env", "find . -name x", "cmp . /app/y.env"] {
+            assert!(!sources(text, "/app/x.env"), "{text}");
+        }
+    }
+
+    #[test]
+    fn interpreters_without_a_script_obey_their_input() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(
+            obeys_its_input("/usr/bin/bash", &words("bash"))
+                && obeys_its_input("/usr/bin/python3.11", &words("python3 -"))
+        );
+        assert!(obeys_its_input("/usr/bin/sqlite3", &words("sqlite3 a.db")));
+        assert!(!obeys_its_input("/usr/bin/python3.11", &words("python3 x.py")));
+        assert!(!obeys_its_input("/usr/bin/cat", &words("cat")));
+    }
+}

@@ -1,0 +1,129 @@
+//! Honest work: programs that the tests run, and data that they read. All of it is trusted.
+
+use super::Case;
+
+macro_rules! checked {
+    ($runs:literal) => {
+        concat!(
+            "cd /app\nif ",
+            $runs,
+            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
+        )
+    };
+}
+
+const fn trusted(
+    name: &'static str,
+    script: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    acts: &'static str,
+) -> Case {
+    Case { name, script, files, acts, score: 1.0, doubt: None }
+}
+
+/// All of it.
+pub(super) const ALL: &[Case] = &[
+    trusted("a file that is compared", checked!("grep -q 42 /app/answer.txt"), &[], "echo 42 > answer.txt"),
+    trusted(
+        "a file that is redirected",
+        checked!("read -r x < answer.txt && [ \"$x\" = 42 ]"),
+        &[],
+        "echo 42 > answer.txt",
+    ),
+    trusted(
+        "a file that pytest reads",
+        checked!("python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py"),
+        &[(
+            "test_outputs.py",
+            "import json\ndef test_answer():\n    assert json.load(open('/app/answer.json')) == 42\n",
+        )],
+        "echo 42 > answer.json",
+    ),
+    trusted(
+        "a source that pytest reads as text",
+        checked!("python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py"),
+        &[(
+            "test_outputs.py",
+            "import ast\ndef test_answer():\n    assert ast.parse(open('/app/tool.py').read()).body\n",
+        )],
+        "echo 'print(42)' > tool.py",
+    ),
+    trusted(
+        "files of a folder that is named",
+        checked!("python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py"),
+        &[(
+            "test_outputs.py",
+            "from pathlib import Path\ndef test_answer():\n    assert sorted(p.read_text() for p in Path('/app/parts').iterdir()) == ['1\\n', '2\\n']\n",
+        )],
+        "mkdir parts; echo 1 > parts/one; echo 2 > parts/two",
+    ),
+    trusted(
+        "a script by its path",
+        checked!("[ \"$(/app/tool)\" = 42 ]"),
+        &[],
+        "printf '#!/bin/sh\\necho 42\\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a script of the working folder",
+        checked!("[ \"$(./tool)\" = 42 ]"),
+        &[],
+        "printf '#!/usr/bin/env python3\\nprint(42)\\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a script handed to its interpreter",
+        checked!("[ \"$(python3 /app/tool.py)\" = 42 ]"),
+        &[],
+        "printf 'import helper\\n' > tool.py; echo 'print(42)' > helper.py",
+    ),
+    trusted(
+        "a program that pytest starts",
+        checked!("python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py"),
+        &[(
+            "test_outputs.py",
+            "import subprocess, sys\ndef test_answer():\n    assert subprocess.run([sys.executable, '/app/tool.py'], capture_output=True, text=True).stdout == '42\\n'\n",
+        )],
+        "echo 'print(42)' > tool.py",
+    ),
+    trusted(
+        "a program with a time limit",
+        checked!("[ \"$(timeout 5 node /app/tool.js)\" = 42 ]"),
+        &[],
+        "echo 'console.log(42)' > tool.js",
+    ),
+    trusted(
+        "a source that the tests compile",
+        checked!("gcc -o /tmp/tool /app/tool.c && [ \"$(/tmp/tool)\" = 42 ]"),
+        &[],
+        "printf '#include <stdio.h>\\nint main(void) { puts(\"42\"); }\\n' > tool.c",
+    ),
+    trusted(
+        "a binary",
+        checked!("[ \"$(/app/tool)\" = 42 ]"),
+        &[],
+        "printf '#include <stdio.h>\\nint main(void) { puts(\"42\"); }\\n' > tool.c; gcc -o tool tool.c",
+    ),
+    trusted(
+        "a program that is handed a file of the tests",
+        checked!("[ \"$(/app/tool /tests/in.txt)\" = 42 ]"),
+        &[("in.txt", "42\n")],
+        "printf '#!/bin/sh\\ncat \"$1\"\\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a database",
+        checked!("[ \"$(sqlite3 /app/a.db 'select x from t')\" = 42 ]"),
+        &[],
+        "sqlite3 a.db 'create table t(x); insert into t values (42)'",
+    ),
+    trusted(
+        "a link to a file beside it",
+        checked!("grep -q 42 /app/answer.txt"),
+        &[],
+        "echo 42 > real.txt; ln -s real.txt answer.txt",
+    ),
+    trusted(
+        "Ruby, Perl and Lua",
+        checked!("[ \"$(ruby a.rb; perl a.pl; lua5.4 a.lua)\" = \"$(printf '1\\n2\\n3')\" ]"),
+        &[],
+        "echo 'puts 1' > a.rb; echo 'print \"2\\n\"' > a.pl; echo 'print(3)' > a.lua",
+    ),
+];

@@ -1,0 +1,117 @@
+//! Trust in the tests of public task folders, on every back end that is there: nothing that the acting side made is loaded by the
+//! tests' own processes without costing trust, and honest work keeps it. The tables need the image `languages`, the shipped folders
+//! `shell`, `python` and `build`.
+
+#![expect(clippy::print_stdout, reason = "tests say what they skip and what they found")]
+
+mod attacks;
+mod honest;
+mod shipped;
+
+use std::collections::BTreeMap;
+
+use palestra_workbench::work::{Input, Judgement, Upload, UploadedFile, Work as _};
+use serde_json::Value;
+
+use crate::desk::{TestDesk, exec};
+
+/// A task, and something that is done in it.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// The tests: `test.sh`, and files by name.
+    pub(crate) script: &'static str,
+    pub(crate) files: &'static [(&'static str, &'static str)],
+    /// What is done.
+    pub(crate) acts: &'static str,
+    /// What it scores.
+    pub(crate) score: f64,
+    /// What the reason of the doubt holds; trusted where it is left out.
+    pub(crate) doubt: Option<&'static str>,
+}
+
+const DOCKERFILE: &str = "FROM node:20\nWORKDIR /app\nCOPY Makefile .\nRUN git init -q repo && git -C repo config user.email a@b.c && git -C repo config user.name a\n";
+const MAKEFILE: &str = "check:\n\t@grep -q 42 answer.txt\n";
+
+fn row(test: &TestDesk, case: &Case) -> Value {
+    let mut files = BTreeMap::new();
+    let mut put = |path: String, text: &str| {
+        files.insert(path, UploadedFile { mode: 0o644, bytes: text.as_bytes().to_vec() });
+    };
+    put("x/task.toml".to_owned(), "[environment]\nnetwork_mode = \"no-network\"\n[verifier]\ntimeout_sec = 60.0\n");
+    put("x/instruction.md".to_owned(), "Write 42 into answer.txt.");
+    put("x/environment/Dockerfile".to_owned(), DOCKERFILE);
+    put("x/environment/Makefile".to_owned(), MAKEFILE);
+    put("x/tests/test.sh".to_owned(), case.script);
+    put("x/solution/solve.sh".to_owned(), "echo 42 > /app/answer.txt");
+    for (name, text) in case.files {
+        put(format!("x/tests/{name}"), text);
+    }
+    let rows = test.terminal.rows(&Upload::Files(files)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    rows.into_iter().next().expect("a row").1
+}
+
+/// Opens the task, does what the case does, and judges it.
+async fn played(test: &TestDesk, case: &Case) -> Judgement {
+    let row = row(test, case);
+    let mut room = test.open(&row, "case").await;
+    let seen = exec(&mut *room, &format!("set -e; cd /app; {}", case.acts)).await;
+    assert_eq!(seen.data["exit_code"], 0, "{}: {}", case.name, seen.text);
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    test.terminal.judge(&row, 7, &evidence, &test.desk).await.unwrap_or_else(|error| panic!("{}: {error:?}", case.name))
+}
+
+/// Solves a task as its own solution does, and judges it.
+async fn solved(test: &TestDesk, row: &Value) -> Judgement {
+    let mut room = test.open(row, "solved").await;
+    for call in test.terminal.oracle(row, 7).expect("a solution") {
+        room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("the sandbox lives");
+    }
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    test.terminal.judge(row, 7, &evidence, &test.desk).await.expect("judged")
+}
+
+/// Plays all cases on one back end; what is not as it should be.
+async fn faults(backend: &str, cases: &[Case]) -> Vec<String> {
+    let Some(test) = TestDesk::on(backend, &["languages"]).await else { return Vec::new() };
+    let mut faults = Vec::new();
+    for case in cases {
+        let judgement = played(&test, case).await;
+        let check = &judgement.checks[0];
+        let reason = check.evidence.rsplit('\n').next().unwrap_or_default();
+        println!("{backend}: {}: score {}, trainable {}: {reason}", case.name, check.score, judgement.trainable);
+        let doubted = match case.doubt {
+            Some(doubt) => !judgement.trainable && reason.contains(doubt),
+            None => judgement.trainable,
+        };
+        if check.score != case.score || !doubted {
+            faults.push(format!(
+                "{}: score {}, trainable {}: {}",
+                case.name, check.score, judgement.trainable, check.evidence
+            ));
+        }
+    }
+    assert_eq!(test.desk.sandboxes.open(), 0);
+    faults
+}
+
+#[tokio::test]
+async fn nothing_that_the_tests_load_is_trusted_locally() {
+    assert_eq!(faults("local", attacks::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nothing_that_the_tests_load_is_trusted_in_containers() {
+    assert_eq!(faults("docker", attacks::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn honest_work_is_trusted_locally() {
+    assert_eq!(faults("local", honest::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn honest_work_is_trusted_in_containers() {
+    assert_eq!(faults("docker", honest::ALL).await, Vec::<String>::new());
+}
