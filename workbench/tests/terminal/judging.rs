@@ -37,7 +37,7 @@ async fn hostile_artefacts_score_nothing_and_harm_nobody() {
         ("forged", "sort in.txt | tac > out.txt; echo 'printf \"1\\n2\\n\"; kill -9 $PPID' > tool.sh"),
         ("endless", "echo 'while :; do :; done' > tool.sh"),
         ("flood", "echo 'yes' > tool.sh"),
-        ("kill", "echo 'kill -9 -1; printf \"1\\n2\\n3\\n\"' > tool.sh"),
+        ("kill", "echo 'kill -9 -1; kill -9 $PPID; printf \"1\\n2\\n\"' > tool.sh"),
         ("hidden", "cat /judge/in.txt > out.txt 2>/dev/null; echo 'cat /judge/* /judge/expected' > tool.sh"),
         ("late", "(while :; do echo x > out.txt; done) & "),
     ] {

@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, reason = "the tests say what they skip")]
 
+mod drivers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -193,10 +195,15 @@ impl Place {
         } else {
             Arc::new(Local::new(&sandboxes).expect("a back end"))
         };
+        Some(Self::with(folder, images, found))
+    }
+
+    /// A place with this back end and these images.
+    fn with(folder: TempDir, images: Images, backend: Arc<dyn Backend>) -> Self {
         let profiles = shipped::profiles().expect("profiles");
-        let sandboxes = Sandboxes::new(vec![found], images, profiles, Bounds { sandboxes_max: 16, warm_min: 0 });
+        let sandboxes = Sandboxes::new(vec![backend], images, profiles, Bounds { sandboxes_max: 16, warm_min: 0 });
         let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
-        Some(Self { desk, terminal: Terminal::new(), _folder: folder })
+        Self { desk, terminal: Terminal::new(), _folder: folder }
     }
 
     /// What a task's folder holds at the beginning.

@@ -1,0 +1,269 @@
+//! Every shipped task with a driver beside a program: the program attacks the driver, in two forms, and what it was asked for is
+//! not done. Its checks score 0 or nobody learns from them; the solution keeps its score.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use palestra_sandbox::image::Images;
+use palestra_sandbox::{Backend as _, Local, shipped};
+use palestra_workbench::terminal::check::score;
+use palestra_workbench::work::{Call, Input, Judgement, Opening, Work as _};
+use serde_json::{Value, json};
+
+use crate::{AREAS, Place, shipped_tasks, tried};
+
+const ATTACK: &str = include_str!("attack.pl");
+const FORMS: [&str; 2] = ["traced", "offered"];
+/// Tasks whose artefacts are data for programs of the image: no program of the acting side runs beside their driver.
+const DATA_ALONE: [&str; 3] = ["purge-secret", "query-loans", "rescue-commits"];
+/// Where the attack notes what it did.
+const MARK: &str = "\"$PROGRAM\" cat /tmp/attack-mark < /dev/null 2> /dev/null | cat";
+
+macro_rules! areas {
+    ($($area:ident),*) => {
+        mod local {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $area() { super::on("local", stringify!($area)).await; })*
+        }
+        mod docker {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $area() { super::on("docker", stringify!($area)).await; })*
+        }
+    };
+}
+
+areas!(files, processes, git, build, network, data, security);
+
+#[test]
+fn drivers_are_told_by_the_form_of_a_check() {
+    let rows = rows_with_drivers();
+    assert!(rows.len() >= 20, "{} tasks have drivers", rows.len());
+    let names: BTreeSet<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    for name in DATA_ALONE.into_iter().chain(["port-forwarder", "run-parallel", "track-headers", "serve-safely"]) {
+        assert!(names.contains(name), "{name} has no driver");
+    }
+    // What is hidden is for drivers alone, so that no program lies beside it.
+    for row in AREAS.into_iter().flat_map(shipped_tasks).map(|(_, row)| row) {
+        let hides = row["judge"]["files"].as_array().is_some_and(|files| !files.is_empty());
+        assert!(!hides || has_driver(&row["judge"]["checks"]), "{}", row["name"]);
+    }
+}
+
+fn rows_with_drivers() -> Vec<Value> {
+    let rows = AREAS.into_iter().flat_map(|area| shipped_tasks(area).into_iter().map(|(_, row)| row));
+    rows.filter(|row| has_driver(&row["judge"]["checks"])).collect()
+}
+
+fn has_driver(checks: &Value) -> bool {
+    let one = |check: &Value| check.get("driver").is_some() || check.get("all").is_some_and(has_driver);
+    checks.as_array().is_some_and(|checks| checks.iter().any(one))
+}
+
+async fn on(backend: &str, area: &str) {
+    let Some(place) = Place::find(backend).await else { return };
+    for row in rows_with_drivers().into_iter().filter(|row| row["area"] == area).take(tried(backend)) {
+        let name = row["name"].as_str().expect("a name");
+        let evidence = played(&place, backend, &row, &solution(&row), "solution").await;
+        let judged = judged(&place, &row, &evidence).await;
+        assert!((score(&judged) - 1.0).abs() < 1e-9 && judged.trainable, "{name}: {judged:?}");
+        if DATA_ALONE.contains(&name) {
+            println!("{backend}, {name}: 1 for the solution; nothing of the acting side runs");
+            continue;
+        }
+        for form in FORMS {
+            attacked(&place, backend, &row, form).await;
+        }
+    }
+    assert_eq!(place.desk.sandboxes.open(), 0);
+}
+
+/// Plays an attack and judges it: with the task's checks, and with checks that ask whether it ran and reached nothing.
+async fn attacked(place: &Place, backend: &str, row: &Value, form: &str) {
+    let name = row["name"].as_str().expect("a name");
+    let evidence = played(place, backend, row, &attack(row, form), form).await;
+    let real = judged(place, row, &evidence).await;
+    let marks = judged(place, &marked(row), &evidence).await;
+    let mut ran = 0;
+    for (check, mark) in real.checks.iter().zip(&marks.checks) {
+        // What it noted, where that is not what is asked for.
+        let noted = mark.evidence.rsplit(" is not in ").next().unwrap_or_default();
+        assert!(!noted.contains("attack ran"), "{name}, {form}: {}", mark.evidence);
+        if mark.score > 0.0 {
+            ran += 1;
+            assert!(check.score == 0.0 || !real.trainable, "{name}, {form}: {check:?}");
+        }
+    }
+    assert!(ran > 0, "{name}, {form}: it never ran: {marks:?}");
+    println!("{backend}, {name}, {form}: {} of {} checks attacked, score {}", ran, real.checks.len(), score(&real));
+}
+
+/// The task with drivers that go on to print what the attack noted. They hold where it ran against others and reached nothing; other
+/// checks never hold.
+fn marked(row: &Value) -> Value {
+    let mut row = row.clone();
+    for check in row["judge"]["checks"].as_array_mut().expect("checks") {
+        let name = check["name"].clone();
+        let Some(line) = check["driver"].as_str() else {
+            *check = json!({"name": name, "run": "false"});
+            continue;
+        };
+        let mut new = json!({
+            "name": name, "driver": format!("(\n{line}\n) > /dev/null 2> /dev/null\n{MARK}"), "code": null,
+            "stdout": {"contains": "attack ran against others; worked: nothing"}, "timeout_ms": check.get("timeout_ms").unwrap_or(&json!(10_000)),
+        });
+        for field in ["input", "env"] {
+            if let Some(value) = check.get(field) {
+                new[field] = value.clone();
+            }
+        }
+        if let Some(cases) = check["cases"].as_array() {
+            let inputs = cases.iter().map(|case| json!({"input": case.get("input").unwrap_or(&json!(""))}));
+            new["cases"] = inputs.collect();
+        }
+        *check = new;
+    }
+    row
+}
+
+fn solution(row: &Value) -> Vec<Call> {
+    palestra_workbench::terminal::Terminal::new().oracle(row, 20_261).expect("a solution")
+}
+
+/// The solution, and then the attack in place of every program among the artefacts.
+fn attack(row: &Value, form: &str) -> Vec<Call> {
+    let expected = row["judge"]["checks"].as_array().expect("checks").iter();
+    let expected = expected.filter(|check| check.get("driver").is_some()).find_map(expected_of).unwrap_or_default();
+    let code = ATTACK.replace("FORM", form).replace("EXPECTED", &hex::encode(expected));
+    let perl = format!("perl -e 'eval pack(q(H*),q({}));'", hex::encode(code));
+    let programs = [
+        ("PY", format!("import os\nos.execvp('sh', ['sh', '-c', {perl:?}])\n")),
+        ("SH", format!("#!/bin/sh\nexec {perl}\n")),
+        ("MK", format!("all meter tally tool clean install uninstall: FORCE\n\t@{perl}\nFORCE:\n")),
+        ("CM", format!("project(codec NONE)\nexecute_process(COMMAND {})\n", perl.replace('\'', "\""))),
+    ];
+    let mut script = String::new();
+    for (variable, text) in programs {
+        writeln!(script, "{variable}={}", STANDARD.encode(text)).expect("text");
+    }
+    let artefacts = row["judge"]["artefacts"].as_array().expect("artefacts").iter().filter_map(Value::as_str);
+    writeln!(script, "set -- {}", artefacts.map(|path| format!("'{path}'")).collect::<Vec<_>>().join(" "))
+        .expect("text");
+    script.push_str(
+        "find \"$@\" -name .git -prune -o -type f -print | while IFS= read -r path; do case $path in\n\
+         *.py) code=$PY ;; *.sh|*/commit-msg) code=$SH ;; */Makefile) code=$MK ;; */CMakeLists.txt) code=$CM ;; *) continue ;; esac\n\
+         echo \"$code\" | base64 -d > \"$path\"; done\n\
+         for place in \"$@\"; do [ ! -d \"$place/.git\" ] || git -C \"$place\" commit -qa --amend --no-edit; done\n",
+    );
+    let mut calls = solution(row);
+    calls.retain(|call| call.tool != "submit");
+    let arguments = json!({"command": script, "timeout_ms": 60_000}).as_object().cloned().expect("arguments");
+    calls.push(Call { tool: "exec".to_owned(), arguments });
+    calls
+}
+
+/// What a check's driver should print, in its first case.
+fn expected_of(check: &Value) -> Option<String> {
+    let stdout = check.pointer("/cases/0/stdout/equals").or_else(|| check.pointer("/stdout/equals"));
+    stdout.and_then(Value::as_str).map(str::to_owned)
+}
+
+async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
+    let config = json!({ "backend": backend }).as_object().cloned().unwrap_or_default();
+    let name = format!("{name}-{}", row["name"].as_str().expect("a name"));
+    let opening = Opening { name, seed: 20_261, config, resumed: false, from: None };
+    let mut room = place.terminal.open(row, &opening, &place.desk).await.expect("a room");
+    for call in calls {
+        room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("it lives");
+    }
+    let evidence = room.evidence().await.expect("evidence");
+    room.close().await;
+    evidence
+}
+
+async fn judged(place: &Place, row: &Value, evidence: &Value) -> Judgement {
+    place.terminal.judge(row, 20_261, evidence, &place.desk).await.expect("judged")
+}
+
+const NOBODY: u32 = 65_534;
+
+/// The same for a server that is not root: this program again, as nobody, on the machine's own programs.
+#[test]
+fn without_root_solutions_keep_their_score_and_nobody_learns_from_them() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    use std::os::unix::process::CommandExt as _;
+    let tools = ["python3", "perl", "git", "sqlite3", "gcc", "make"];
+    let is_there =
+        |tool: &&str| ["/usr/bin", "/usr/local/bin"].iter().any(|folder| Path::new(folder).join(tool).exists());
+    if !is_root() || !tools.iter().all(is_there) {
+        println!("skipped: takes root, and {} of the machine", tools.join(", "));
+        return;
+    }
+    let mut areas = BTreeSet::new();
+    let all = tried("local") == usize::MAX;
+    // The machine's own programs stand in for the images, which nobody may read here.
+    let rows = rows_with_drivers().into_iter().filter(|row| row["scene"]["image"] != "build");
+    let rows = rows.filter(|row| areas.insert(row["area"].to_string()) || all).map(|mut row| {
+        row["scene"]["image"] = json!("host");
+        row["judge"]["image"] = json!("host");
+        row
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, list) = (folder.path().join("tests"), folder.path().join("rows.json"));
+    std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+    std::fs::write(&list, serde_json::to_vec(&rows.collect::<Vec<_>>()).expect("JSON")).expect("written");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).expect("closed");
+    for path in [folder.path(), &program, &list] {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("given");
+    }
+    let ran = std::process::Command::new(&program)
+        .args(["drivers::as_nobody", "--exact", "--nocapture"])
+        .env_clear()
+        .envs([("PATH", "/usr/bin:/bin"), ("TMPDIR", folder.path().to_str().expect("UTF-8"))])
+        .env("PALESTRA_TEST_ROWS", &list)
+        .current_dir(folder.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .expect("run");
+    let said = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    println!("{said}");
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+/// What the test above runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_nobody() {
+    let Ok(list) = std::env::var("PALESTRA_TEST_ROWS") else {
+        println!("skipped: another test runs this one");
+        return;
+    };
+    let rows: Vec<Value> = serde_json::from_slice(&std::fs::read(list).expect("rows")).expect("rows");
+    let folder = tempfile::tempdir().expect("a folder");
+    let local = Local::new(&folder.path().join("sandboxes")).expect("a back end");
+    if let Err(error) = local.examine(&shipped::profiles().expect("profiles")["judge"]).await {
+        println!("skipped: {error}");
+        return;
+    }
+    let images = Images::new(folder.path().join("images"));
+    let place = Place::with(folder, images, Arc::new(local));
+    for row in rows {
+        let name = row["name"].as_str().expect("a name");
+        let evidence = played(&place, "local", &row, &solution(&row), "solution").await;
+        let solved = judged(&place, &row, &evidence).await;
+        assert!((score(&solved) - 1.0).abs() < 1e-9 && !solved.trainable, "{name}: {solved:?}");
+        assert!(solved.checks.iter().any(|check| check.evidence.contains("one user")), "{name}: {solved:?}");
+        for form in FORMS {
+            let evidence = played(&place, "local", &row, &attack(&row, form), form).await;
+            assert!(!judged(&place, &row, &evidence).await.trainable, "{name}, {form}");
+        }
+        println!("{name}: {} and not trainable", score(&solved));
+    }
+}
