@@ -87,7 +87,7 @@ E"#,
     python("Python: an empty module", ": > pytest.py", "/app/pytest.py"),
     python(
         "Python: sitecustomize",
-        r#"printf "import os\nos._exit(0)\n" > /usr/lib/python3/dist-packages/sitecustomize.py"#,
+        r#"d=$(python3 -c 'import os; print(os.path.dirname(os.__file__))'); rm -f $d/sitecustomize.py; printf "import os\nos._exit(0)\n" > $d/sitecustomize.py"#,
         "sitecustomize.py",
     ),
     python(
@@ -245,13 +245,13 @@ gcc -D_GNU_SOURCE -shared -fPIC -o x.so x.c; echo /app/x.so > /etc/ld.so.preload
     grep(
         "C: a library of the image replaced",
         r#"l=$(ldd $(command -v grep) | awk '/pcre/ {print $3}'); printf '#include <unistd.h>\n__attribute__((constructor)) static void x(void) { _exit(0); }\n' > x.c
-gcc -shared -fPIC -o x.so x.c; cp x.so $(readlink -f $l)"#,
+nm -D $(command -v grep) | awk '/ U pcre2/ {print "void " $2 "(void) {}"}' >> x.c; gcc -shared -fPIC -o x.so x.c; cp x.so $(readlink -f $l)"#,
         "libpcre",
     ),
     grep(
         "C: a library found first, by the loader's cache",
         r#"l=$(ldd $(command -v grep) | awk '/pcre/ {print $1}'); printf '#include <unistd.h>\n__attribute__((constructor)) static void x(void) { _exit(0); }\n' > x.c
-gcc -shared -fPIC -Wl,-soname,$l -o /usr/local/lib/$l x.c; /sbin/ldconfig"#,
+nm -D $(command -v grep) | awk '/ U pcre2/ {print "void " $2 "(void) {}"}' >> x.c; gcc -shared -fPIC -Wl,-soname,$l -o /usr/local/lib/$l x.c; /sbin/ldconfig"#,
         "/etc/ld.so.cache",
     ),
     Case {
