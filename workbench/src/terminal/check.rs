@@ -122,6 +122,7 @@ impl Attempts<'_> {
         let judgement = judged.map_err(|error| match error {
             JudgeError::Verifier(why) => format!("the judge failed: {why}"),
             JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),
+            JudgeError::Unavailable(why) => format!("the server lacks what judging needs: {why}"),
             JudgeError::Timeout(why) => format!("judging took too long: {why}"),
         })?;
         Ok((judgement, evidence, format!("seen last: {}", told.chars().take(500).collect::<String>())))
