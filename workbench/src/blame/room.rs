@@ -34,7 +34,7 @@ pub async fn open(
     match opened {
         Ok(room) => held.room = Some(room),
         Err(error @ SandboxError::Refused { .. }) if opening.resumed || opening.from.is_some() => {
-            let control = held.control(&error, &error, false).await?;
+            let control = held.control(&error, false).await?;
             held.broken = Some(Broken { what: error.to_string(), fact: "the sandbox stands".to_owned(), control });
         }
         Err(error) => return Err(error),
@@ -59,13 +59,17 @@ impl AnsweringRoom {
         self.room.as_mut().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))
     }
 
-    /// Runs the control; what came of it.
+    /// Runs the control on the back end that the room was on; what came of it.
     ///
     /// # Errors
     /// The error that is looked into, where the control fails too.
-    async fn control(&self, error: &SandboxError, kept: &SandboxError, evidence: bool) -> Result<String, SandboxError> {
-        let Self { work, row, opening, desk, .. } = self;
-        let beginning = Beginning { work: &**work, row, opening, desk };
+    async fn control(&self, error: &SandboxError, evidence: bool) -> Result<String, SandboxError> {
+        let Self { work, row, desk, .. } = self;
+        let mut opening = self.opening.clone();
+        if let Value::String(backend) = &self.isolation()["backend"] {
+            opening.config.insert("backend".to_owned(), json!(backend));
+        }
+        let beginning = Beginning { work: &**work, row, opening: &opening, desk };
         let control = if evidence {
             beginning.evidence().await.map(|_| "the evidence of an untouched beginning of the task can be taken".to_owned())
         } else {
@@ -73,7 +77,10 @@ impl AnsweringRoom {
         };
         control.map_err(|why| {
             tracing::warn!(%error, why, "a place failed, and so does an untouched one");
-            kept.clone()
+            match error {
+                SandboxError::Lost(lost) => SandboxError::Lost(format!("{lost}; an untouched beginning fails too: {why}")),
+                other => other.clone(),
+            }
         })
     }
 
@@ -92,7 +99,7 @@ impl AnsweringRoom {
         if matches!(ending, Ending::Host(_)) {
             return Err(lost);
         }
-        let control = self.control(&lost, &lost, evidence).await?;
+        let control = self.control(&lost, evidence).await?;
         let broken = Broken { what: format!("the sandbox is lost: {why}"), fact: fact(&ending), control };
         self.broken = Some(broken.clone());
         Ok(broken)
@@ -107,7 +114,7 @@ impl AnsweringRoom {
                 Err(error @ (SandboxError::Refused { .. } | SandboxError::Start(_))) => error,
                 other => return other,
             };
-            let control = self.control(&error, &error, true).await?;
+            let control = self.control(&error, true).await?;
             failures.push(error.to_string());
             if failures.len() == RUNS {
                 let what = format!("what it holds cannot be taken: {}", failures.join("; again: "));

@@ -200,7 +200,7 @@ pub(crate) fn terminal() -> Arc<dyn Work> {
 pub(crate) fn folder_row(changed: &[(&str, &str)]) -> Value {
     const DOCKERFILE: &str = "FROM ubuntu:24.04\nWORKDIR /app\nCOPY names.txt .\n";
     const TEST: &str = "#!/bin/bash\nset -e\nfound=$(cat /app/out.txt 2>/dev/null || true)\n\
-        if [ \"$found\" = \"$(tr a-z A-Z < /app/names.txt)\" ]; then reward=1; else reward=0; fi\n\
+        if [ \"$found\" = \"ANN BOB\" ]; then reward=1; else reward=0; fi\n\
         echo \"{\\\"reward\\\": $reward}\" > /logs/verifier/reward.json\n";
     let mut files = BTreeMap::new();
     for (path, text) in [

@@ -119,7 +119,9 @@ async fn evidence_that_is_gone() {
 async fn an_image_that_is_gone() {
     let test = desk::local();
     let found = evidence(&test, SOLVED).await;
-    is_infrastructure(&judge(&test.desk, "no-such-image", &found).await);
+    let mut gone = row("host");
+    gone["judge"]["image"] = "no-such-image".into();
+    is_infrastructure(&blame::judge(&*terminal(), &gone, 7, &found, &test.desk).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +168,11 @@ async fn the_disk_of_the_server_that_is_full() {
     let lost = exec(&mut *room, "true").await.expect_err("no score");
     assert!(lost.to_string().contains("the disk of the server is full"), "{lost}");
     room.close().await;
-    is_infrastructure(&judge(&test.desk, "host", &found).await);
+    // Where judging needs nothing of the disk, the honest score stands.
+    match judge(&test.desk, "host", &found).await {
+        Ok(judgement) => assert!(judgement.score() >= 1.0, "{judgement:?}"),
+        failed => is_infrastructure(&failed),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
