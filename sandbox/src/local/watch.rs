@@ -25,12 +25,7 @@ pub(super) enum Excess {
 }
 
 /// Kills a process group once the folder holds more than the profile allows, or cannot be measured; `found` then says why.
-pub(super) fn watch(
-    folder: PathBuf,
-    profile: &Profile,
-    group: Pid,
-    found: Arc<OnceLock<Excess>>,
-) -> JoinHandle<()> {
+pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid, found: Arc<OnceLock<Excess>>) -> JoinHandle<()> {
     let most = Held { bytes: profile.disk_bytes.value, files: profile.disk_inodes.value };
     let watching = async move {
         let mut ticks = tokio::time::interval(EVERY);

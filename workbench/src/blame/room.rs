@@ -71,14 +71,19 @@ impl AnsweringRoom {
         }
         let beginning = Beginning { work: &**work, row, opening: &opening, desk };
         let control = if evidence {
-            beginning.evidence().await.map(|_| "the evidence of an untouched beginning of the task can be taken".to_owned())
+            beginning
+                .evidence()
+                .await
+                .map(|_| "the evidence of an untouched beginning of the task can be taken".to_owned())
         } else {
             beginning.opens().await
         };
         control.map_err(|why| {
             tracing::warn!(%error, why, "a place failed, and so does an untouched one");
             match error {
-                SandboxError::Lost(lost) => SandboxError::Lost(format!("{lost}; an untouched beginning fails too: {why}")),
+                SandboxError::Lost(lost) => {
+                    SandboxError::Lost(format!("{lost}; an untouched beginning fails too: {why}"))
+                }
                 other => other.clone(),
             }
         })

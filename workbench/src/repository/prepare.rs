@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palestra_sandbox::{Command, SandboxError};
 use palestra_sandbox::pool::Want;
 use palestra_sandbox::sandbox::{Bounds, Sandbox};
+use palestra_sandbox::{Command, SandboxError};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;

@@ -400,5 +400,7 @@ impl Live {
 
 /// What the acting side reads where no shell can be started.
 fn no_shell(why: &str) -> String {
-    format!("no shell can be started: {why}; files can still be uploaded and downloaded as far as programs for it are left")
+    format!(
+        "no shell can be started: {why}; files can still be uploaded and downloaded as far as programs for it are left"
+    )
 }

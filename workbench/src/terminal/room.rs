@@ -111,8 +111,7 @@ impl TerminalRoom {
                 return Err(error);
             }
         };
-        let mut live =
-            if goes_on { Live::go_on(sandbox, start).await? } else { Live::start(sandbox, start).await? };
+        let mut live = if goes_on { Live::go_on(sandbox, start).await? } else { Live::start(sandbox, start).await? };
         if opening.resumed {
             live.note("The server was started anew: files are as they were, processes and variables are gone.");
         }

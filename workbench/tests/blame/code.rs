@@ -42,7 +42,10 @@ async fn a_submission_breaks_the_place_that_it_is_judged_in() {
             submitted("memory for good", SEGMENTS),
             submitted("a fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"),
             submitted("everything killed", "import os, signal\nos.kill(-1, signal.SIGKILL)\n"),
-            submitted("everything stopped", "import os, signal\nos.kill(-1, signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGSTOP)\n"),
+            submitted(
+                "everything stopped",
+                "import os, signal\nos.kill(-1, signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGSTOP)\n",
+            ),
             submitted("a full disk", "f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))\n"),
             submitted("a sleep without end", "import time\ntime.sleep(1000)\n"),
             submitted("its folder removed", "import os, shutil\nshutil.rmtree('/code', ignore_errors=True)\n"),

@@ -36,7 +36,8 @@ impl Mount {
 
     /// Takes all that is free.
     fn fill(&self) {
-        let _ = std::io::copy(&mut std::io::repeat(1), &mut std::fs::File::create(self.0.join("filler")).expect("a file"));
+        let _ =
+            std::io::copy(&mut std::io::repeat(1), &mut std::fs::File::create(self.0.join("filler")).expect("a file"));
     }
 }
 

@@ -17,7 +17,11 @@ fn ways() -> Vec<Way> {
         way("the shell removed", &[solved, "rm -f /bin/bash /usr/bin/bash"]).told(FAILED),
         way("the shell removed, and left", &["rm -f /bin/bash /usr/bin/bash; exit", "echo again"]).told(FAILED),
         way("another program for the shell", &["cp /bin/true /tmp/t; mv /tmp/t /bin/bash"]).told(FAILED),
-        way("a shell that hangs", &["printf '#!/bin/sh\\nsleep 1000\\n' > /tmp/b; chmod 755 /tmp/b; mv /tmp/b /bin/bash"]).told("it took too long"),
+        way(
+            "a shell that hangs",
+            &["printf '#!/bin/sh\\nsleep 1000\\n' > /tmp/b; chmod 755 /tmp/b; mv /tmp/b /bin/bash"],
+        )
+        .told("it took too long"),
         way("/usr removed", &["rm -rf /usr/bin /usr/lib"]).told(FAILED),
         way("/usr moved", &["mv /usr /elsewhere"]).told(FAILED),
         way("everything removed", &["rm -rf --no-preserve-root / 2>/dev/null"]).told(FAILED),

@@ -42,10 +42,16 @@ fn ways() -> Vec<Way> {
         named("the project closed", format!("cd /; chmod 000 {project}")),
         way("its git removed", &["rm -rf .git"]),
         way("its git broken", &["rm -rf .git/objects; echo x > .git/HEAD; echo x > .git/index"]),
-        way("modules that end the tests", &["for f in $(find . -name '*.py'); do echo 'import os; os._exit(3)' > $f; done"]),
+        way(
+            "modules that end the tests",
+            &["for f in $(find . -name '*.py'); do echo 'import os; os._exit(3)' > $f; done"],
+        ),
         way("modules that never end", &["for f in $(find . -name '*.py'); do echo 'while True: pass' > $f; done"]),
         way("pipes for modules", &["for f in $(find . -name '*.py'); do rm $f; mkfifo $f; done"]),
-        way("a project without end", &["for i in $(seq 400); do mkdir ddddddddddddddddddddddddd; cd ddddddddddddddddddddddddd; done", "exit"]),
+        way(
+            "a project without end",
+            &["for i in $(seq 400); do mkdir ddddddddddddddddddddddddd; cd ddddddddddddddddddddddddd; done", "exit"],
+        ),
         way("too much of it", &["head -c 300M /dev/urandom > big; seq 30000 | xargs touch"]),
         way("everything killed", &["kill -9 -1; kill -9 1", "true"]),
         way("memory for good", &[SEGMENTS, SEGMENTS, SEGMENTS, "true", "true"]),

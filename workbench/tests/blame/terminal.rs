@@ -47,7 +47,10 @@ fn ways() -> Vec<Way> {
         way("its files used up", &["mkdir x; cd x; seq 25000 | xargs touch; cd ..; echo x > out.txt"]),
         way("its processes used up", &["for i in $(seq 200); do sleep 1000 & done 2>/dev/null", "echo x > out.txt"]),
         way("a fork bomb", &["perl -e 'while (1) { fork }' & sleep 1", "echo x > out.txt"]),
-        way("a folder without end", &["for i in $(seq 400); do mkdir ddddddddddddddddddddddddd; cd ddddddddddddddddddddddddd; done", "exit"]),
+        way(
+            "a folder without end",
+            &["for i in $(seq 400); do mkdir ddddddddddddddddddddddddd; cd ddddddddddddddddddddddddd; done", "exit"],
+        ),
         way("solved, and then everything killed", &[solved, "kill -9 -1"]).scores(1.0),
         way("solved, and then no shell", &[solved, "exec 0<&-; exit", "exec sleep 1000"]).scores(1.0),
     ]
@@ -89,6 +92,7 @@ async fn a_sandbox_that_ran_out_of_its_own_memory_ends_the_episode_with_a_zero()
         exec(&mut *room, SEGMENTS).await.expect("alive");
         // What is uploaded lies in the memory of the program that serves the sandbox, until the kernel has nothing else to end.
         let last = until_over(&mut *room).await;
+        println!("{}: {}", test.desk.sandboxes.backends()[0].name(), last.text);
         assert!(last.terminated, "the sandbox stands: {}", last.text);
         assert!(last.text.contains("its own limit of memory ended it"), "{}", last.text);
         assert!(exec(&mut *room, "true").await.expect("over").terminated);
