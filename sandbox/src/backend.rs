@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::ending::Ending;
 use crate::error::SandboxError;
 use crate::image::Image;
 use crate::isolation::Isolation;
@@ -28,6 +29,9 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
+
+    /// What is wrong, now, with what its sandboxes stand on: the engine, the disk of the server. `None` where nothing is.
+    async fn fault(&self) -> Option<String>;
 
     /// Whether disks can outlive their sandbox and the server.
     fn keeps_disks(&self) -> bool {
@@ -81,6 +85,9 @@ pub trait Holder: Send + Sync {
     /// # Errors
     /// [`SandboxError::Unavailable`] where disks of this back end cannot outlive their sandbox.
     async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError>;
+
+    /// Who ended the sandbox, by facts that nothing inside can write. Asked once it was lost, and before it is destroyed.
+    async fn ending(&mut self) -> Ending;
 
     /// Ends all processes and frees everything, a kept disk excepted unless `with_disk`.
     async fn destroy(&mut self, with_disk: bool);

@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 use crate::backend::Holder;
 use crate::command::{Command, Output};
+use crate::ending::Ending;
 use crate::error::SandboxError;
 use crate::image::Image;
 use crate::isolation::Isolation;
@@ -132,6 +133,14 @@ impl Sandbox {
     #[must_use]
     pub fn lost(&self) -> Option<String> {
         self.link.lost()
+    }
+
+    /// Who ended it, once it is lost.
+    pub async fn ending(&self) -> Ending {
+        match self.holder.lock().await.as_mut() {
+            Some(holder) => holder.ending().await,
+            None => Ending::Host("this server destroyed it".to_owned()),
+        }
     }
 
     /// Runs a command to its end. Commands of one sandbox may run at the same time.

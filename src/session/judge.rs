@@ -32,8 +32,9 @@ const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
 /// How long `verify` waits at most.
 pub(super) const VERDICT_WAIT_MS_MAX: u64 = 600_000;
 
-/// Longest judging in places of the judge's own, which bound themselves by their tasks.
-const LIVE_JUDGING_MAX: Duration = Duration::from_secs(3_600);
+/// Longest judging in places of the judge's own, which bound themselves by their tasks: an hour for each of two runs of a judge that
+/// fails and of the control after each, so that no acting side makes its own judging run out of time.
+const LIVE_JUDGING_MAX: Duration = Duration::from_secs(4 * 3_600 + 600);
 
 /// Everything that a judge needs, captured at one step.
 pub(super) struct Docket {

@@ -135,6 +135,63 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
     server.stop().await;
 }
 
+/// A folder in the public layout as an archive, whose tests want `done` in `/app/out.txt`.
+fn folder() -> Vec<u8> {
+    let test = "#!/bin/bash\nif grep -qs done /app/out.txt; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
+    let files = [
+        ("broken/task.toml", "[environment]\nnetwork_mode = \"no-network\"\n[verifier]\ntimeout_sec = 5.0\n"),
+        ("broken/instruction.md", "Write done into out.txt."),
+        ("broken/environment/Dockerfile", "FROM ubuntu:24.04\nWORKDIR /app\n"),
+        ("broken/tests/test.sh", test),
+        ("broken/solution/solve.sh", "#!/bin/bash\necho done > /app/out.txt\n"),
+    ];
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o755);
+        header.set_size(text.len() as u64);
+        archive.append_data(&mut header, path, text.as_bytes()).expect("appended");
+    }
+    archive.into_inner().expect("an archive")
+}
+
+#[tokio::test]
+async fn a_place_that_was_broken_by_who_acts_in_it_is_a_zero_and_no_fault() {
+    let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
+        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        return;
+    };
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        config.images = Some(images.into());
+    })
+    .await;
+    let request = server.http.post(format!("{}/v1/environments?name=terminal/broken", server.url()));
+    let request = request.bearer_auth(ADMIN_KEY).header("content-type", "application/x-tar").body(folder());
+    let published = request.send().await.expect("an answer");
+    assert_eq!(published.status().as_u16(), 201, "{:?}", published.text().await);
+    for command in [
+        "cd /; rm -rf /app",
+        "kill -9 -1; kill -9 1",
+        "rm -rf /usr/bin /usr/lib",
+        "rm -f /bin/bash /usr/bin/bash",
+        "cd /; rm -rf /app; echo x > /app",
+    ] {
+        let body = json!({"environment": "terminal/broken", "task": {"split": "train", "index": 0}});
+        let (status, opened) = post(&server, "/v1/sessions", body).await;
+        assert_eq!(status, 201, "{opened}");
+        let session = format!("/v1/sessions/{}", opened["id"].as_str().expect("an id"));
+        for action in [json!({"text": command}), json!({"tool": "submit", "arguments": {}})] {
+            let (_, step) = post(&server, &format!("{session}/step"), json!({ "action": action })).await;
+            assert_ne!(step["stop_reason"], json!("infra_error"), "{command}: {step}");
+        }
+        let (_, verdict) = post(&server, &format!("{session}/verify"), json!({})).await;
+        assert_eq!((&verdict["status"], &verdict["score"]), (&json!("scored"), &json!(0.0)), "{command}: {verdict}");
+        assert!(verdict["checks"][0]["evidence"].as_str().is_some_and(|told| !told.is_empty()), "{verdict}");
+    }
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn a_judge_waits_for_room_and_a_session_is_told_to_come_back() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {

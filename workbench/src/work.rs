@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use palestra_sandbox::blob::Blobs;
-use palestra_sandbox::{SandboxError, Sandboxes};
+use palestra_sandbox::{Ending, SandboxError, Sandboxes};
 use serde_json::{Map, Value};
 
 /// What rooms and judges work with.
@@ -62,6 +62,11 @@ pub trait Work: Send + Sync + 'static {
 
     /// Calls that solve the task: for gates, tests, and jobs that play by them; never for the acting side.
     fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
+
+    /// Calls that give the judge something to judge where doing nothing gives it nothing to run: what a control plays.
+    fn control(&self, _row: &Value, _seed: u64) -> Vec<Call> {
+        Vec::new()
+    }
 
     /// A call that is well formed but chosen without looking; `choice` is any number.
     fn random_call(&self, choice: u64) -> Call;
@@ -176,6 +181,9 @@ pub trait Room: Send + Sync {
         Ok(None)
     }
 
+    /// Who ended its sandbox, asked once it was lost.
+    async fn ending(&mut self) -> Ending;
+
     /// What is in force, as the sandbox's `Isolation`; `null` while there is no sandbox.
     fn isolation(&self) -> Value;
 
@@ -247,6 +255,15 @@ pub struct Judgement {
     pub from: From,
 }
 
+impl Judgement {
+    /// The weighted mean of its checks.
+    #[must_use]
+    pub fn score(&self) -> f64 {
+        let weights: f64 = self.checks.iter().map(|check| check.weight).sum();
+        self.checks.iter().map(|check| check.weight * check.score).sum::<f64>() / weights
+    }
+}
+
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
@@ -272,4 +289,45 @@ pub enum JudgeError {
     /// Judging took too long.
     #[error("{0}")]
     Timeout(String),
+    /// The server lacks what judging needs: evidence, a back end, an image, room. Never the doing of what is judged.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl JudgeError {
+    /// In a word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Verifier(_) => "the judge failed",
+            Self::Infra(_) => "its sandbox failed",
+            Self::Timeout(_) => "it took too long",
+            Self::Unavailable(_) => "the server lacks something",
+        }
+    }
+
+    /// The same error, with more words.
+    #[must_use]
+    pub fn because(self, more: &str) -> Self {
+        let joined = |words: String| format!("{words}; {more}");
+        match self {
+            Self::Verifier(words) => Self::Verifier(joined(words)),
+            Self::Infra(words) => Self::Infra(joined(words)),
+            Self::Timeout(words) => Self::Timeout(joined(words)),
+            Self::Unavailable(words) => Self::Unavailable(joined(words)),
+        }
+    }
+}
+
+impl std::convert::From<SandboxError> for JudgeError {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::Unavailable(_) | SandboxError::Exhausted { .. } | SandboxError::Unenforced { .. } => {
+                Self::Unavailable(error.to_string())
+            }
+            SandboxError::Start(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => {
+                Self::Infra(error.to_string())
+            }
+        }
+    }
 }

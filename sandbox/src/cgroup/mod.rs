@@ -1,6 +1,7 @@
 //! Control groups: what bounds the memory, the processes and the processor time of a whole sandbox, and finds all of its processes.
 //! Every server has a folder `palestra/<server>` in each hierarchy, and every sandbox one below it.
 
+mod memory;
 mod v1;
 mod v2;
 
@@ -127,6 +128,17 @@ impl Cgroups {
         Ok(group)
     }
 
+    /// Says which of this server's groups is gone, if one is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let servers = match &self.kind {
+            Kind::V1(hierarchies) => hierarchies.servers(),
+            Kind::V2(tree) => vec![tree.server()],
+            Kind::None(_) => Vec::new(),
+        };
+        let gone = servers.iter().find(|server| !server.is_dir());
+        gone.map(|server| format!("the control group {} of this server is gone: restart it", server.display()))
+    }
+
     /// Ends what servers left that no longer run, and removes their groups. Answers how many sandboxes that were.
     pub(crate) fn sweep(&self) -> u64 {
         let tops: Vec<PathBuf> = match &self.kind {
@@ -187,6 +199,11 @@ impl Group {
                 std::thread::sleep(KILL_POLL);
             }
         }
+    }
+
+    /// What the kernel ended because the memory of the group had reached its limit; `None` where that is nothing.
+    pub(crate) fn ran_out_of_memory(&self) -> Option<String> {
+        memory::ran_out(&self.folders)
     }
 
     /// Removes the folders; there must be no process in them.

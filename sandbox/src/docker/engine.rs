@@ -117,6 +117,30 @@ impl Engine {
         Ok(Self { docker, host: host.to_owned() })
     }
 
+    /// The client that speaks to it.
+    pub(super) fn client(&self) -> &bollard::Docker {
+        &self.docker
+    }
+
+    /// Where it listens.
+    pub(super) fn socket(&self) -> &str {
+        self.host.trim_start_matches("unix://")
+    }
+
+    /// Says that it cannot be used, and why.
+    pub(super) fn unreachable(&self, error: &dyn std::error::Error) -> SandboxError {
+        SandboxError::Unavailable(unusable(&self.host, error))
+    }
+
+    /// Whether it knows a container of this name.
+    pub(super) async fn knows(&self, name: &str) -> Result<bool, SandboxError> {
+        match self.docker.inspect_container(name, None).await {
+            Ok(_) => Ok(true),
+            Err(error) if status(&error) == Some(404) => Ok(false),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+
     /// What it can do.
     pub(super) async fn abilities(&self) -> Result<Abilities, SandboxError> {
         let info = self.docker.info().await.map_err(|error| self.gone(&error))?;
@@ -338,12 +362,12 @@ impl Engine {
     }
 
     fn gone(&self, error: &Error) -> SandboxError {
-        SandboxError::Unavailable(unusable(&self.host, error))
+        self.unreachable(error)
     }
 }
 
-fn unusable(host: &str, error: &Error) -> String {
-    let mut error: &dyn std::error::Error = error;
+fn unusable(host: &str, error: &dyn std::error::Error) -> String {
+    let mut error = error;
     while let Some(deeper) = error.source() {
         error = deeper;
     }

@@ -8,8 +8,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
+use super::end::Birth;
 use super::engine::{Container, Engine, NotMade};
 use crate::backend::Holder;
+use crate::ending::Ending;
 use crate::error::SandboxError;
 
 /// Between two tries to remove what is left over.
@@ -22,6 +24,7 @@ pub(super) struct Held {
     engine: Engine,
     leftovers: Arc<Leftovers>,
     name: String,
+    birth: Birth,
     gone: bool,
 }
 
@@ -33,8 +36,15 @@ pub(super) async fn make(
     taken: oneshot::Sender<Result<Held, SandboxError>>,
 ) {
     let name = container.name.clone();
+    let birth = match Birth::now(&engine).await {
+        Ok(birth) => birth,
+        Err(error) => {
+            drop(taken.send(Err(error)));
+            return;
+        }
+    };
     let made = match engine.create(container).await {
-        Ok(true) => Ok(Held { engine, leftovers, name, gone: false }),
+        Ok(true) => Ok(Held { engine, leftovers, name, birth, gone: false }),
         Ok(false) => Err(SandboxError::Start(format!("there is a container {name} already"))),
         Err(NotMade { error, perhaps }) => {
             if perhaps {
@@ -50,6 +60,10 @@ pub(super) async fn make(
 impl Holder for Held {
     async fn keep_disk(&mut self, _disk: &str) -> Result<(), SandboxError> {
         Err(no_disk())
+    }
+
+    async fn ending(&mut self) -> Ending {
+        self.engine.ending(&self.name, &self.birth).await
     }
 
     async fn destroy(&mut self, _with_disk: bool) {

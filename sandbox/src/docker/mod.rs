@@ -4,6 +4,7 @@
 mod attached;
 mod build;
 mod channel;
+mod end;
 mod engine;
 mod held;
 mod volume;
@@ -277,6 +278,10 @@ impl Backend for Docker {
         isolation.enforced("capabilities", "none");
         isolation.enforced("no_new_privileges", "prctl");
         Ok(isolation)
+    }
+
+    async fn fault(&self) -> Option<String> {
+        self.engine.abilities().await.err().map(|error| error.to_string())
     }
 
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError> {

@@ -54,6 +54,11 @@ impl Disks {
         Ok(disks)
     }
 
+    /// Where disks lie.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// An empty disk that goes with its sandbox, which is called `id`.
     pub(super) fn ephemeral(&self, id: &str, bytes: u64, inodes: u64) -> io::Result<Disk> {
         if !self.images {

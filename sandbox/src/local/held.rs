@@ -1,6 +1,8 @@
 //! What this machine holds of a sandbox: processes, control groups, a disk. However it ends, nothing of it is left.
 
-use std::sync::Arc;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -12,9 +14,11 @@ use tokio::process::Child;
 use tokio::task::JoinHandle;
 
 use super::disk::Disk;
+use super::watch::Excess;
 use super::{Inner, watch};
 use crate::backend::Holder;
 use crate::cgroup::Group;
+use crate::ending::{Ending, FirstProcess, OwnLimit};
 use crate::error::SandboxError;
 use crate::profile::Profile;
 
@@ -38,6 +42,10 @@ struct Parts {
     /// The name under which the disk is marked as used.
     disk_name: Option<String>,
     child: Option<Child>,
+    /// The process group of all that was started.
+    process_group: Option<Pid>,
+    /// What the watched folder was ended for.
+    excess: Arc<OnceLock<Excess>>,
     /// Tasks that end with the sandbox: what reads its complaints, what watches its folder.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -65,7 +73,17 @@ impl Held {
         let found = found.inspect_err(|_| group.remove())?;
         let prepared = Prepared { cgroup_files: group.files(), upper: found.upper(), disk_is_new };
         let inner = Arc::clone(inner);
-        let parts = Parts { inner, group, disk: found, disk_is_new, disk_name: disk, child: None, tasks: Vec::new() };
+        let parts = Parts {
+            inner,
+            group,
+            disk: found,
+            disk_is_new,
+            disk_name: disk,
+            child: None,
+            process_group: None,
+            excess: Arc::default(),
+            tasks: Vec::new(),
+        };
         let held = Self(Some(parts));
         if disk_is_new || held.wait_for_disk() {
             Ok((held, prepared))
@@ -91,8 +109,9 @@ impl Held {
     pub(super) fn with_processes(mut self, child: Child, listening: JoinHandle<()>, profile: &Profile) -> Self {
         if let Some(parts) = &mut self.0 {
             parts.tasks.push(listening);
-            if let (Some(folder), Some(process)) = (parts.disk.folder(), group_of(&child)) {
-                parts.tasks.push(watch::watch(folder.join("upper"), profile, process));
+            parts.process_group = group_of(&child);
+            if let (Some(folder), Some(process)) = (parts.disk.folder(), parts.process_group) {
+                parts.tasks.push(watch::watch(folder.join("upper"), profile, process, Arc::clone(&parts.excess)));
             }
             parts.child = Some(child);
         }
@@ -132,6 +151,13 @@ impl Holder for Held {
         Ok(())
     }
 
+    async fn ending(&mut self) -> Ending {
+        match &mut self.0 {
+            Some(parts) => parts.ending().await,
+            None => Ending::Host("this server destroyed it".to_owned()),
+        }
+    }
+
     async fn destroy(&mut self, with_disk: bool) {
         if let Some(parts) = self.0.take() {
             parts.end(with_disk).await;
@@ -155,13 +181,32 @@ impl Drop for Held {
 }
 
 impl Parts {
+    /// What the server's own files and the kernel's counts say of the end.
+    async fn ending(&mut self) -> Ending {
+        if let Some(fault) = self.inner.fault() {
+            return Ending::Host(fault);
+        }
+        match self.excess.get() {
+            Some(Excess::Held(why)) => return Ending::OwnLimit(OwnLimit::Disk, why.clone()),
+            Some(Excess::Unmeasured(why)) => return Ending::Unknown(why.clone()),
+            None => {}
+        }
+        let Some(child) = &mut self.child else { return Ending::Unknown("it never ran".to_owned()) };
+        let first = match tokio::time::timeout(PATIENCE, child.wait()).await {
+            Ok(Ok(status)) => first_process(status),
+            Ok(Err(error)) => return Ending::Host(format!("its first process cannot be asked for: {error}")),
+            Err(_) => FirstProcess::Runs,
+        };
+        Ending::of(first, self.group.ran_out_of_memory())
+    }
+
     /// The pipe to the agent is closed by now, so it ends by itself, and everything mounted is gone with it.
     async fn end(mut self, with_disk: bool) {
         let Some(mut child) = self.child.take() else {
             let _ = tokio::task::spawn_blocking(move || self.finish(with_disk)).await;
             return;
         };
-        let group = group_of(&child);
+        let group = self.process_group;
         if tokio::time::timeout(PATIENCE, child.wait()).await.is_err()
             && let Some(group) = group
         {
@@ -189,6 +234,14 @@ impl Parts {
         if let Some(name) = &self.disk_name {
             self.inner.used.lock().remove(name);
         }
+    }
+}
+
+/// The launcher becomes bubblewrap, which hands on how the agent ended.
+fn first_process(status: ExitStatus) -> FirstProcess {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => FirstProcess::of_code(code),
+        (None, signal) => FirstProcess::Killed(signal.unwrap_or_default()),
     }
 }
 

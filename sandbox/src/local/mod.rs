@@ -2,6 +2,7 @@
 
 mod disk;
 mod examine;
+mod fault;
 mod folder;
 mod held;
 pub(crate) mod host;
@@ -103,6 +104,10 @@ impl Backend for Local {
                 Err(complaint.explain(error))
             }
         }
+    }
+
+    async fn fault(&self) -> Option<String> {
+        self.0.fault()
     }
 
     fn disks(&self) -> Vec<String> {

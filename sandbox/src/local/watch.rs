@@ -1,6 +1,7 @@
 //! Watching a folder that the kernel does not bound.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
@@ -14,8 +15,17 @@ use crate::profile::Profile;
 /// How often.
 pub(super) const EVERY: Duration = Duration::from_millis(200);
 
-/// Kills a process group once the folder holds more than the profile allows, or cannot be measured.
-pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid) -> JoinHandle<()> {
+/// Why a watched sandbox was ended, once it was: its disk held too much, or could not be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Excess {
+    /// It held more than its profile allows.
+    Held(String),
+    /// It could not be measured.
+    Unmeasured(String),
+}
+
+/// Kills a process group once the folder holds more than the profile allows, or cannot be measured; `found` then says why.
+pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid, found: Arc<OnceLock<Excess>>) -> JoinHandle<()> {
     let most = Held { bytes: profile.disk_bytes.value, files: profile.disk_inodes.value };
     let watching = async move {
         let mut ticks = tokio::time::interval(EVERY);
@@ -25,7 +35,8 @@ pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid) -> JoinHandl
             let folder = folder.clone();
             let Ok(broken) = tokio::task::spawn_blocking(move || excess(&folder, most)).await else { return };
             if let Some(why) = broken {
-                tracing::warn!(%why, "a sandbox is ended");
+                tracing::warn!(?why, "a sandbox is ended");
+                let _ = found.set(why);
                 let _ = killpg(group, Signal::SIGKILL);
                 return;
             }
@@ -35,11 +46,15 @@ pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid) -> JoinHandl
 }
 
 /// What is too much; `None` while all is well.
-fn excess(folder: &Path, most: Held) -> Option<String> {
+fn excess(folder: &Path, most: Held) -> Option<Excess> {
     match measure(folder, most) {
-        Ok(held) if held.bytes > most.bytes => Some(format!("its disk holds more than {} bytes", most.bytes)),
-        Ok(held) if held.files > most.files => Some(format!("its disk holds more than {} files", most.files)),
+        Ok(held) if held.bytes > most.bytes => {
+            Some(Excess::Held(format!("its disk holds more than {} bytes", most.bytes)))
+        }
+        Ok(held) if held.files > most.files => {
+            Some(Excess::Held(format!("its disk holds more than {} files", most.files)))
+        }
         Ok(_) => None,
-        Err(error) => Some(format!("its disk cannot be measured: {error}")),
+        Err(error) => Some(Excess::Unmeasured(format!("its disk cannot be measured: {error}"))),
     }
 }

@@ -224,6 +224,9 @@ pub(crate) async fn a_lost_agent_is_said_and_nothing_is_left(world: &World) {
     let (ran, ()) = tokio::join!(running, killing);
     assert!(matches!(ran, Err(SandboxError::Lost(_))), "{ran:?}");
     assert!(sandbox.lost().is_some());
+    // Whoever acts inside has no part in it.
+    let ending = sandbox.ending().await;
+    assert!(matches!(ending, palestra_sandbox::Ending::Host(_)), "{ending:?}");
     sandbox.destroy(false).await;
     world.nothing_is_left().await;
 }

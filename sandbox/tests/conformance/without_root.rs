@@ -51,6 +51,8 @@ async fn a_watched_disk_ends_a_sandbox_that_holds_too_much() {
     let flood = palestra_sandbox::Command::shell("head -c 50M /dev/zero > /home/agent/too-much; sleep 60");
     let lost = sandbox.exec(&flood).await.expect_err("it is ended");
     assert!(matches!(lost, palestra_sandbox::SandboxError::Lost(_)), "{lost:?}");
+    let ending = sandbox.ending().await;
+    assert!(matches!(ending, palestra_sandbox::Ending::OwnLimit(palestra_sandbox::OwnLimit::Disk, _)), "{ending:?}");
     sandbox.destroy(false).await;
     world.end().await;
 }

@@ -16,6 +16,7 @@ use palestra_protocol::environment::{
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Message;
 use palestra_protocol::verdict::{Check, Judge, Status};
+use palestra_workbench::blame;
 use palestra_workbench::code::Code;
 use palestra_workbench::repository::Repository;
 use palestra_workbench::terminal::Terminal;
@@ -236,11 +237,11 @@ impl Verifier for WorkKind {
 #[async_trait]
 impl LiveVerifier for WorkKind {
     async fn judge(&self, task: &Task, seed: u64, state: &State) -> Result<(Judgement, Judge), Unjudged> {
-        let judged = self.work.judge(&task.secret, seed, &state.to_value(), &self.desk).await;
+        let judged = blame::judge(&*self.work, &task.secret, seed, &state.to_value(), &self.desk).await;
         let judgement = judged.map_err(|error| {
             let (status, detail) = match error {
                 JudgeError::Verifier(detail) => (Status::VerifierError, detail),
-                JudgeError::Infra(detail) => (Status::InfraError, detail),
+                JudgeError::Infra(detail) | JudgeError::Unavailable(detail) => (Status::InfraError, detail),
                 JudgeError::Timeout(detail) => (Status::Timeout, detail),
             };
             Unjudged { status, detail }

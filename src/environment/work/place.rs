@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use palestra_sandbox::SandboxError;
+use palestra_workbench::blame;
 use palestra_workbench::work::{Desk, Input as WorkInput, Opening as RoomOpening, Room, Seen, Work};
 use serde_json::{Value, json};
 
@@ -48,7 +49,10 @@ impl WorkPlace {
     async fn room(&mut self) -> Result<&mut Box<dyn Room>, InfraError> {
         let room = match self.room.take() {
             Some(room) => room,
-            None => self.work.open(&self.task.secret, &self.opening, &self.desk).await.map_err(InfraError::from)?,
+            None => {
+                let row = Arc::new(self.task.secret.clone());
+                blame::open(Arc::clone(&self.work), row, &self.opening, &self.desk).await.map_err(InfraError::from)?
+            }
         };
         Ok(self.room.insert(room))
     }

@@ -90,7 +90,7 @@ impl Bench<'_> {
             match self.attempt(check).await {
                 // Programs may have taken it down: once more, then somebody has to look.
                 Err(SandboxError::Lost(_)) if attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(JudgeError::Infra(error.to_string())),
+                Err(error) => return Err(error.into()),
                 Ok(found) => return Ok(found),
             }
         }

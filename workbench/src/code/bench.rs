@@ -7,7 +7,7 @@ use palestra_sandbox::command::Command;
 use palestra_sandbox::isolation::Isolation;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::{FailureCode, Rlimits, User};
-use palestra_sandbox::{Output, Sandbox, SandboxError, Sandboxes, Want};
+use palestra_sandbox::{Ending, Output, Sandbox, SandboxError, Sandboxes, Want};
 
 use super::language::{Language, Place};
 
@@ -103,6 +103,11 @@ impl Bench {
     /// What is in force.
     pub(super) fn isolation(&self) -> &Isolation {
         self.sandbox.isolation()
+    }
+
+    /// Who ended the sandbox, once it is lost.
+    pub(super) async fn ending(&self) -> Ending {
+        self.sandbox.ending().await
     }
 
     /// Frees the sandbox.

@@ -2,7 +2,7 @@
 //! program is tried.
 
 use async_trait::async_trait;
-use palestra_sandbox::{SandboxError, Sandboxes, Want};
+use palestra_sandbox::{Ending, SandboxError, Sandboxes, Want};
 use serde_json::{Map, Value, json};
 
 use super::bench::{Bench, End, Run};
@@ -83,12 +83,38 @@ impl CodeRoom {
         };
         self.isolation = serde_json::to_value(bench.isolation()).unwrap_or_default();
         let tried = self.attempt(&mut bench, language, &program, input).await;
+        let ending = if matches!(tried, Err(SandboxError::Lost(_))) { Some(bench.ending().await) } else { None };
         bench.close().await;
-        let (text, mut data) = tried?;
+        let (text, mut data) = match tried {
+            Err(lost @ SandboxError::Lost(_)) => self.taken_down(lost, ending).await?,
+            // The program left its own sandbox so that nothing more can be done in it.
+            Err(SandboxError::Refused { detail, .. }) => {
+                (format!("It could not be run to its end: {detail}"), json!({"status": "refused", "detail": detail}))
+            }
+            tried => tried?,
+        };
         self.runs += 1;
         let left = RUNS_MAX - self.runs;
         data["runs_left"] = json!(left);
         Ok(Seen { data, ..Seen::text(format!("{text}\n\n{left} runs left.")) })
+    }
+
+    /// What is seen of a run that took its sandbox down.
+    ///
+    /// # Errors
+    /// The loss, where the machine brought it about, or another sandbox cannot be had.
+    async fn taken_down(&self, lost: SandboxError, ending: Option<Ending>) -> Result<(String, Value), SandboxError> {
+        let known = match ending {
+            Some(Ending::OwnLimit(limit, fact)) => format!("its own limit of {} ended it: {fact}", limit.as_str()),
+            Some(Ending::Unknown(known)) => known,
+            Some(Ending::Host(_)) | None => return Err(lost),
+        };
+        Bench::open(&self.sandboxes, self.want.clone()).await?.close().await;
+        if let Some(fault) = self.sandboxes.backend(self.want.backend.as_deref())?.fault().await {
+            return Err(SandboxError::Unavailable(fault));
+        }
+        let detail = format!("{lost}: {known}");
+        Ok((format!("It took its sandbox down: {detail}"), json!({"status": "lost", "detail": detail})))
     }
 
     /// Builds a program and runs it on an input, or on the visible examples.
@@ -167,6 +193,10 @@ impl Room for CodeRoom {
 
     async fn snapshot(&mut self) -> Result<Option<Value>, SandboxError> {
         Ok(Some(json!({"runs": self.runs, "submitted": submission::evidence(self.submitted.as_ref())})))
+    }
+
+    async fn ending(&mut self) -> Ending {
+        Ending::Unknown("a room for programs keeps no sandbox".to_owned())
     }
 
     fn isolation(&self) -> Value {

@@ -58,7 +58,7 @@ impl Trouble {
     #[must_use]
     pub(super) fn into_judge(self) -> JudgeError {
         match self {
-            Self::Sandbox(error) => JudgeError::Infra(error.to_string()),
+            Self::Sandbox(error) => error.into(),
             Self::Instance(words) => JudgeError::Verifier(words),
         }
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palestra_sandbox::Command;
 use palestra_sandbox::pool::Want;
 use palestra_sandbox::sandbox::{Bounds, Sandbox};
+use palestra_sandbox::{Command, SandboxError};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
@@ -76,8 +76,9 @@ pub(super) async fn furnished(want: &Want, prepared: &Prepared, desk: &Desk) -> 
 pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> {
     let (blobs, digest) = (desk.blobs.clone(), digest.to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        let missing = || Trouble::Instance(format!("{digest} is not kept here any more"));
-        blobs.get(&digest).map_err(|error| Trouble::Instance(error.to_string()))?.ok_or_else(missing)
+        let failed = |why: String| Trouble::Sandbox(SandboxError::Unavailable(why));
+        let missing = || failed(format!("{digest} is not kept here any more"));
+        blobs.get(&digest).map_err(|error| failed(format!("{digest} cannot be read: {error}")))?.ok_or_else(missing)
     });
     read.await.unwrap_or_else(|error| Err(Trouble::Instance(error.to_string())))
 }
@@ -86,8 +87,7 @@ pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> 
 pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, Trouble> {
     let blobs = desk.blobs.clone();
     let kept = tokio::task::spawn_blocking(move || blobs.put(&bytes)).await;
-    let full =
-        |error: std::io::Error| palestra_sandbox::SandboxError::Lost(format!("evidence cannot be kept: {error}"));
+    let full = |error: std::io::Error| SandboxError::Unavailable(format!("evidence cannot be kept: {error}"));
     match kept {
         Ok(kept) => Ok(kept.map_err(full)?),
         Err(error) => Err(Trouble::Instance(error.to_string())),

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use palestra_sandbox::wire::FailureCode;
-use palestra_sandbox::{Command, Sandbox, SandboxError};
+use palestra_sandbox::{Command, Ending, Sandbox, SandboxError};
 use serde_json::{Map, Value, json};
 
 use super::change::{Change, TREE, change};
 use super::git::Trouble;
 use super::instance::{Instance, PATCH_BYTES_MAX};
 use super::prepare::{Layers, Prepared, keep};
-use crate::terminal::room::TerminalRoom;
+use crate::terminal::room::{TerminalRoom, stop};
 use crate::terminal::row::{Judge, Row, Scene};
 use crate::terminal::scene;
 use crate::work::{Desk, Input, Opening, Room, Seen};
@@ -78,7 +78,7 @@ impl RepositoryRoom {
         let sandbox = self.terminal.sandbox();
         let sandbox = sandbox.ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
         let entries = entries(sandbox, &self.instance.folder()).await?;
-        sandbox.freeze().await?;
+        stop(sandbox).await?;
         let packed = sandbox.pack(&entries, TREE).await;
         sandbox.thaw().await?;
         match packed {
@@ -180,6 +180,10 @@ impl Room for RepositoryRoom {
 
     async fn changes(&mut self, since: Option<&Value>) -> Result<Option<Value>, SandboxError> {
         self.terminal.changes(since).await
+    }
+
+    async fn ending(&mut self) -> Ending {
+        self.terminal.ending().await
     }
 
     fn isolation(&self) -> Value {

@@ -118,10 +118,11 @@ impl Attempts<'_> {
         let played = played.await;
         room.close().await;
         let (evidence, told) = played.map_err(|error| error.to_string())?;
-        let judged = self.work.judge(self.row, SEED, &evidence, self.desk).await;
+        let judged = crate::blame::judge(self.work, self.row, SEED, &evidence, self.desk).await;
         let judgement = judged.map_err(|error| match error {
             JudgeError::Verifier(why) => format!("the judge failed: {why}"),
             JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),
+            JudgeError::Unavailable(why) => format!("the server lacks what judging needs: {why}"),
             JudgeError::Timeout(why) => format!("judging took too long: {why}"),
         })?;
         Ok((judgement, evidence, format!("seen last: {}", told.chars().take(500).collect::<String>())))

@@ -68,10 +68,10 @@ pub(super) fn backend(evidence: &Value, desk: &Desk) -> Option<String> {
 /// The artefacts that evidence names.
 pub(super) async fn gather(evidence: &Value, desk: &Desk, artefacts: &mut Artefacts) -> Result<(), JudgeError> {
     let digests = evidence["artefacts"].as_array();
-    let digests = digests.ok_or_else(|| JudgeError::Infra("the evidence names no artefacts".to_owned()))?;
+    let digests = digests.ok_or_else(|| JudgeError::Unavailable("the evidence names no artefacts".to_owned()))?;
     for digest in digests {
         let archive = kept(desk, digest.as_str().unwrap_or_default()).await;
-        let archive = archive.map_err(|error| JudgeError::Infra(error.to_string()))?;
+        let archive = archive.map_err(JudgeError::from)?;
         artefacts.add(&archive, ARTEFACTS.bytes_max).map_err(JudgeError::Infra)?;
     }
     Ok(())

@@ -21,7 +21,7 @@ const TRANSFER: Duration = Duration::from_secs(30);
 const DOWNLOAD_BYTES_MAX: usize = 1 << 20;
 /// Longest listing of the shell's environment.
 const ENVIRONMENT: Duration = Duration::from_secs(5);
-/// Shells that may end one after another before the room is given up.
+/// Shells that are started in one room.
 const SHELLS_MAX: u32 = 1_000;
 
 /// A live shell in a sandbox.
@@ -71,6 +71,32 @@ impl Live {
             shell.quietly(&exports, ENVIRONMENT).await?;
         }
         Ok(Self { sandbox, shell, user, env, home: folder, began, shells: 1, notes: Vec::new() })
+    }
+
+    /// The same in a place where somebody acted before, who may have left nothing to start a shell with: then there is none, until
+    /// one can be started.
+    pub(super) async fn go_on(sandbox: Sandbox, start: Start) -> Result<Self, SandboxError> {
+        let began = Instant::now();
+        let Start { folder, env, user, exports } = start;
+        let size = (ROWS, COLUMNS);
+        let mut notes = Vec::new();
+        let shell = match Shell::start(&sandbox, Some(user), &folder, &env, size, began).await {
+            Err(SandboxError::Refused { detail, .. } | SandboxError::Start(detail)) => {
+                notes.push(no_shell(&detail));
+                Shell::without(&folder, size, began)
+            }
+            Err(error) => {
+                sandbox.destroy(true).await;
+                return Err(error);
+            }
+            Ok(mut shell) => {
+                if let Some(exports) = exports {
+                    shell.quietly(&exports, ENVIRONMENT).await?;
+                }
+                shell
+            }
+        };
+        Ok(Self { sandbox, shell, user, env, home: folder, began, shells: 1, notes })
     }
 
     /// Its sandbox.
@@ -225,9 +251,12 @@ impl Live {
             ),
             Outcome::Died(exited) => {
                 code = exited.code;
-                self.renew().await?;
                 let how = exited.code.map_or_else(|| "was killed".to_owned(), |code| format!("ended with exit code {code}"));
-                let _ = writeln!(text, "[the shell {how}; a new one was started in {}]", self.folder());
+                let now = match self.renew().await? {
+                    None => format!("a new one was started in {}", self.folder()),
+                    Some(why) => no_shell(&why),
+                };
+                let _ = writeln!(text, "[the shell {how}; {now}]");
             }
         }
         let text = self.told(&text);
@@ -272,16 +301,15 @@ impl Live {
         Seen { text, content: vec![block], data, terminated: false }
     }
 
-    /// A new shell where the old one ended.
-    async fn renew(&mut self) -> Result<(), SandboxError> {
-        self.shells += 1;
-        if self.shells > SHELLS_MAX {
-            return Err(SandboxError::Lost(format!("{SHELLS_MAX} shells ended one after another")));
+    /// A new shell where the old one ended; why there is none, where the acting side left nothing to start one with.
+    async fn renew(&mut self) -> Result<Option<String>, SandboxError> {
+        if self.shells >= SHELLS_MAX {
+            return Ok(Some(format!("{SHELLS_MAX} were started, and no further one is")));
         }
+        self.shells += 1;
         let size = self.shell.size();
         let folder = self.folder();
-        let there = self.sandbox.stat(&folder).await?.is_some();
-        let folder = if there { folder } else { self.home.clone() };
+        let folder = if super::room::stands(&self.sandbox, &folder).await? { folder } else { self.home.clone() };
         let fresh = Shell::start(&self.sandbox, Some(self.user), &folder, &self.env, size, self.began).await;
         let fresh = match fresh {
             Err(SandboxError::Refused { .. }) => {
@@ -289,8 +317,14 @@ impl Live {
             }
             other => other,
         };
-        self.shell = fresh?;
-        Ok(())
+        match fresh {
+            Ok(fresh) => {
+                self.shell = fresh;
+                Ok(None)
+            }
+            Err(SandboxError::Refused { detail, .. } | SandboxError::Start(detail)) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes a file as who acts, so that nothing can be written that the shell could not write.
@@ -362,4 +396,11 @@ impl Live {
         told.push(text.to_owned());
         told.join("\n")
     }
+}
+
+/// What the acting side reads where no shell can be started.
+fn no_shell(why: &str) -> String {
+    format!(
+        "no shell can be started: {why}; files can still be uploaded and downloaded as far as programs for it are left"
+    )
 }

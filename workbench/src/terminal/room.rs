@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use palestra_sandbox::sandbox::Bounds;
-use palestra_sandbox::{Sandbox, SandboxError, Want};
+use palestra_sandbox::{Ending, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ pub(crate) struct TerminalRoom {
     live: Option<Live>,
     /// What judging in place found; the episode is over then.
     judged: Option<Value>,
+    /// Who ended the sandbox in which it was being judged.
+    ending: Option<Ending>,
     opened: Instant,
 }
 
@@ -70,6 +72,7 @@ impl TerminalRoom {
         } else {
             desk.sandboxes.take_named(&want, &opening.name).await?
         };
+        let goes_on = opening.resumed || snapshot.is_some();
         let prepared = async {
             let mut start = Start {
                 folder: row.scene.folder.clone(),
@@ -90,8 +93,13 @@ impl TerminalRoom {
                 };
                 begin(&sandbox, &row.scene, layer.as_deref(), opening.seed).await?;
             }
-            start.user = user_of(&sandbox, row.scene.user.as_deref()).await?;
-            if sandbox.stat(&start.folder).await?.is_none() {
+            let named = user_of(&sandbox, row.scene.user.as_deref()).await;
+            match named {
+                // Whoever acted may have removed the list of users.
+                Err(SandboxError::Refused { .. } | SandboxError::Start(_)) if goes_on => {}
+                named => start.user = named?,
+            }
+            if !stands(&sandbox, &start.folder).await? {
                 start.folder = "/".to_owned();
             }
             Ok(start)
@@ -103,12 +111,12 @@ impl TerminalRoom {
                 return Err(error);
             }
         };
-        let mut live = Live::start(sandbox, start).await?;
+        let mut live = if goes_on { Live::go_on(sandbox, start).await? } else { Live::start(sandbox, start).await? };
         if opening.resumed {
             live.note("The server was started anew: files are as they were, processes and variables are gone.");
         }
         let (desk, layers, opened) = (desk.clone(), layers.clone(), live.began());
-        Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, opened })
+        Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, ending: None, opened })
     }
 
     /// An independent copy called `name`; `None` once the episode was judged in place.
@@ -126,17 +134,17 @@ impl TerminalRoom {
         let sandbox = self.desk.sandboxes.take_named(&want, name).await?;
         let applied = async {
             sandbox.apply(&delta).await?;
-            sandbox.stat(&start.folder).await
+            stands(&sandbox, &start.folder).await
         };
         match applied.await {
-            Ok(Some(_)) => {}
-            Ok(None) => start.folder = "/".to_owned(),
+            Ok(true) => {}
+            Ok(false) => start.folder = "/".to_owned(),
             Err(error) => {
                 sandbox.destroy(true).await;
                 return Err(error);
             }
         }
-        let mut live = Live::start(sandbox, start).await?;
+        let mut live = Live::go_on(sandbox, start).await?;
         if others {
             live.note("This is a copy: files are as they were, processes that ran are not part of it.");
         }
@@ -148,6 +156,7 @@ impl TerminalRoom {
             layer: self.layer.clone(),
             live: Some(live),
             judged: None,
+            ending: None,
             opened: self.opened,
         }))
     }
@@ -164,7 +173,7 @@ impl TerminalRoom {
     /// The change of the file system, the acting side standing still meanwhile.
     async fn delta(&mut self, except: &[String]) -> Result<(Vec<u8>, Vec<String>), SandboxError> {
         let sandbox = self.live()?.sandbox();
-        sandbox.freeze().await?;
+        stop(sandbox).await?;
         let delta = sandbox.delta(DELTA, except).await;
         sandbox.thaw().await?;
         delta
@@ -173,7 +182,7 @@ impl TerminalRoom {
     async fn artefacts(&mut self, paths: &[String]) -> Result<Value, SandboxError> {
         let sandbox = self.live.as_ref().map(Live::sandbox);
         let sandbox = sandbox.ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
-        sandbox.freeze().await?;
+        stop(sandbox).await?;
         let packed = pack(sandbox, paths).await;
         sandbox.thaw().await?;
         let (archives, left_out) = packed?;
@@ -210,10 +219,17 @@ impl TerminalRoom {
         let live = self.live.take().ok_or_else(|| SandboxError::Lost("the room was closed".to_owned()))?;
         let sandbox = live.into_sandbox();
         let judged = script::run(&self.row, &sandbox, script::Look::Away).await;
+        if let Err(script::Failure::Sandbox(SandboxError::Lost(_))) = &judged {
+            self.ending = Some(sandbox.ending().await);
+        }
         let backend = sandbox.isolation().backend.clone();
         sandbox.destroy(true).await;
         let judged = match judged {
             Ok(judged) => json!({"backend": backend, "in_place": judged}),
+            // The tests cannot be laid out or run in what was left of the place.
+            Err(script::Failure::Sandbox(error @ (SandboxError::Refused { .. } | SandboxError::Start(_)))) => {
+                json!({"backend": backend, "failed": error.to_string()})
+            }
             Err(script::Failure::Sandbox(error)) => return Err(error),
             Err(script::Failure::Script(why)) => json!({"backend": backend, "failed": why}),
             Err(script::Failure::Timeout(why)) => json!({"backend": backend, "late": why}),
@@ -293,7 +309,7 @@ impl Room for TerminalRoom {
             None => None,
         };
         let sandbox = self.live()?.sandbox();
-        sandbox.freeze().await?;
+        stop(sandbox).await?;
         let taken = async {
             let now = sandbox.changes(CHANGES_MAX).await?;
             let delta = match &base {
@@ -308,6 +324,14 @@ impl Room for TerminalRoom {
         let told = move || super::difference::of(&now, base.as_deref(), delta.as_deref());
         let told = tokio::task::spawn_blocking(told).await.map_err(|error| SandboxError::Start(error.to_string()))?;
         told.map(|data| Some(json!({ "data": data }))).map_err(SandboxError::Start)
+    }
+
+    async fn ending(&mut self) -> Ending {
+        match (&self.live, &self.ending) {
+            (Some(live), _) => live.sandbox().ending().await,
+            (None, Some(ending)) => ending.clone(),
+            (None, None) => Ending::Host("the room was closed".to_owned()),
+        }
     }
 
     fn isolation(&self) -> Value {
@@ -340,6 +364,22 @@ fn wanted(row: &Row, opening: &Opening) -> Result<Want, SandboxError> {
 fn snapshot_of(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {
     let snapshot = opening.from.as_ref().map(Snapshot::deserialize).transpose();
     snapshot.map_err(|error| SandboxError::Start(format!("this is no snapshot: {error}")))
+}
+
+/// Stops everything. What cannot be stopped, since it multiplies faster, is killed: nothing may change what is being copied.
+pub(crate) async fn stop(sandbox: &Sandbox) -> Result<(), SandboxError> {
+    match sandbox.freeze().await {
+        Err(SandboxError::Refused { .. }) => sandbox.kill().await,
+        stopped => stopped,
+    }
+}
+
+/// Whether something stands at a path that the acting side chose: one that cannot be followed leads nowhere.
+pub(super) async fn stands(sandbox: &Sandbox, path: &str) -> Result<bool, SandboxError> {
+    match sandbox.stat(path).await {
+        Err(SandboxError::Refused { .. }) => Ok(false),
+        found => Ok(found?.is_some()),
+    }
 }
 
 /// Packs each path for itself, so that one that is too large costs the others nothing.

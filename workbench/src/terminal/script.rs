@@ -229,7 +229,7 @@ pub(super) async fn judge(
                 let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: bound };
                 return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
             };
-            let delta = kept(desk, delta).await.map_err(|error| infra(&error))?;
+            let delta = kept(desk, delta).await.map_err(JudgeError::from)?;
             let layer = match evidence["layer"].as_str() {
                 Some(digest) => kept(desk, digest).await.ok(),
                 None => None,
@@ -257,13 +257,13 @@ pub(super) async fn judge(
             let mut artefacts = Artefacts::default();
             super::judge::gather(evidence, desk, &mut artefacts).await?;
             let want = Want { backend, image: scene.image.clone(), profile: scene.profile.clone() };
-            let layer = layers.of(scene, &want, desk).await.map_err(|error| infra(&error))?;
+            let layer = layers.of(scene, &want, desk).await.map_err(JudgeError::from)?;
             let layer = match layer {
-                Some(digest) => Some(kept(desk, &digest).await.map_err(|error| infra(&error))?),
+                Some(digest) => Some(kept(desk, &digest).await.map_err(JudgeError::from)?),
                 None => None,
             };
             let archive = artefacts.pack().map_err(|error| JudgeError::Infra(error.to_string()))?;
-            let sandbox = desk.sandboxes.take(&want).await.map_err(|error| infra(&error))?;
+            let sandbox = desk.sandboxes.take(&want).await.map_err(JudgeError::from)?;
             let found = async {
                 begin(&sandbox, scene, layer.as_deref(), seed).await?;
                 let user: User = user_of(&sandbox, scene.user.as_deref()).await?;
@@ -328,7 +328,7 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
         return Err(JudgeError::Timeout(why.to_owned()));
     }
     let found = Found::deserialize(&evidence["in_place"]);
-    let found = found.map_err(|error| JudgeError::Infra(format!("the evidence cannot be read: {error}")))?;
+    let found = found.map_err(|error| JudgeError::Unavailable(format!("the evidence cannot be read: {error}")))?;
     Ok(judgement(&found, &[], From::InPlace))
 }
 
@@ -359,15 +359,11 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
     Judgement { checks, trainable, from }
 }
 
-fn infra(error: &SandboxError) -> JudgeError {
-    JudgeError::Infra(error.to_string())
-}
-
 fn judge_error(failure: Failure) -> JudgeError {
     match failure {
         Failure::Script(why) => JudgeError::Verifier(why),
         Failure::Timeout(why) => JudgeError::Timeout(why),
-        Failure::Sandbox(error) => infra(&error),
+        Failure::Sandbox(error) => error.into(),
     }
 }
 

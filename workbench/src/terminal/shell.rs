@@ -68,6 +68,31 @@ impl Print for Printer {
     }
 }
 
+/// A terminal on which nothing runs.
+struct Nobody;
+
+#[async_trait]
+impl Keyboard for Nobody {
+    async fn type_bytes(&self, _keys: &[u8]) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    async fn resize(&self, _rows: u16, _columns: u16) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    async fn kill(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Print for Nobody {
+    async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
+        Ok(PtyPiece::Exited(Exited::default()))
+    }
+}
+
 /// What became of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -110,8 +135,21 @@ impl Shell {
         command.env.push(("TERM".to_owned(), "xterm-256color".to_owned()));
         let pty = sandbox.open_pty(&command, size.0, size.1).await?;
         let mut shell = Self::on(Box::new(pty.keys), Box::new(pty.screen), folder, size, began);
-        shell.prepare().await?;
+        if let Err(error) = shell.prepare().await {
+            if matches!(error, SandboxError::Start(_)) {
+                // Whatever stands where the shell should be would go on reading the terminal.
+                shell.end().await?;
+            }
+            return Err(error);
+        }
         Ok(shell)
+    }
+
+    /// A terminal without a shell, as one whose shell was killed.
+    pub(super) fn without(folder: &str, size: (u16, u16), began: Instant) -> Self {
+        let shell = Self::on(Box::new(Nobody), Box::new(Nobody), folder, size, began);
+        shell.tape().end(Exited::default());
+        shell
     }
 
     /// Sets the prompt, which marks itself, and shows an empty screen.

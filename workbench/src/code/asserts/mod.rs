@@ -223,5 +223,5 @@ fn script(python: &Language, name: &str, limits: Limits) -> Trial<'static> {
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
 pub(super) fn infra(error: SandboxError) -> JudgeError {
-    JudgeError::Infra(error.to_string())
+    error.into()
 }
