@@ -3,7 +3,7 @@
 
 pub mod archive;
 pub mod form;
-mod json;
+pub mod json;
 pub mod program;
 pub mod text;
 
