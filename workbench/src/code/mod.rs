@@ -26,6 +26,7 @@ pub use self::room::RUNS_MAX;
 pub use self::row::Problem;
 use self::row::Program;
 pub use self::upload::problems;
+use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 
 /// The image that holds every language.
@@ -105,7 +106,13 @@ impl Work for Code {
         Ok(Box::new(room))
     }
 
-    async fn judge(&self, row: &Value, _seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError> {
+    async fn judge(
+        &self,
+        row: &Value,
+        _secrets: Secrets,
+        evidence: &Value,
+        desk: &Desk,
+    ) -> Result<Judgement, JudgeError> {
         let problem = problem(row).map_err(JudgeError::Verifier)?;
         let program = submission::of_evidence(evidence).map_err(JudgeError::Verifier)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));

@@ -1,5 +1,6 @@
 //! Judges of terminals.
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, Work as _};
 
@@ -43,7 +44,7 @@ async fn hostile_artefacts_score_nothing_and_harm_nobody() {
         let mut room = test.open(&row, name).await;
         exec(&mut *room, attempt).await;
         let evidence = room.evidence().await.expect("evidence");
-        let judgement = test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged");
+        let judgement = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged");
         assert_eq!(score(&judgement), 0.0, "{name}: {judgement:?}");
         assert_eq!(judgement.from, From::Fresh);
         assert_eq!(exec(&mut *room, "echo alive").await.text.lines().last(), Some("alive"), "{name}");
