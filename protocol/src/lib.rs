@@ -11,6 +11,7 @@ pub mod episode;
 pub mod file;
 pub mod id;
 pub mod job;
+pub mod job_event;
 pub mod key;
 pub mod list;
 pub mod name;
