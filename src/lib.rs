@@ -18,5 +18,6 @@ pub mod session;
 pub mod stats;
 pub mod store;
 pub mod telemetry;
+pub mod terminal;
 pub mod verifier;
 pub mod work;

@@ -1,7 +1,7 @@
 //! The program: arguments, providers of cryptography, then one line per command.
 
 use std::env;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -9,6 +9,7 @@ use palestra::command::{
     apps, check, doctor, environments, files, images, jobs, keys, openapi, policies, publish, run, serve, work,
 };
 use palestra::databases::WORKER_COMMAND;
+use palestra::terminal::{errors, output};
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]
@@ -71,14 +72,14 @@ async fn command() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // Nothing is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "palestra: {error}");
+            let _ = writeln!(errors(), "palestra: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
 async fn perform(command: Command) -> anyhow::Result<ExitCode> {
-    let (output, errors) = (&mut io::stdout(), &mut io::stderr());
+    let (output, errors) = (&mut output(), &mut errors());
     match command {
         Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await?,
         Command::Run(arguments) => Box::pin(run::run(&arguments, output)).await?,

@@ -1,6 +1,5 @@
 //! What the server tells of itself: the log, and every metric by name.
 
-use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{Config, LogFormat};
+use crate::terminal;
 
 /// Requests that were answered, by `method`, `route` and `status`.
 pub const HTTP_REQUESTS: &str = "palestra_http_requests_total";
@@ -78,11 +78,12 @@ pub fn start_log(config: &Config) -> Result<(), TelemetryError> {
     let already_set_up = match config.log_format {
         LogFormat::Text => {
             // Colours belong on a terminal, not into a file.
-            let layer = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal());
-            registry.with(layer.with_writer(std::io::stderr)).try_init().is_err()
+            let coloured = terminal::is_watched();
+            let layer = tracing_subscriber::fmt::layer().with_ansi(coloured).with_writer(terminal::log(coloured));
+            registry.with(layer).try_init().is_err()
         }
         LogFormat::Json => {
-            registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init().is_err()
+            registry.with(tracing_subscriber::fmt::layer().json().with_writer(terminal::log(false))).try_init().is_err()
         }
     };
     if already_set_up {

@@ -123,6 +123,17 @@ fn back_ends_alone_name_their_clients_and_what_is_unsafe_is_in_few_files() {
 }
 
 #[test]
+fn only_one_file_writes_to_the_terminal() {
+    let sources = sources(&["src"]);
+    // The macros that print are refused by the compiler's lints.
+    let words = ["stdout()", "stderr()", "comfy_table::"];
+    assert_none(
+        &offenders(&sources, &["src/terminal.rs"], &words),
+        "only src/terminal.rs, which escapes, writes to the terminal",
+    );
+}
+
+#[test]
 fn environments_and_verifiers_are_leaves() {
     let sources = sources(&["src/environment", "src/verifier"]);
     let words = [

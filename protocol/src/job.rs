@@ -238,9 +238,8 @@ pub struct JobError {
     pub detail: String,
 }
 
-/// Something that happened to a job.
+/// Something that happened to a job; [`TypedJobEvent`](crate::job_event::TypedJobEvent) has the form of each kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobEvent {
     /// Its number in the job, from 1, without holes.
     pub number: u64,
@@ -252,6 +251,20 @@ pub struct JobEvent {
     pub kind: JobEventKind,
     /// What happened: the form depends on the kind.
     pub data: Value,
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for JobEvent {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        crate::job_event::TypedJobEvent::schema()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for JobEvent {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+        <crate::job_event::TypedJobEvent as utoipa::ToSchema>::schemas(schemas);
+    }
 }
 
 /// What kind of event.

@@ -27,6 +27,9 @@ pub enum Scope {
     /// Lease jobs and report on them.
     #[serde(rename = "worker")]
     Worker,
+    /// Read the metrics of the server, with a key of the operator's tenant.
+    #[serde(rename = "metrics:read")]
+    MetricsRead,
     /// Manage keys; implies every other scope.
     #[serde(rename = "admin")]
     Admin,
@@ -34,13 +37,14 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Sessions,
         Self::StateRead,
         Self::VerifyProbe,
         Self::EnvironmentsWrite,
         Self::Jobs,
         Self::Worker,
+        Self::MetricsRead,
         Self::Admin,
     ];
 
@@ -54,6 +58,7 @@ impl Scope {
             Self::EnvironmentsWrite => "environments:write",
             Self::Jobs => "jobs",
             Self::Worker => "worker",
+            Self::MetricsRead => "metrics:read",
             Self::Admin => "admin",
         }
     }

@@ -70,11 +70,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Item<T> {
 impl<T: utoipa::PartialSchema> utoipa::PartialSchema for Item<T> {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         use utoipa::openapi::RefOr;
-        use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+        use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
         let RefOr::T(Schema::Object(mut object)) = T::schema() else { return T::schema() };
         let session = <SessionId as utoipa::PartialSchema>::schema();
         object.properties.insert("session".to_owned(), session);
-        object.properties.insert("key".to_owned(), ObjectBuilder::new().schema_type(Type::String).into());
+        let key = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+        object.properties.insert("key".to_owned(), key.into());
         RefOr::T(Schema::Object(object))
     }
 }

@@ -29,7 +29,7 @@ pub use secret::{RootSecret, SecretError};
 pub use token::Minter;
 use token::Tokens;
 
-/// The tenant that everything belongs to until another is made.
+/// The tenant that everything belongs to until another is made. It is the operator's.
 pub const DEFAULT_TENANT: &str = "default";
 
 /// Why a caller was refused.
@@ -44,6 +44,9 @@ pub enum AuthError {
     /// The key lacks a scope.
     #[error("this needs a key with the scope {}", .0.as_str())]
     Scope(Scope),
+    /// What shows the whole server was asked for with another tenant's key.
+    #[error("this shows the whole server, and needs a key of its operator: one of the tenant `{DEFAULT_TENANT}`")]
+    NotTheOperator,
     /// A session's token was used for something that only keys may do.
     #[error("a session's token may step and read observations, and nothing else")]
     TokenTooNarrow,

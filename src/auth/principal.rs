@@ -4,7 +4,7 @@ use palestra_protocol::id::{JobId, KeyId, SessionId};
 use palestra_protocol::key::{Scope, WhoAmI};
 use palestra_protocol::time::Timestamp;
 
-use super::AuthError;
+use super::{AuthError, DEFAULT_TENANT};
 use crate::session::{Command, Tenant};
 use crate::store::row::KeyRow;
 
@@ -68,6 +68,16 @@ impl Principal {
             Grant::Scopes(_) | Grant::Job { .. } => Err(AuthError::Scope(scope)),
             Grant::Session(_) => Err(AuthError::TokenTooNarrow),
         }
+    }
+
+    /// Refuses callers without a scope in the operator's tenant, for what shows the whole server: keys of other tenants do not reach
+    /// it, whatever their scopes.
+    ///
+    /// # Errors
+    /// When the scope is missing, or the key is another tenant's.
+    pub fn require_of_operator(&self, scope: Scope) -> Result<(), AuthError> {
+        self.require(scope)?;
+        if *self.tenant == *DEFAULT_TENANT { Ok(()) } else { Err(AuthError::NotTheOperator) }
     }
 
     /// Refuses callers who may not see what the acting side of a session sees.

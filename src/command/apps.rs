@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_apps::words;
 use serde_json::json;
 
 use super::explore::{ExploreArguments, explore};
 use super::failure::Failure;
+use crate::terminal::Table;
 
 /// What is wanted.
 #[derive(Debug, Args)]
@@ -51,8 +51,7 @@ pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Fa
 }
 
 fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["generator", "different texts", "yields"]);
+    let mut table = Table::new(["generator", "different texts", "yields"]);
     for generator in words::all() {
         let call = format!("{}({})", generator.name, generator.parameters.join(", "));
         table.add_row([call, format!("at least {}", generator.size), generator.about.to_owned()]);

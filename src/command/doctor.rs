@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use palestra_sandbox::image::Definition;
 use palestra_sandbox::shipped;
 use palestra_sql::value::Dialect;
@@ -18,6 +17,7 @@ use crate::config::{Config, ConfigArguments, SandboxChoice};
 use crate::databases::{Databases, Settings as DatabaseSettings};
 use crate::desk::{self, Candidate};
 use crate::store::{self, Target};
+use crate::terminal::Table;
 
 /// How long one check may take, in milliseconds.
 const CHECK_TIMEOUT_MS: u64 = 10_000;
@@ -262,8 +262,7 @@ async fn answer_of(command: &[&str]) -> Result<String, String> {
 }
 
 fn table(findings: &[Finding]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["check", "state", "what was found, or what to do"]);
+    let mut table = Table::new(["check", "state", "what was found, or what to do"]);
     for finding in findings {
         table.add_row([finding.what, finding.state.as_str(), &finding.detail]);
     }

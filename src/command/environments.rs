@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use palestra_protocol::environment::Environment;
 
 use super::failure::Failure;
 use super::target::{Keep, TargetArguments};
+use crate::terminal::Table;
 
 /// Which environments to show.
 #[derive(Debug, Args)]
@@ -44,8 +44,7 @@ pub async fn environments(arguments: &EnvironmentsArguments, output: &mut impl W
 }
 
 fn table(environments: &[Environment]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["environment", "version", "tasks", "description"]);
+    let mut table = Table::new(["environment", "version", "tasks", "description"]);
     for environment in environments {
         let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
         table.add_row([

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_client::FileQuery;
 use palestra_protocol::file::{File, FilePurpose};
 use palestra_protocol::id::FileId;
@@ -14,7 +13,7 @@ use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::target::{Keep, Target, TargetArguments};
-use super::watch::visible;
+use crate::terminal::{Table, visible};
 
 /// Most rows of a list.
 const ROWS_MAX: u32 = 10_000;
@@ -135,8 +134,7 @@ fn created(file: &File) -> String {
 }
 
 fn table(files: &[File]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["id", "name", "purpose", "bytes", "created"]);
+    let mut table = Table::new(["id", "name", "purpose", "bytes", "created"]);
     for file in files {
         table.add_row([
             file.id.to_string(),

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_sandbox::docker::{Docker, Options};
 use palestra_sandbox::image::{BuildError, Definition, Image, Images, build};
 
 use super::failure::Failure;
 use crate::config::{Config, ConfigArguments};
 use crate::desk;
+use crate::terminal::Table;
 
 /// Lines of a build that wait to be shown; then the build waits.
 const LINES_WAITING_MAX: usize = 64;
@@ -145,8 +145,7 @@ fn docker_options(config: &Config) -> Options {
 }
 
 fn table(images: &Images) -> std::io::Result<Table> {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["image", "digest", "commands start in"]);
+    let mut table = Table::new(["image", "digest", "commands start in"]);
     let there = images.list()?;
     for image in &there {
         table.add_row([&image.name, &image.digest, &image.folder]);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_client::{Client, JobQuery};
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Artifact, CreateJob, Job, JobKind, JobState, Progress};
@@ -16,7 +15,8 @@ use serde_json::Value;
 use super::download::{keep, place};
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
-use super::watch::{Shown, metrics, visible, watch};
+use super::watch::{Shown, metrics, watch};
+use crate::terminal::{Table, errors, visible};
 
 /// Largest description of a job that is read, in bytes; servers read no larger one.
 const FILE_BYTES_MAX: u64 = 20 << 20;
@@ -159,7 +159,7 @@ async fn act(target: &Target, arguments: &JobsArguments, output: &mut impl Write
         JobsAction::Submit { file, kind, priority, watch } => {
             let job = client.create_job(&read_job(file, *kind, *priority)?, None).await?;
             if *watch {
-                writeln!(std::io::stderr(), "{}", job.id)?;
+                writeln!(errors(), "{}", job.id)?;
                 return watched(client, job.id, json, output).await;
             }
             if json { write_json(output, &job)? } else { writeln!(output, "{}", job.id)? }
@@ -294,9 +294,8 @@ fn counted(progress: &Progress) -> String {
 }
 
 fn table(jobs: &[Job]) -> Table {
-    let mut table = Table::new();
     let header = ["id", "kind", "state", "progress", "attempts", "worker", "created"];
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
+    let mut table = Table::new(header);
     for job in jobs {
         table.add_row([
             job.id.to_string(),

@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_protocol::id::KeyId;
 use palestra_protocol::key::{CreateKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
+use crate::terminal::Table;
 
 /// Manages keys.
 #[derive(Debug, Args)]
@@ -84,8 +84,7 @@ async fn act(target: &Target, action: &KeysAction) -> Result<String, Failure> {
 
 fn table(keys: &[Key]) -> Table {
     let time = |at: &Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["id", "name", "scopes", "created", "expires", "revoked"]);
+    let mut table = Table::new(["id", "name", "scopes", "created", "expires", "revoked"]);
     for key in keys {
         let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
         table.add_row([

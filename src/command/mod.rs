@@ -22,6 +22,5 @@ pub mod serve;
 mod signal;
 mod tally;
 pub mod target;
-mod terminal;
 mod watch;
 pub mod work;

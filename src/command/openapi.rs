@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::terminal::print_line;
 use crate::http;
+use crate::terminal::print_line;
 
 /// Prints the OpenAPI document of the API.
 #[derive(Debug, Args)]

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use palestra_client::PolicyQuery;
 use palestra_protocol::id::PolicyId;
 use palestra_protocol::job::Policy;
@@ -13,7 +12,7 @@ use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::target::{Keep, Target, TargetArguments};
-use super::watch::visible;
+use crate::terminal::{Table, visible};
 
 /// Most rows of a list.
 const ROWS_MAX: u32 = 1_000;
@@ -102,8 +101,7 @@ async fn act(target: &Target, arguments: &PoliciesArguments, output: &mut impl W
 }
 
 fn table(policies: &[Policy]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["id", "architecture", "parent", "job", "created"]);
+    let mut table = Table::new(["id", "architecture", "parent", "job", "created"]);
     for policy in policies {
         table.add_row([
             policy.id.to_string(),

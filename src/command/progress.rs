@@ -1,10 +1,12 @@
 //! How far `palestra run` is: a bar on a terminal, a line now and then elsewhere, nothing where a script reads.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::terminal::{errors, is_watched};
 
 /// How often a bar is drawn again although nothing was finished, in milliseconds.
 const DRAW_MS: u64 = 200;
@@ -29,7 +31,7 @@ enum Shown {
 impl Progress {
     /// Shows that `episodes` are about to be played; nothing at all where it is `hidden`.
     pub(super) fn begin(episodes: u64, hidden: bool) -> Self {
-        let shown = match (hidden, io::stderr().is_terminal()) {
+        let shown = match (hidden, is_watched()) {
             (true, _) => Shown::Nothing,
             (false, true) => Shown::Bar(bar(episodes)),
             (false, false) => Shown::Lines,
@@ -79,7 +81,7 @@ impl Progress {
     fn write_line(&self) {
         if matches!(self.shown, Shown::Lines) {
             // Nothing is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "{}", self.line());
+            let _ = writeln!(errors(), "{}", self.line());
         }
     }
 

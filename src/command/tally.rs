@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Table, presets};
 use palestra_protocol::spec::play::PolicyFrom;
 use palestra_protocol::verdict::{Status, Verdict};
 use serde::Serialize;
 
 use crate::play::PlayError;
 use crate::stats::wilson;
+use crate::terminal::Table;
 
 /// What came of all episodes.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -76,8 +76,7 @@ pub(super) fn table(line: &Line, tally: &Tally) -> Table {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
     let unscored: Vec<String> = tally.unscored.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     let interval = line.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.4} to {high:.4}"));
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+    let mut table = Table::new([
         "environment",
         "policy",
         "episodes",

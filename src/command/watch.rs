@@ -1,6 +1,6 @@
 //! `palestra jobs watch`: how far a job is, as a bar on a terminal, as lines elsewhere, or as JSON for programs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -11,6 +11,7 @@ use palestra_protocol::job::{Job, JobEvent, JobEventKind, Progress};
 use serde_json::Value;
 
 use super::failure::Failure;
+use crate::terminal::{errors, is_watched, visible};
 
 /// How often a bar is drawn again although nothing happened, in milliseconds.
 const DRAW_MS: u64 = 200;
@@ -32,7 +33,7 @@ pub(super) enum Shown {
 impl Shown {
     /// What suits: JSON where it was asked for, a bar on a terminal, lines elsewhere.
     pub(super) fn choose(json: bool) -> Self {
-        match (json, io::stderr().is_terminal()) {
+        match (json, is_watched()) {
             (true, _) => Self::Json,
             (false, true) => Self::Bar(bar()),
             (false, false) => Self::Lines,
@@ -129,7 +130,7 @@ impl View {
                     self.write_how_far();
                 }
                 // Nothing is left to tell when standard error is closed.
-                let _ = writeln!(io::stderr(), "{text}");
+                let _ = writeln!(errors(), "{text}");
             }
         }
     }
@@ -138,7 +139,7 @@ impl View {
         self.written = Some(Instant::now());
         self.unwritten = false;
         let counted = self.progress.as_ref().map(|progress| format!("{} of {} ", progress.done, progress.total));
-        let _ = writeln!(io::stderr(), "{}{}", counted.unwrap_or_default(), self.how_far());
+        let _ = writeln!(errors(), "{}{}", counted.unwrap_or_default(), self.how_far());
     }
 
     /// Unit, what is being done, the time left, and the last metrics.
@@ -210,11 +211,6 @@ fn number(value: f64) -> String {
     } else {
         format!("{value:.3e}")
     }
-}
-
-/// Text of somebody else without what would command a terminal.
-pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 #[cfg(test)]

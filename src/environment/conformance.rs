@@ -13,7 +13,7 @@ use super::policy::{Builtin, Policy};
 use super::registry::{BuiltinSettings, builtin};
 use super::task::{Task, TaskError, TaskId, seeded};
 use super::tool::Toolbox;
-use super::{Context, Environment, EnvironmentKind, Input, Opening, Place, Tasks};
+use super::{Context, Environment, EnvironmentKind, Input, Opening, Place, Secrets, Tasks};
 use crate::verifier::Case;
 
 /// Turns that a policy gets in these tests, unless the environment gives it fewer.
@@ -44,7 +44,16 @@ fn generate(kind: &dyn EnvironmentKind, split: &str, seed: u64, difficulty: Opti
 
 fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>) -> Box<dyn Environment> {
     let episode = EpisodeId::new();
-    let opening = Opening { task, seed: 0, config: &Map::new(), episode, resumed: false, folder: None, from: None };
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config: &Map::new(),
+        episode,
+        resumed: false,
+        folder: None,
+        from: None,
+    };
     match kind.open(opening).expect("a place") {
         Place::Pure(place) => place,
         Place::Live(_) => panic!("{} is live", kind.spec().name),

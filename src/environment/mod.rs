@@ -33,6 +33,7 @@ use palestra_protocol::id::EpisodeId;
 use palestra_protocol::list::List;
 use palestra_protocol::observation::Observation;
 use palestra_protocol::shared::Shared;
+pub use palestra_workbench::secrets::Secrets;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
@@ -169,6 +170,8 @@ pub struct Opening<'a> {
     pub task: &'a Arc<Task>,
     /// Randomness of the environment.
     pub seed: u64,
+    /// What values follow from that stay hidden from who knows the seed.
+    pub secrets: Secrets,
     /// Settings, as the caller gave them.
     pub config: &'a Map<String, Value>,
     /// The episode that begins.

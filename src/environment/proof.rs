@@ -11,7 +11,7 @@ use serde_json::Map;
 use super::policy::{Builtin, Policy};
 use super::task::Task;
 use super::tool::Toolbox;
-use super::{Context, EnvironmentKind, Input, Opening, Place, TaskGenerator, Tasks};
+use super::{Context, EnvironmentKind, Input, Opening, Place, Secrets, TaskGenerator, Tasks};
 use crate::verifier::Case;
 
 /// Turns that a policy gets, unless the environment gives it fewer.
@@ -93,7 +93,16 @@ fn play(
     mut policy: Box<dyn Policy>,
 ) -> Result<f64, String> {
     let (config, episode) = (Map::new(), EpisodeId::new());
-    let opening = Opening { task, seed: 0, config: &config, episode, resumed: false, folder: None, from: None };
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config: &config,
+        episode,
+        resumed: false,
+        folder: None,
+        from: None,
+    };
     let mut place = match kind.open(opening).map_err(|error| error.to_string())? {
         Place::Pure(place) => place,
         Place::Live(_) => return Err("it is not played inside this process".to_owned()),

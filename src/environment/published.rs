@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -13,6 +14,9 @@ use crate::means::Means;
 
 /// What the member `kind` of a stored definition says of an app. A data set has no such member.
 pub const APP: &str = "app";
+
+/// Misfitting names that are told.
+const FAULTS_TOLD_MAX: usize = 100;
 
 /// Ends, without ever holding anything, when whoever publishes does not wait for it any more.
 pub type Left = oneshot::Receiver<()>;
@@ -53,18 +57,55 @@ impl Submission {
     /// # Errors
     /// With every fault.
     pub fn parse(self, means: &Means, left: Left) -> Result<Parsed, Vec<Fault>> {
-        match self {
+        let faults = self.misnamed();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let parsed = match self {
             Self::Dataset(submission, body) => {
                 let parsed = dataset::parse(&submission, &body)?;
                 let splits = parsed.splits();
                 let dataset::Parsed { name, definition, rows, digest } = parsed;
-                Ok(Parsed { name, definition, splits, rows, digest, notes: Vec::new() })
+                Parsed { name, definition, splits, rows, digest, notes: Vec::new() }
             }
-            Self::App(files) => app::parse(&files),
-            Self::Work(submission) => work::parse(&submission),
-            Self::Sql(submission) => sql::parse(submission, &means.databases, left),
-        }
+            Self::App(files) => app::parse(&files)?,
+            Self::Work(submission) => work::parse(&submission)?,
+            Self::Sql(submission) => sql::parse(submission, &means.databases, left)?,
+        };
+        let faults = parsed.misnamed();
+        if faults.is_empty() { Ok(parsed) } else { Err(faults) }
     }
+
+    /// What is wrong with the names that stand beside the files, which is told before anything is proven.
+    fn misnamed(&self) -> Vec<Fault> {
+        let (name, tags) = match self {
+            Self::Dataset(submission, _) => (submission.name.as_deref(), &submission.tags),
+            Self::Work(submission) => (Some(submission.name.as_str()), &submission.tags),
+            Self::Sql(submission) => (Some(submission.name.as_str()), &submission.tags),
+            Self::App(_) => return Vec::new(),
+        };
+        let name = name.map(|name| (NameKind::Environment, "name", name));
+        let tags = tags.iter().map(|tag| (NameKind::Label, "tags", tag.as_str()));
+        misnamed(name.into_iter().chain(tags))
+    }
+}
+
+impl Parsed {
+    /// What is wrong with the names in it, whatever sort it is of.
+    fn misnamed(&self) -> Vec<Fault> {
+        let splits = self.splits.keys().map(|split| (NameKind::Split, "split", split.as_str()));
+        misnamed([(NameKind::Environment, "name", self.name.as_str())].into_iter().chain(splits))
+    }
+}
+
+/// A fault for each name that does not fit.
+fn misnamed<'a>(names: impl Iterator<Item = (NameKind, &'static str, &'a str)>) -> Vec<Fault> {
+    let fault = |(kind, field, name): (NameKind, &str, &str)| {
+        let why = kind.check(name).err()?;
+        let detail = format!("{why}, not {name:?}");
+        Some(Fault { field: Some(field.to_owned()), detail, ..Fault::default() })
+    };
+    names.filter_map(fault).take(FAULTS_TOLD_MAX).collect()
 }
 
 /// A published definition, as it is stored.

@@ -1,6 +1,7 @@
 //! Bodies beside which stand `session` and `key`, as in frames of the stream and items of batches.
 
 use palestra_protocol::id::SessionId;
+use palestra_protocol::problem::Code;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -11,8 +12,13 @@ use super::problem::Failure;
 pub(super) struct Fields(Map<String, Value>);
 
 impl Fields {
+    /// Reads an object. A member that stands in it twice, at any depth, says two things and is refused.
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
-        parse(text.as_bytes()).map(Self)
+        let fields = parse(text.as_bytes())?;
+        match palestra_workbench::checks::json::read(text) {
+            Ok(_) => Ok(Self(fields)),
+            Err(error) => Err(Failure::new(Code::Invalid, error.to_string())),
+        }
     }
 
     /// Leaves out what was read before.

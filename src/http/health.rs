@@ -5,12 +5,13 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
+use palestra_protocol::key::Scope;
 use palestra_protocol::problem::Code;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Body;
-use super::caller::{Admin, authenticate};
+use super::caller::admit;
 use super::problem::Failure;
 use crate::app::App;
 use crate::telemetry::SESSIONS_LIVE;
@@ -54,7 +55,8 @@ pub(super) async fn get_readiness(State(app): State<App>) -> Result<Body<Health>
     }
 }
 
-/// Read every metric, in Prometheus' text form. Needs the scope `admin`, unless the server is set to show them to all.
+/// Read every metric, in Prometheus' text form. Needs a key of the operator's tenant with the scope `metrics:read`, unless the server
+/// is set to show them to all.
 #[utoipa::path(get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "Every metric.", body = String, content_type = "text/plain")))]
 pub(super) async fn get_metrics(State(app): State<App>, _: MetricsReader) -> impl IntoResponse {
@@ -64,7 +66,7 @@ pub(super) async fn get_metrics(State(app): State<App>, _: MetricsReader) -> imp
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics().render())
 }
 
-/// Everybody where metrics are public, admins otherwise.
+/// Everybody where metrics are public, the operator otherwise: they are of the whole server, and not of one tenant.
 pub(super) struct MetricsReader;
 
 impl axum::extract::FromRequestParts<App> for MetricsReader {
@@ -72,9 +74,7 @@ impl axum::extract::FromRequestParts<App> for MetricsReader {
 
     async fn from_request_parts(parts: &mut axum::http::request::Parts, app: &App) -> Result<Self, Failure> {
         if !app.config().metrics_public {
-            let principal = authenticate(app, &parts.headers).await?;
-            parts.extensions.insert(principal);
-            Admin::from_request_parts(parts, app).await?;
+            admit(app, &parts.headers).await?.require_of_operator(Scope::MetricsRead)?;
         }
         Ok(Self)
     }

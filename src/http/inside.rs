@@ -15,6 +15,7 @@ use super::problem::Failure;
 use crate::app::App;
 use crate::catalog::ActionPage;
 use crate::environment::policy::{Builtin, UnknownPolicy};
+use crate::environment::task::SEED_MAX;
 
 /// Actions of a page where no limit is named.
 const ACTIONS_DEFAULT: u64 = 100;
@@ -90,5 +91,8 @@ pub(super) async fn prove_task(
     EnvironmentName(name): EnvironmentName,
     Json(request): Json<ProveTask>,
 ) -> Result<Body<ProvenTask>, Failure> {
+    if request.number > SEED_MAX {
+        return Err(Failure::invalid("number", "a number is at most 2^53 - 1"));
+    }
     Ok(Body(app.catalog().prove(&principal.tenant, &name, &request).await?))
 }

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use palestra_protocol::id::KeyId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, WhoAmI};
 use palestra_protocol::list::Page;
+use palestra_protocol::name::NameKind;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -14,9 +15,6 @@ use super::extract::{Id, Json, Query};
 use super::page;
 use super::problem::Failure;
 use crate::app::App;
-
-/// Longest name of a key, in characters.
-const NAME_CHARACTERS_MAX: usize = 200;
 
 /// Make a key. Its secret is shown this once and never again.
 #[utoipa::path(post, path = "/v1/keys", tag = "keys",
@@ -33,12 +31,7 @@ pub(super) async fn create_key(
 }
 
 fn check(app: &App, request: &CreateKey) -> Result<(), Failure> {
-    if !(1..=NAME_CHARACTERS_MAX).contains(&request.name.chars().count()) {
-        return Err(Failure::invalid("name", format!("has 1 to {NAME_CHARACTERS_MAX} characters")));
-    }
-    if request.name.contains('\0') {
-        return Err(Failure::invalid("name", "contains a NUL"));
-    }
+    NameKind::Label.check(&request.name).map_err(|why| Failure::invalid("name", why.to_string()))?;
     if request.scopes.is_empty() {
         return Err(Failure::invalid("scopes", "a key without scopes could do nothing"));
     }

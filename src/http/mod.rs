@@ -128,7 +128,7 @@ fn routes<T: Table>() -> Routes<T> {
         public: T::new()
             .routes(routes!(health::get_health))
             .routes(routes!(health::get_readiness))
-            // Asks for an admin by itself, unless metrics are public.
+            // Asks for the operator by itself, unless metrics are public.
             .routes(routes!(health::get_metrics)),
         prompt: T::new()
             .routes(routes!(environments::get_environment))

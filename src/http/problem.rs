@@ -167,7 +167,7 @@ impl From<AuthError> for Failure {
     fn from(error: AuthError) -> Self {
         match error {
             AuthError::Missing | AuthError::Refused => Self::new(Code::Unauthorized, error.to_string()),
-            AuthError::Scope(_) | AuthError::TokenTooNarrow | AuthError::OtherSession => {
+            AuthError::Scope(_) | AuthError::NotTheOperator | AuthError::TokenTooNarrow | AuthError::OtherSession => {
                 Self::new(Code::Forbidden, error.to_string())
             }
             AuthError::Store(error) => error.into(),

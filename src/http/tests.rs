@@ -172,6 +172,28 @@ async fn a_key_does_what_its_scopes_say() {
 }
 
 #[tokio::test]
+async fn metrics_are_the_operators() {
+    let app = app(|_| {}).await;
+    let key = async |tenant: &str, scope| {
+        let request = CreateKey { name: "a".to_owned(), scopes: vec![scope], expires_at: None };
+        app.auth().create_key(tenant, request).await.unwrap().secret
+    };
+    let asked = async |credential: &str| call(&app, credential, "GET", "/metrics", "").await;
+    assert_eq!(send(&app, Request::get("/metrics").body(Body::empty()).unwrap()).await.problem(), "unauthorized");
+    assert_eq!(asked("no credential").await.problem(), "unauthorized");
+    for scope in [Scope::MetricsRead, Scope::Admin] {
+        assert_eq!(asked(&key("default", scope).await).await.status, 200, "{}", scope.as_str());
+        assert_eq!(asked(&key("another", scope).await).await.problem(), "forbidden", "{}", scope.as_str());
+    }
+    assert_eq!(asked(&key("default", Scope::StateRead).await).await.problem(), "forbidden");
+    // Reading metrics is all that such a key is for.
+    let watcher = key("default", Scope::MetricsRead).await;
+    for path in ["/v1/keys", "/v1/sessions", "/v1/jobs", "/v1/environments"] {
+        assert_eq!(call(&app, &watcher, "GET", path, "").await.problem(), "forbidden", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn refusals_of_the_framework_look_like_our_own() {
     let app = app(|config| config.body_bytes_max = 2_000).await;
     let deep = format!("{{\"environment\":\"a/b\",\"metadata\":{}{}}}", "[".repeat(900), "]".repeat(900));

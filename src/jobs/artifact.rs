@@ -2,6 +2,7 @@
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Artifact, JobEventKind};
+use palestra_protocol::name::NameKind;
 
 use super::change::Change;
 use super::content::Bounds;
@@ -11,21 +12,12 @@ use crate::session::Tenant;
 use crate::store::Durability;
 use crate::store::row::job::{ArtifactRow, ContentRow};
 
-/// Bytes of a name.
-const NAME_BYTES_MAX: usize = 200;
-/// Parts of a name.
-const NAME_PARTS_MAX: usize = 8;
 /// Files of one job.
 const FILES_PER_JOB_MAX: u64 = 10_000;
 
 /// Whether this can name an artefact.
 pub(super) fn is_name(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && !matches!(part, "." | "..")
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-    };
-    name.len() <= NAME_BYTES_MAX && name.split('/').count() <= NAME_PARTS_MAX && name.split('/').all(is_part)
+    NameKind::Path.fits(name)
 }
 
 /// Whether what was announced, with or without `sha256:` before it, is what came.

@@ -6,6 +6,7 @@ use futures::stream::BoxStream;
 use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::{FileId, JobId};
 use palestra_protocol::job::Artifact;
+use palestra_protocol::name::NameKind;
 use tokio_util::bytes::Bytes;
 
 use super::content::{Bounds, Received};
@@ -17,8 +18,6 @@ use crate::store::Durability;
 use crate::store::row::PageRequest;
 use crate::store::row::job::{ContentRow, FileFilter, FileRow};
 
-/// Bytes of a name.
-const NAME_BYTES_MAX: usize = 255;
 /// Files that a tenant may have uploaded.
 const FILES_PER_TENANT_MAX: u64 = 100_000;
 
@@ -27,9 +26,7 @@ pub struct ReceivedFile(Received);
 
 /// Whether this can name a file.
 fn is_name(name: &str) -> bool {
-    (1..=NAME_BYTES_MAX).contains(&name.len())
-        && !matches!(name, "." | "..")
-        && !name.chars().any(|character| character.is_control() || "/\\".contains(character))
+    NameKind::File.fits(name)
 }
 
 impl Turn<'_> {

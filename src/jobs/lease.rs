@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Checkpoint, Device, Job, JobEventKind, JobState};
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::worker::{Lease, LeaseRequest};
 use serde_json::json;
@@ -23,8 +24,10 @@ use crate::telemetry::JOBS_LEASED;
 const WAIT_MS_MAX: u64 = 30_000;
 /// Milliseconds between two looks at the queue while a call waits: other nodes wake nobody here, and back-off ends silently.
 const POLL_MS: u64 = 1_000;
-/// Bytes of a worker's name and of its remark.
-const NAME_BYTES_MAX: usize = 200;
+/// The largest size that JSON carries exactly.
+const BYTES_MAX: u64 = (1 << 53) - 1;
+/// Bytes of a worker's remark.
+const REMARK_BYTES_MAX: usize = 200;
 
 fn check(request: &LeaseRequest) -> Result<(), JobsError> {
     let mut faults = Vec::new();
@@ -33,14 +36,15 @@ fn check(request: &LeaseRequest) -> Result<(), JobsError> {
             faults.push(Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() });
         }
     };
-    let name = &request.worker;
-    let sane = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
-    unless(sane, "worker", "1 to 200 bytes without control characters");
+    if let Err(why) = NameKind::Label.check(&request.worker) {
+        unless(false, "worker", &why.to_string());
+    }
     unless(!request.kinds.is_empty(), "kinds", "name at least one kind");
     unless(request.kinds.len() <= palestra_protocol::job::JobKind::ALL.len(), "kinds", "name each kind once");
     unless(request.device != Device::Any, "device", "say cpu or gpu: what the worker works on");
+    unless(request.memory_bytes <= BYTES_MAX, "memory_bytes", "at most 2^53 - 1");
     unless(request.wait_ms <= WAIT_MS_MAX, "wait_ms", "at most 30000");
-    let remark = request.remark.as_ref().is_none_or(|remark| remark.len() <= NAME_BYTES_MAX);
+    let remark = request.remark.as_ref().is_none_or(|remark| remark.len() <= REMARK_BYTES_MAX);
     unless(remark, "remark", "at most 200 bytes");
     if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults)) }
 }

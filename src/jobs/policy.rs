@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{Artifact, JobEventKind, Policy};
+use palestra_protocol::name::NameKind;
 use palestra_protocol::worker::RegisterPolicy;
 use serde_json::json;
 
@@ -28,13 +29,19 @@ const ARCHITECTURE_BYTES_MAX: usize = 64;
 const METRICS_BYTES_MAX: usize = 64 * 1024;
 
 fn check(request: &RegisterPolicy) -> Result<(), JobsError> {
-    if !(1..=ARCHITECTURE_BYTES_MAX).contains(&request.architecture.len()) {
+    if request.architecture.len() > ARCHITECTURE_BYTES_MAX {
         return Err(fault("architecture", format!("1 to {ARCHITECTURE_BYTES_MAX} bytes")));
     }
+    if let Err(why) = NameKind::Label.check(&request.architecture) {
+        return Err(fault("architecture", why.to_string()));
+    }
     let environments = &request.environments;
-    let sane = environments.iter().all(|name| (1..=ENVIRONMENT_BYTES_MAX).contains(&name.len()));
+    let plain = |name: &str| {
+        NameKind::Environment.fits(name.split('@').next().unwrap_or_default()) && NameKind::Label.fits(name)
+    };
+    let sane = environments.iter().all(|name| name.len() <= ENVIRONMENT_BYTES_MAX && plain(name));
     if environments.len() > ENVIRONMENTS_MAX || !sane {
-        let detail = format!("at most {ENVIRONMENTS_MAX} names of 1 to {ENVIRONMENT_BYTES_MAX} bytes");
+        let detail = format!("at most {ENVIRONMENTS_MAX} environments, each family/name or family/name@version");
         return Err(fault("environments", detail));
     }
     if serde_json::to_string(&request.metrics).map_or(usize::MAX, |text| text.len()) > METRICS_BYTES_MAX {

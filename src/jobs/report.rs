@@ -24,10 +24,10 @@ const EVENT_BYTES_MAX: usize = 64 * 1024;
 const CHECKPOINT_FILES_MAX: usize = 256;
 /// Bytes of a job's result as JSON.
 const RESULT_BYTES_MAX: usize = 1 << 20;
-/// Bytes of a progress's unit.
-const UNIT_BYTES_MAX: usize = 40;
-/// Bytes of a progress's message.
-const MESSAGE_BYTES_MAX: usize = 800;
+/// Characters of a progress's unit.
+const UNIT_CHARACTERS_MAX: usize = 40;
+/// Characters of a progress's message.
+const MESSAGE_CHARACTERS_MAX: usize = 200;
 /// Bytes of an error's code.
 const CODE_BYTES_MAX: usize = 64;
 /// Bytes of an error's detail that are kept.
@@ -69,11 +69,11 @@ fn check_progress(progress: &Progress) -> Result<(), String> {
     if progress.done > progress.total {
         return Err("done is never above total".to_owned());
     }
-    if progress.unit.len() > UNIT_BYTES_MAX {
-        return Err(format!("a unit has at most {UNIT_BYTES_MAX} bytes"));
+    if progress.unit.chars().count() > UNIT_CHARACTERS_MAX {
+        return Err(format!("a unit has at most {UNIT_CHARACTERS_MAX} characters"));
     }
-    if progress.message.as_ref().is_some_and(|message| message.len() > MESSAGE_BYTES_MAX) {
-        return Err(format!("a message has at most {MESSAGE_BYTES_MAX} bytes"));
+    if progress.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE_CHARACTERS_MAX) {
+        return Err(format!("a message has at most {MESSAGE_CHARACTERS_MAX} characters"));
     }
     Ok(())
 }

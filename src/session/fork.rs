@@ -6,6 +6,7 @@ use palestra_protocol::environment::{AtSeq, ForkKind, Limits, Recovery};
 use palestra_protocol::episode::Origin;
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::list::List;
+use palestra_protocol::name::NameKind;
 use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{
     Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
@@ -25,9 +26,6 @@ use crate::environment::task::{SEED_MAX, pick};
 use crate::environment::{Context, Place};
 use crate::store::Durability;
 use crate::store::row::{EpisodeRow, Record, SessionRow, SnapshotRow};
-
-/// Length of a snapshot's name.
-pub(super) const NAME_BYTES_MAX: usize = 200;
 
 impl Sessions {
     pub(super) async fn fork(
@@ -156,7 +154,9 @@ impl Sessions {
             ..parent.row.clone()
         };
         let origin = Some(Origin { episode: parent.episode.id, seq: point.seq });
-        let episode = EpisodeRow { origin, salt, ..first_episode(&row, now) };
+        // What is hidden in the parent's place is hidden in its copy too, and judged by the same secrets.
+        let secrets = parent.episode.secrets;
+        let episode = EpisodeRow { origin, salt, secrets, ..first_episode(&row, now) };
         let mut salts = point.salts.clone();
         salts.retain(|(seq, _)| *seq <= point.seq);
         salts.extend(salt.map(|salt| (point.seq, salt)));
@@ -191,9 +191,8 @@ impl Sessions {
         request: TakeSnapshot,
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
-        let unfit = |name: &String| name.len() > NAME_BYTES_MAX || name.contains('\0');
-        if request.name.as_ref().is_some_and(unfit) {
-            return Err(fault("name", &format!("a name has at most {NAME_BYTES_MAX} bytes and no NUL")));
+        if let Some(Err(why)) = request.name.as_deref().map(|name| NameKind::Label.check(name)) {
+            return Err(fault("name", &why.to_string()));
         }
         let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
         let work = |sessions: Self, turn, claim| async move { sessions.take_snapshot_in(turn, request, claim).await };
@@ -293,6 +292,7 @@ impl Sessions {
             attempt,
             task: before.task.clone(),
             seed: before.seed,
+            secrets: before.secrets,
             origin: Some(Origin { episode: before.id, seq: snapshot.seq }),
             ..first_episode(&live.row, now)
         };
@@ -343,7 +343,8 @@ impl Sessions {
         let taken: Vec<&Past> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
         let calls = taken.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         let last = taken.last().map(|past| Last::new(past));
-        let beginning = self.begin(&entry, &task, before.seed, &config, id, Start::Snapshot(state)).await?;
+        let episode = EpisodeRow { id, ..before.clone() };
+        let beginning = self.begin(&entry, &task, &episode, Start::Snapshot(state)).await?;
         Ok(Point {
             entry,
             task,

@@ -19,10 +19,10 @@ use super::open::fault;
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::Entry;
-use crate::environment::Place;
 use crate::environment::remains::Remains;
 use crate::environment::state::State;
 use crate::environment::task::Task;
+use crate::environment::{Place, Secrets};
 use crate::store::Durability;
 use crate::store::row::{Record, VerdictRow};
 use crate::verifier::{Case, Judgement, Turn, Unjudged};
@@ -43,6 +43,8 @@ pub(super) struct Docket {
     pub episode: EpisodeId,
     /// The episode's seed.
     pub seed: u64,
+    /// The episode's secrets.
+    pub secrets: Secrets,
     pub seq: u64,
     pub usage: Usage,
     pub evidence: Result<Evidence, (Status, String)>,
@@ -325,6 +327,7 @@ impl Sessions {
             task: Arc::clone(&live.task),
             episode: live.episode.id,
             seed: live.episode.seed,
+            secrets: live.episode.secrets,
             seq: live.seq,
             usage,
             evidence,
@@ -446,7 +449,8 @@ impl Docket {
         };
         let Some(verifier) = self.entry.kind.live_verifier() else { return skeleton };
         let began = Instant::now();
-        let judging = AssertUnwindSafe(verifier.judge(&self.task, self.seed, &evidence.state)).catch_unwind();
+        let judging =
+            AssertUnwindSafe(verifier.judge(&self.task, self.seed, self.secrets, &evidence.state)).catch_unwind();
         let judged = tokio::time::timeout(LIVE_JUDGING_MAX, judging).await;
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let skeleton = Verdict { usage: Usage { judge_ms, ..skeleton.usage }, ..skeleton };

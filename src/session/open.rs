@@ -11,7 +11,7 @@ use palestra_protocol::session::{CreateSession, Created, Opened, Reset, SESSIONS
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use rand::RngExt;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::cell::{Cell, Live, Scene, Slot};
 use super::idempotency::{Admission, Claim};
@@ -19,7 +19,7 @@ use super::recorder::{Ledger, Room};
 use super::{Answer, LiveTurn, SessionError, Sessions, Tenant, turn};
 use crate::catalog::{CatalogError, Entry, TaskOrStoreError};
 use crate::environment::task::{SEED_MAX, Task};
-use crate::environment::{Context, Opening, Place};
+use crate::environment::{Context, Opening, Place, Secrets};
 use crate::store::Durability;
 use crate::store::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, SessionRow};
 
@@ -170,8 +170,9 @@ impl Sessions {
 
     /// A session that nobody knows of yet.
     async fn prepare(&self, entry: &Arc<Entry>, task: &Arc<Task>, row: SessionRow) -> Result<Live, SessionError> {
-        let beginning = self.begin(entry, task, row.seed, &row.config, row.episode, Start::Fresh).await?;
-        let episode = first_episode(&row, self.0.clock.now());
+        let mut episode = first_episode(&row, self.0.clock.now());
+        let beginning = self.begin(entry, task, &episode, Start::Fresh).await?;
+        episode.started_at = self.0.clock.now();
         Ok(Live::new(row, Arc::clone(entry), Arc::clone(task), episode, beginning))
     }
 
@@ -240,19 +241,18 @@ impl Sessions {
         let seed = request.seed.unwrap_or(live.episode.seed);
         let attempt = self.next_attempt(tenant, live, &task.public.id).await?;
         let room = self.0.recorder.reserve().await?;
-        let id = EpisodeId::new();
-        let beginning = self.begin(&live.entry, &task, seed, &live.row.config, id, Start::Fresh).await?;
-        let now = self.0.clock.now();
-        let mut records = self.leave(live, now);
-        let ordinal = live.row.episodes + 1;
-        let episode = EpisodeRow {
-            id,
-            ordinal,
+        let mut episode = EpisodeRow {
+            id: EpisodeId::new(),
+            ordinal: live.row.episodes + 1,
             attempt,
             task: task.public.id.as_str().into(),
             seed,
-            ..first_episode(&live.row, now)
+            ..first_episode(&live.row, self.0.clock.now())
         };
+        let beginning = self.begin(&live.entry, &task, &episode, Start::Fresh).await?;
+        let now = self.0.clock.now();
+        episode.started_at = now;
+        let mut records = self.leave(live, now);
         live.begin(episode, task, beginning);
         records.push(Record::Episode(Box::new(live.episode.clone())));
         let opened = Box::new(live.opened(live.scene()?, now));
@@ -289,16 +289,15 @@ impl Sessions {
         Ok(newest.first().map_or(1, |episode| episode.attempt + 1))
     }
 
-    /// Opens a place and takes the first look.
+    /// Opens the place of an episode and takes the first look.
     pub(super) async fn begin(
         &self,
         entry: &Arc<Entry>,
         task: &Arc<Task>,
-        seed: u64,
-        config: &Arc<Map<String, Value>>,
-        episode: EpisodeId,
+        episode: &EpisodeRow,
         start: Start,
     ) -> Result<Beginning, SessionError> {
+        let &EpisodeRow { id, seed, secrets, ref config, .. } = episode;
         let make = {
             let (entry, task, config, folder) =
                 (Arc::clone(entry), Arc::clone(task), Arc::clone(config), self.0.folder.clone());
@@ -311,8 +310,9 @@ impl Sessions {
                 let opening = Opening {
                     task: &task,
                     seed,
+                    secrets,
                     config: &config,
-                    episode,
+                    episode: id,
                     resumed,
                     folder: Some(&folder),
                     from: from.as_ref(),
@@ -395,7 +395,7 @@ impl Live {
     }
 }
 
-/// The first episode of a session.
+/// The first episode of a session, with secrets of its own.
 pub(super) fn first_episode(row: &SessionRow, now: Timestamp) -> EpisodeRow {
     EpisodeRow {
         id: row.episode,
@@ -408,6 +408,7 @@ pub(super) fn first_episode(row: &SessionRow, now: Timestamp) -> EpisodeRow {
         digest: row.digest.clone(),
         task: row.task.clone(),
         seed: row.seed,
+        secrets: Secrets::fresh(),
         config: row.config.clone(),
         origin: None,
         salt: None,

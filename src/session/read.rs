@@ -292,7 +292,9 @@ impl Sessions {
         let task = self.0.catalog.task_of_id(judged_as, &episode.task).await?;
         let evidence = self.stored_evidence(tenant, &episode, &stored.first().map(|row| row.verdict.clone())).await?;
         let usage = stored.first().map_or(Usage { steps: seq, ..Usage::default() }, |row| row.verdict.usage);
-        let verdict = self.judge(Docket { entry, task, episode: id, seed: episode.seed, seq, usage, evidence }).await;
+        let (seed, secrets) = (episode.seed, episode.secrets);
+        let docket = Docket { entry, task, episode: id, seed, secrets, seq, usage, evidence };
+        let verdict = self.judge(docket).await;
         let record = verdict_record(tenant, episode.session, &verdict, self.0.clock.now());
         let room = self.0.recorder.reserve().await?;
         let ledger = Ledger::new(episode.session);

@@ -284,6 +284,7 @@ fn closing(live: &mut Live, reason: CloseReason, now: Timestamp) -> Vec<Record> 
                 task: Arc::clone(&live.task),
                 episode: live.episode.id,
                 seed: live.episode.seed,
+                secrets: live.episode.secrets,
                 seq: live.seq,
                 usage: Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() },
                 evidence: Err(run_ended()),

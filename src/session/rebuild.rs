@@ -198,7 +198,7 @@ impl Sessions {
         let name = format!("{}@{}", root.environment, root.version);
         let entry = self.0.catalog.resolve(&root.tenant, &name).await?;
         let task = self.0.catalog.task_of_id(&entry, &root.task).await?;
-        let beginning = self.begin(&entry, &task, root.seed, &root.config, root.id, Start::Fresh).await?;
+        let beginning = self.begin(&entry, &task, root, Start::Fresh).await?;
         // A fork that was itself forked at a step before its own beginning hands on nothing of its own.
         let reached = |seq: u64, upto: &Option<u64>| upto.is_none_or(|upto| upto >= seq);
         let salts = chain
@@ -247,9 +247,8 @@ impl Sessions {
             let detail = format!("an unrecorded session keeps its last {} steps", super::cell::UNRECORDED_STEPS_MAX);
             return Err(SessionError::NotSupported(detail));
         }
-        let (config, id) = (&live.row.config, live.episode.id);
-        let beginning = self.begin(&live.entry, &live.task, live.episode.seed, config, id, Start::Fresh).await?;
-        let salts = live.salts.clone();
+        let beginning = self.begin(&live.entry, &live.task, &live.episode, Start::Fresh).await?;
+        let (config, salts) = (&live.row.config, live.salts.clone());
         let point =
             Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
         // None was forgotten, so the first is step 1.
@@ -290,7 +289,7 @@ impl Sessions {
         let wanted = running || (episode.verdict.is_none() && !failed);
         let survives = wanted && entry.spec().capabilities.recovery == Recovery::Files;
         let picked_up = if survives {
-            match self.begin(&entry, &task, episode.seed, &row.config, episode.id, Start::Left).await {
+            match self.begin(&entry, &task, &episode, Start::Left).await {
                 // Nothing of it outlived the server: the session goes on as one whose environment is lost.
                 Err(SessionError::Internal(why)) => {
                     tracing::warn!(session = %row.id, why, "an environment could not be picked up");

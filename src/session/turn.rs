@@ -256,9 +256,12 @@ fn read_message_call(call: &Value) -> Request<'_> {
         (Some(name), Value::Object(arguments)) => Ok((name, Cow::Borrowed(arguments))),
         (Some(name), Value::Null) => Ok((name, Cow::default())),
         (Some(name), Value::String(text)) if text.trim().is_empty() => Ok((name, Cow::default())),
-        (Some(name), Value::String(text)) => serde_json::from_str(text)
-            .map(|arguments| (name, Cow::Owned(arguments)))
-            .map_err(|error| format!("Error: the arguments of {name} are no JSON object: {error}.")),
+        // Two arguments of one name would say two things.
+        (Some(name), Value::String(text)) => match palestra_workbench::checks::json::read(text) {
+            Ok(Value::Object(arguments)) => Ok((name, Cow::Owned(arguments))),
+            Ok(_) => Err(format!("Error: the arguments of {name} are no JSON object.")),
+            Err(error) => Err(format!("Error: the arguments of {name} are no JSON object: {error}.")),
+        },
         (Some(name), _) => Err(format!("Error: the arguments of {name} are no JSON object.")),
     };
     Request { id: Some(call["id"].as_str().unwrap_or_default()), call: call_read }

@@ -102,6 +102,7 @@ macro_rules! on_both_engines {
 on_both_engines! {
     records:
         every_record_comes_back_as_it_went,
+        episodes_keep_their_key_or_follow_from_their_seed,
         a_failing_commit_leaves_nothing,
         taken_identities_are_named,
         an_episode_moves_its_session,

@@ -1,12 +1,14 @@
 //! Episodes as rows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, SessionId};
+use palestra_workbench::secrets::Secrets;
 
 use super::cell::{
-    Kind, bits, bound, flag, id, json, number, optional_id, optional_json, optional_number, optional_time,
+    Cell, Kind, bits, bound, flag, id, json, number, optional_id, optional_json, optional_number, optional_time,
     optional_word, real, text, time, word,
 };
 use super::engine::{BulkRow, Select, Statement, Table};
@@ -27,6 +29,7 @@ pub(super) const EPISODES: Table = Table {
         ("digest", Kind::Text),
         ("task", Kind::Text),
         ("seed", Kind::Integer),
+        ("secret_key", Kind::Text),
         ("config", Kind::Text),
         ("origin_episode", Kind::Text),
         ("origin_seq", Kind::Integer),
@@ -65,6 +68,7 @@ pub(super) fn encode(row: &EpisodeRow) -> Result<BulkRow<'_>, StoreError> {
         text(&row.digest),
         text(&row.task),
         number(row.seed)?,
+        key(row.secrets),
         json(&*row.config)?,
         optional_id(row.origin.map(|origin| origin.episode)),
         optional_number(row.origin.map(|origin| origin.seq))?,
@@ -96,6 +100,7 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<EpisodeRow, StoreError> {
         digest: row.text("digest")?.into(),
         task: row.text("task")?.into(),
         seed: row.number("seed")?,
+        secrets: secrets(row)?,
         config: Arc::new(row.json("config")?),
         origin: origin(row)?,
         salt: row.integer_or_none("salt")?.map(i64::cast_unsigned),
@@ -112,6 +117,16 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<EpisodeRow, StoreError> {
         started_at: row.time("started_at")?,
         ended_at: row.time_or_none("ended_at")?,
     })
+}
+
+/// Episodes that began before there were keys have none: theirs follow from the seed.
+fn key(secrets: Secrets) -> Cell<'static> {
+    Cell::Text(secrets.stored().map(Cow::Owned))
+}
+
+fn secrets<F: Fields>(row: &F) -> Result<Secrets, StoreError> {
+    let key = row.text_or_none("secret_key")?;
+    Secrets::of_stored(key.as_deref(), row.number("seed")?).map_err(|why| broken("secret_key", why))
 }
 
 fn origin<F: Fields>(row: &F) -> Result<Option<Origin>, StoreError> {

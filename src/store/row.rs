@@ -14,6 +14,7 @@ use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMo
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::{Status, Verdict};
+use palestra_workbench::secrets::Secrets;
 use serde_json::{Map, Value};
 
 /// One change that a session makes; a group of them is committed whole.
@@ -135,6 +136,8 @@ pub struct EpisodeRow {
     pub digest: Arc<str>,
     pub task: Arc<str>,
     pub seed: u64,
+    /// What its hidden values follow from; forks and restored snapshots go on with those of the episode that they come from.
+    pub secrets: Secrets,
     pub config: Arc<Map<String, Value>>,
     /// The point of an earlier episode that this one goes on from.
     pub origin: Option<Origin>,

@@ -1,5 +1,6 @@
 //! `json`: the same JSON value, with numbers compared by value.
 
+use palestra_workbench::checks::json::read;
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
@@ -18,7 +19,7 @@ impl Rule for Json {
 
     fn compare(&self, expected: &Expected<'_>, given: &str) -> Result<Finding, RuleError> {
         // The parser refuses nesting beyond 128 by itself, which also bounds the comparison.
-        let value: Value = match serde_json::from_str(unfence(given)) {
+        let value = match read(unfence(given)) {
             Ok(value) => value,
             Err(error) => return Ok(Finding::wrong(format!("{} is no JSON: {error}", quote(given)))),
         };
@@ -114,6 +115,11 @@ mod tests {
         }
         assert!(!passes(&json!({"a": 1}), r#"{"a":1,"b":2}"#));
         assert!(!passes(&json!({"a": 1}), r#"{"b":1}"#));
+        // Whichever of two members a reader takes, it is no answer.
+        for given in [r#"{"a":1,"a":1}"#, r#"{"a":2,"a":1}"#, r#"{"a":1,"\u0061":1}"#] {
+            assert!(!passes(&json!({"a": 1}), given), "{given}");
+        }
+        assert!(!passes(&json!([{"a": {"b": 1}}]), r#"[{"a":{"b":2,"b":1}}]"#));
         assert!(!passes(&json!(9_007_199_254_740_993_u64), "9007199254740992.0"));
         assert!(!passes(&json!(false), "0"));
         let finding = Json {}.compare(&Expected::answer(&json!({"a": [1, {"b": 2}]})), r#"{"a":[1,{"b":3}]}"#);

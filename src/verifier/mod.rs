@@ -16,6 +16,7 @@ use palestra_protocol::action::Action;
 use palestra_protocol::step::Stepped;
 use palestra_protocol::verdict::{Check, Judge, Status};
 
+use crate::environment::Secrets;
 use crate::environment::state::State;
 use crate::environment::task::Task;
 
@@ -48,11 +49,18 @@ pub trait Verifier: Send + Sync {
 /// be judged again after everything else of the episode is gone.
 #[async_trait]
 pub trait LiveVerifier: Send + Sync {
-    /// Judges, and says from where it looked. The same case always gives the same judgement.
+    /// Judges, and says from where it looked. The same case always gives the same judgement. `seed` and `secrets` are those of the
+    /// episode's opening.
     ///
     /// # Errors
     /// What kept it from a score.
-    async fn judge(&self, task: &Task, seed: u64, state: &State) -> Result<(Judgement, Judge), Unjudged>;
+    async fn judge(
+        &self,
+        task: &Task,
+        seed: u64,
+        secrets: Secrets,
+        state: &State,
+    ) -> Result<(Judgement, Judge), Unjudged>;
 }
 
 /// Why an episode was not scored.

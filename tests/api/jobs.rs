@@ -48,7 +48,7 @@ pub async fn until_a_worker_waits(server: &TestServer) {
 }
 
 /// Reads an event stream until `enough` of what was read, or its end.
-async fn follow(response: Response, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+pub(super) async fn follow(response: Response, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let (mut body, mut text, mut events) = (response.bytes_stream(), String::new(), Vec::new());
     while let Some(piece) = timeout(PATIENCE, body.next()).await.expect("something happens") {

@@ -6,5 +6,6 @@ pub mod checks;
 pub mod code;
 pub mod folder;
 pub mod repository;
+pub mod secrets;
 pub mod terminal;
 pub mod work;

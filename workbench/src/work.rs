@@ -7,6 +7,8 @@ use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::{Ending, SandboxError, Sandboxes};
 use serde_json::{Map, Value};
 
+use crate::secrets::Secrets;
+
 /// What rooms and judges work with.
 #[derive(Clone)]
 pub struct Desk {
@@ -47,12 +49,18 @@ pub trait Work: Send + Sync + 'static {
     /// When no sandbox can be had, or nothing of the room outlived the server.
     async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError>;
 
-    /// Judges the evidence that [`Room::evidence`] gave, in sandboxes of its own. The same case always gives the same judgement,
+    /// Judges the evidence that [`Room::evidence`] gave, in sandboxes of its own. `secrets` are those of the opening. The same case always gives the same judgement,
     /// also after the room and the server are long gone.
     ///
     /// # Errors
     /// What kept it from a score.
-    async fn judge(&self, row: &Value, seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError>;
+    async fn judge(
+        &self,
+        row: &Value,
+        secrets: Secrets,
+        evidence: &Value,
+        desk: &Desk,
+    ) -> Result<Judgement, JudgeError>;
 
     /// Which rule judges.
     fn verifier(&self) -> &'static str;
@@ -64,7 +72,7 @@ pub trait Work: Send + Sync + 'static {
     fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
 
     /// Calls that give the judge something to judge where doing nothing gives it nothing to run: what a control plays.
-    fn control(&self, _row: &Value, _seed: u64) -> Vec<Call> {
+    fn control(&self, _row: &Value) -> Vec<Call> {
         Vec::new()
     }
 
@@ -128,8 +136,8 @@ pub struct Brief {
 pub struct Opening {
     /// Names the room for good: the episode. Disks are named by it.
     pub name: String,
-    /// The session's seed: secrets such as flags follow from it.
-    pub seed: u64,
+    /// What hidden values such as flags follow from.
+    pub secrets: Secrets,
     /// Settings of the session, as the caller gave them: `backend`, ...
     pub config: Map<String, Value>,
     /// Whether the room was opened by an earlier server and only its disk is left.

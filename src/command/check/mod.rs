@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use palestra_apps::app::App;
 use palestra_apps::check::{Effort, Report, check as prove};
 use serde_json::{Value, json};
@@ -23,6 +22,7 @@ use crate::environment::EnvironmentKind;
 use crate::environment::app::shipped;
 use crate::environment::proof::live;
 use crate::environment::sql::PROVEN_SEEDS_MAX;
+use crate::terminal::Table;
 
 /// Stands for every name behind it.
 const ALL: &str = "*";
@@ -157,9 +157,8 @@ fn load(files: &crate::environment::app::Files) -> Result<Arc<App>, Vec<String>>
 }
 
 fn table(name: &str, report: &Report) -> Table {
-    let mut table = Table::new();
     let head = [name, "tasks", "calls", "mutants", "null", "random", "refuse", "replays solved"];
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(head);
+    let mut table = Table::new(head);
     for (template, figures) in &report.templates {
         table.add_row([
             template.clone(),

@@ -11,7 +11,7 @@ use super::*;
 use crate::environment::policy::Builtin;
 use crate::environment::randomness::Randomness;
 use crate::environment::tool::Toolbox;
-use crate::environment::{Context, Environment, Input};
+use crate::environment::{Context, Environment, Input, Secrets};
 
 const TOOLSHED: &str = include_str!("../../../tests/apps/toolshed/app.yaml");
 
@@ -28,8 +28,16 @@ fn task(kind: &dyn EnvironmentKind, split: &str, seed: u64) -> Arc<Task> {
 
 fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>, config: &Value) -> Box<dyn Environment> {
     let config = config.as_object().expect("settings");
-    let opening =
-        Opening { task, seed: 0, config, episode: EpisodeId::new(), resumed: false, folder: None, from: None };
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config,
+        episode: EpisodeId::new(),
+        resumed: false,
+        folder: None,
+        from: None,
+    };
     match kind.open(opening).expect("a place") {
         Place::Pure(place) => place,
         Place::Live(_) => panic!("apps are pure"),

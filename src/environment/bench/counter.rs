@@ -224,6 +224,7 @@ mod tests {
     use palestra_protocol::id::EpisodeId;
 
     use super::*;
+    use crate::environment::Secrets;
 
     fn open(config: &Value) -> Result<Box<dyn Environment>, ConfigError> {
         let counter = Counter::new();
@@ -233,6 +234,7 @@ mod tests {
         match counter.open(Opening {
             task: &task,
             seed: 1,
+            secrets: Secrets::Seed(1),
             config,
             episode,
             resumed: false,

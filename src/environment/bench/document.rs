@@ -295,12 +295,22 @@ mod tests {
     use palestra_protocol::id::EpisodeId;
 
     use super::*;
+    use crate::environment::Secrets;
 
     fn open(kind: &Document, config: &Value) -> Result<Box<dyn Environment>, ConfigError> {
         let task = Arc::new(kind.generate("train", 1, None).expect("a task"));
         let config = config.as_object().expect("an object");
         let episode = EpisodeId::new();
-        match kind.open(Opening { task: &task, seed: 1, config, episode, resumed: false, folder: None, from: None })? {
+        match kind.open(Opening {
+            task: &task,
+            seed: 1,
+            secrets: Secrets::Seed(1),
+            config,
+            episode,
+            resumed: false,
+            folder: None,
+            from: None,
+        })? {
             Place::Pure(place) => Ok(place),
             Place::Live(_) => panic!("the document is pure"),
         }

@@ -228,10 +228,20 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::Secrets;
 
     fn open(effect: &Effect, episode: EpisodeId, resumed: bool) -> Box<dyn LiveEnvironment> {
         let task = Arc::new(effect.generate("test", 5, None).expect("a task"));
-        let opening = Opening { task: &task, seed: 0, config: &Map::new(), episode, resumed, folder: None, from: None };
+        let opening = Opening {
+            task: &task,
+            seed: 0,
+            secrets: Secrets::Seed(0),
+            config: &Map::new(),
+            episode,
+            resumed,
+            folder: None,
+            from: None,
+        };
         match effect.open(opening).expect("a place") {
             Place::Live(place) => place,
             Place::Pure(_) => panic!("the effect is live"),

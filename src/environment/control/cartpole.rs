@@ -328,6 +328,7 @@ mod tests {
     use palestra_protocol::id::EpisodeId;
 
     use super::*;
+    use crate::environment::Secrets;
 
     fn generate(seed: u64, difficulty: Option<f64>) -> Arc<Task> {
         Arc::new(Cartpole::new().generate("train", seed, difficulty).expect("a task"))
@@ -336,7 +337,16 @@ mod tests {
     fn open(task: &Arc<Task>) -> Box<dyn Environment> {
         let config = Map::new();
         let episode = EpisodeId::new();
-        let opening = Opening { task, seed: 0, config: &config, episode, resumed: false, folder: None, from: None };
+        let opening = Opening {
+            task,
+            seed: 0,
+            secrets: Secrets::Seed(0),
+            config: &config,
+            episode,
+            resumed: false,
+            folder: None,
+            from: None,
+        };
         match Cartpole::new().open(opening).expect("a place") {
             Place::Pure(place) => place,
             Place::Live(_) => panic!("a cart is pure"),

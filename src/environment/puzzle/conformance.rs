@@ -14,7 +14,7 @@ use super::{Examinable, all};
 use crate::environment::conformance::cases;
 use crate::environment::task::{Task, seeded};
 use crate::environment::tool::Toolbox;
-use crate::environment::{Context, Input, Opening, Place, Tasks};
+use crate::environment::{Context, Input, Opening, Place, Secrets, Tasks};
 use crate::verifier::Case;
 
 /// Difficulties that are compared.
@@ -47,8 +47,16 @@ pub(super) fn generate(puzzle: &dyn Examinable, split: &str, seed: u64, difficul
 fn play(puzzle: &dyn Examinable, task: &Arc<Task>, actions: &[Action]) -> f64 {
     let tools = Toolbox::compile(&puzzle.spec().tools.data).expect("schemas");
     let config = Map::new();
-    let opening =
-        Opening { task, seed: 0, config: &config, episode: EpisodeId::new(), resumed: false, folder: None, from: None };
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config: &config,
+        episode: EpisodeId::new(),
+        resumed: false,
+        folder: None,
+        from: None,
+    };
     let Ok(Place::Pure(mut place)) = puzzle.open(opening) else { panic!("puzzles are pure") };
     let mut context = Context::seeded(&[b"puzzles"]);
     for action in actions {

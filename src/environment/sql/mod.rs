@@ -29,7 +29,7 @@ use super::proof::live::{Exhibit, Prover};
 use super::spec::{SpecBuilder, check_seed, split_length};
 use super::state::{Digest, State};
 use super::task::{Task, TaskError, TaskId};
-use super::{ConfigError, EnvironmentKind, Opening, Place, TaskGenerator, TaskRows, Tasks};
+use super::{ConfigError, EnvironmentKind, Opening, Place, Secrets, TaskGenerator, TaskRows, Tasks};
 use crate::databases::Databases;
 use crate::verifier::{Case, Judgement, LiveVerifier, Unjudged, Verifier, VerifierError};
 
@@ -232,7 +232,13 @@ impl Verifier for SqlKind {
 
 #[async_trait]
 impl LiveVerifier for SqlKind {
-    async fn judge(&self, task: &Task, seed: u64, state: &State) -> Result<(Judgement, Judge), Unjudged> {
+    async fn judge(
+        &self,
+        task: &Task,
+        seed: u64,
+        _secrets: Secrets,
+        state: &State,
+    ) -> Result<(Judgement, Judge), Unjudged> {
         let unjudged = |status, detail: String| Unjudged { status, detail };
         let task = read(&task.secret).map_err(|detail| unjudged(Status::VerifierError, detail))?;
         let state = state.to_value();

@@ -29,7 +29,7 @@ use super::proof::live::{Exhibit, Prover};
 use super::spec::{SpecBuilder, check_seed, split_length};
 use super::state::{Digest, State};
 use super::task::{Task, TaskError, TaskId, pick};
-use super::{ConfigError, EnvironmentKind, Opening, Place, TaskGenerator, TaskRows, Tasks};
+use super::{ConfigError, EnvironmentKind, Opening, Place, Secrets, TaskGenerator, TaskRows, Tasks};
 use crate::verifier::{Case, Judgement, LiveVerifier, Unjudged, Verifier, VerifierError};
 
 use place::WorkPlace;
@@ -236,8 +236,14 @@ impl Verifier for WorkKind {
 
 #[async_trait]
 impl LiveVerifier for WorkKind {
-    async fn judge(&self, task: &Task, seed: u64, state: &State) -> Result<(Judgement, Judge), Unjudged> {
-        let judged = blame::judge(&*self.work, &task.secret, seed, &state.to_value(), &self.desk).await;
+    async fn judge(
+        &self,
+        task: &Task,
+        _seed: u64,
+        secrets: Secrets,
+        state: &State,
+    ) -> Result<(Judgement, Judge), Unjudged> {
+        let judged = blame::judge(&*self.work, &task.secret, secrets, &state.to_value(), &self.desk).await;
         let judgement = judged.map_err(|error| {
             let (status, detail) = match error {
                 JudgeError::Verifier(detail) => (Status::VerifierError, detail),

@@ -38,7 +38,7 @@ impl WorkPlace {
         }
         let room = RoomOpening {
             name: opening.episode.to_string(),
-            seed: opening.seed,
+            secrets: opening.secrets,
             config: opening.config.clone(),
             resumed: opening.resumed,
             from: opening.from.cloned(),

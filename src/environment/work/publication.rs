@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use palestra_workbench::work::{Desk, Upload};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use crate::environment::state::Digest;
 
 /// Rows of a publication.
 const ROWS_MAX: usize = 100_000;
+/// Faults that are told.
+const FAULTS_TOLD_MAX: usize = 1_000;
 
 /// What somebody wants to publish.
 pub struct Submission {
@@ -54,10 +57,19 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
             detail: fault.detail,
             ..Fault::default()
         };
-        faults.into_iter().take(1_000).map(fault).collect::<Vec<_>>()
+        faults.into_iter().take(FAULTS_TOLD_MAX).map(fault).collect::<Vec<_>>()
     })?;
     if rows.is_empty() || rows.len() > ROWS_MAX {
         return Err(vec![told(None, format!("a publication has 1 to {ROWS_MAX} tasks, not {}", rows.len()))]);
+    }
+    let misnamed = rows.iter().filter_map(|(_, row)| {
+        let template = work.describe(row).ok()?.template;
+        let why = NameKind::Label.check(&template).err()?;
+        Some(told(Some("name"), format!("a task: {why}, not {template:?}")))
+    });
+    let misnamed: Vec<Fault> = misnamed.take(FAULTS_TOLD_MAX).collect();
+    if !misnamed.is_empty() {
+        return Err(misnamed);
     }
     let mut by_split: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (split, row) in rows {

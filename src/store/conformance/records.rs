@@ -6,6 +6,7 @@ use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::verdict::Status;
+use palestra_workbench::secrets::Secrets;
 use serde_json::json;
 
 use super::super::row::{EpisodeRow, Record, SessionRow};
@@ -62,6 +63,19 @@ pub(super) async fn every_record_comes_back_as_it_went(fixture: &mut Fixture) {
     assert_eq!(store.state("sha256:2").await.expect("a state"), Some(state));
     assert_eq!(store.snapshot(TENANT, named.id).await.expect("a snapshot"), Some(named));
     assert_eq!(store.idempotent(TENANT, "create", "key").await.expect("an answer"), Some(answer("key", 0)));
+}
+
+pub(super) async fn episodes_keep_their_key_or_follow_from_their_seed(fixture: &mut Fixture) {
+    let (session, keyed) = opened();
+    let older = EpisodeRow { secrets: Secrets::Seed(9), seed: 9, ..episode(&session, 2) };
+    fixture.commit(&opening(&session, &keyed)).await.expect("it is new");
+    fixture.commit(&[Record::Episode(Box::new(older.clone()))]).await.expect("it is new");
+    fixture.reopen().await;
+    for expected in [&keyed, &older] {
+        let stored = fixture.store.episode(TENANT, expected.id).await.expect("an episode").expect("it is there");
+        assert_eq!(stored.secrets, expected.secrets);
+    }
+    assert!(matches!(keyed.secrets, Secrets::Key(_)), "what begins now has a key");
 }
 
 pub(super) async fn a_failing_commit_leaves_nothing(fixture: &mut Fixture) {

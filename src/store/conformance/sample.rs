@@ -11,6 +11,7 @@ use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMo
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::{Check, Judge, Status, Usage, Verdict, VerifierName};
+use palestra_workbench::secrets::Secrets;
 use serde_json::{Map, Value, json};
 
 use super::super::row::{EpisodeRow, IdempotencyRow, Record, SessionRow, SnapshotRow, StepRow, VerdictRow};
@@ -72,6 +73,7 @@ pub(super) fn episode(session: &SessionRow, ordinal: u64) -> EpisodeRow {
         digest: session.digest.clone(),
         task: session.task.clone(),
         seed: session.seed,
+        secrets: Secrets::fresh(),
         config: session.config.clone(),
         origin: Some(Origin { episode: EpisodeId::new(), seq: 0 }),
         salt: Some(u64::MAX - 1),

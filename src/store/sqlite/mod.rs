@@ -216,6 +216,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn episodes_of_an_older_file_keep_the_secrets_of_their_seed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("palestra.db");
+        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut connection = options.connect().await.expect("the file opens");
+        let mut older = migration::sqlite();
+        older.migrations.to_mut().truncate(14);
+        older.run(&mut connection).await.expect("the older form");
+        let episode = EpisodeId::new();
+        let sql = "INSERT INTO episodes (id, session, tenant, ordinal, attempt, environment, version, digest, task, seed, \
+                   config, state, terminated, truncated, started_at) \
+                   VALUES ($1, $2, 'a', 1, 1, 'terminal/x', 1, 'sha256:1', 'train-0', 77, '{}', 'running', 0, 0, 0)";
+        let session = palestra_protocol::id::SessionId::new();
+        let row = sqlx::query(sql).bind(episode.to_string()).bind(session.to_string());
+        row.execute(&mut connection).await.expect("an episode");
+        connection.close().await.expect("the connection closes");
+        let store = SqliteStore::open(&path).await.expect("an older file is brought to the newest form");
+        let stored = store.episode("a", episode).await.expect("a query").expect("it is there");
+        assert_eq!(stored.secrets, palestra_workbench::secrets::Secrets::Seed(77));
+    }
+
+    #[tokio::test]
     async fn steps_of_an_older_file_are_kept() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("palestra.db");

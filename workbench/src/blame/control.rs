@@ -40,7 +40,7 @@ impl Beginning<'_> {
     pub(super) async fn evidence(&self) -> Result<Value, String> {
         let mut room = self.open().await.map_err(|error| error.to_string())?;
         let taken = async {
-            for call in self.work.control(self.row, self.opening.seed) {
+            for call in self.work.control(self.row) {
                 room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await?;
             }
             room.evidence().await
@@ -58,7 +58,7 @@ impl Beginning<'_> {
     /// As [`Beginning::opens`].
     pub(super) async fn judged(&self) -> Result<Judgement, String> {
         let evidence = self.evidence().await?;
-        let judged = self.work.judge(self.row, self.opening.seed, &evidence, self.desk).await;
+        let judged = self.work.judge(self.row, self.opening.secrets, &evidence, self.desk).await;
         let judgement = judged.map_err(|error| error.to_string())?;
         self.sound().await?;
         Ok(judgement)

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::broken::Broken;
 use super::control::Beginning;
+use crate::secrets::Secrets;
 use crate::work::{Check, Desk, JudgeError, Judgement, Opening, Work};
 
 /// Runs of a judge that fails, each followed by a control.
@@ -28,7 +29,7 @@ const TOLD_MAX: usize = 2_000;
 pub async fn judge(
     work: &dyn Work,
     row: &Value,
-    seed: u64,
+    secrets: Secrets,
     evidence: &Value,
     desk: &Desk,
 ) -> Result<Judgement, JudgeError> {
@@ -41,7 +42,7 @@ pub async fn judge(
     {
         config.insert("backend".to_owned(), json!(backend));
     }
-    let opening = Opening { name: String::new(), seed, config, resumed: false, from: None };
+    let opening = Opening { name: String::new(), secrets, config, resumed: false, from: None };
     let beginning = Beginning { work, row, opening: &opening, desk };
     decide(&Episode { beginning, evidence }).await
 }
@@ -64,7 +65,7 @@ struct Episode<'a> {
 impl Attempts for Episode<'_> {
     async fn judge(&self) -> Result<Judgement, JudgeError> {
         let Beginning { work, row, opening, desk } = self.beginning;
-        let judging = guarded(work.judge(row, opening.seed, self.evidence, desk));
+        let judging = guarded(work.judge(row, opening.secrets, self.evidence, desk));
         let late = |_| Err(JudgeError::Timeout(format!("judging took longer than {} s", RUN_MAX.as_secs())));
         tokio::time::timeout(RUN_MAX, judging).await.unwrap_or_else(late)
     }

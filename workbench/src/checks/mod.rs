@@ -4,7 +4,7 @@
 pub mod archive;
 mod driver;
 pub mod form;
-mod json;
+pub mod json;
 pub mod program;
 pub mod text;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::json::same;
+use super::json::{read, same};
 
 /// Bytes that a compiled pattern may take up.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -150,7 +150,7 @@ impl TextForm {
             return Err(format!("{} is not found in {}", quoted(expression), quoted(&text)));
         }
         if let Some(json) = &self.json {
-            let document: Value = serde_json::from_str(raw).map_err(|error| format!("it is not JSON: {error}"))?;
+            let document = read(raw).map_err(|error| format!("it is not JSON: {error}"))?;
             for JsonForm { pointer, equals } in json.as_slice() {
                 match document.pointer(pointer) {
                     Some(found) if same(found, equals) => {}

@@ -26,6 +26,7 @@ pub use self::room::RUNS_MAX;
 pub use self::row::Problem;
 use self::row::Program;
 pub use self::upload::problems;
+use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 
 /// The image that holds every language.
@@ -105,7 +106,13 @@ impl Work for Code {
         Ok(Box::new(room))
     }
 
-    async fn judge(&self, row: &Value, _seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError> {
+    async fn judge(
+        &self,
+        row: &Value,
+        _secrets: Secrets,
+        evidence: &Value,
+        desk: &Desk,
+    ) -> Result<Judgement, JudgeError> {
         let problem = problem(row).map_err(JudgeError::Verifier)?;
         let program = submission::of_evidence(evidence).map_err(JudgeError::Verifier)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
@@ -143,9 +150,9 @@ impl Work for Code {
         Some(vec![submit(&solution)])
     }
 
-    fn control(&self, row: &Value, seed: u64) -> Vec<Call> {
+    fn control(&self, row: &Value) -> Vec<Call> {
         // Where nothing was submitted nothing is run. Without a solution, a program that does nothing stands for one.
-        self.oracle(row, seed).unwrap_or_else(|| {
+        self.oracle(row, 0).unwrap_or_else(|| {
             let language = problem(row).ok().and_then(|problem| problem.languages().first().map(ToString::to_string));
             vec![submit(&Program { language: language.unwrap_or_default(), source: "\n".to_owned() })]
         })

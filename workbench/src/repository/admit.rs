@@ -7,6 +7,7 @@ use super::instance::Instance;
 use super::judge::Tallies;
 use super::prepare::Layers;
 use super::trial::{Outcome, trial};
+use crate::secrets::Secrets;
 use crate::work::Desk;
 
 /// How often each tree is tried; runs that differ are a fault.
@@ -52,7 +53,7 @@ pub(super) async fn admit(instance: &Instance, layers: &Layers, desk: &Desk) -> 
     let (mut broken, mut repaired) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for (tree, patch, rounds) in [("broken", "", &mut broken), ("repaired", &instance.patch, &mut repaired)] {
-            let run = trial(patch.as_bytes(), instance, &prepared, round, desk).await?;
+            let run = trial(patch.as_bytes(), instance, &prepared, Secrets::Seed(round), desk).await?;
             match &run.outcome {
                 // Where nothing can be built or collected, the tests report nothing: then none of them passes.
                 Outcome::Unreported(_) if tree == "broken" && instance.pass_to_pass.is_empty() => {}

@@ -9,6 +9,7 @@ use super::instance::Instance;
 use super::log::{Results, Status};
 use super::prepare::{Layers, read};
 use super::trial::{Outcome, Trial, trial};
+use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
 /// Tests that are named as not passing.
@@ -20,7 +21,7 @@ const NAMED_MAX: usize = 10;
 /// What kept it from a score.
 pub(super) async fn judge(
     instance: &Instance,
-    seed: u64,
+    secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
     desk: &Desk,
@@ -33,9 +34,9 @@ pub(super) async fn judge(
     let judged = async {
         let candidate = read(desk, digest).await?;
         let prepared = layers.get(instance, desk).await?;
-        let found = trial(&candidate, instance, &prepared, seed, desk).await?;
+        let found = trial(&candidate, instance, &prepared, secrets, desk).await?;
         if let Outcome::Obstructed(why) | Outcome::Unreported(why) = &found.outcome {
-            let control = trial(instance.patch.as_bytes(), instance, &prepared, seed, desk).await?;
+            let control = trial(instance.patch.as_bytes(), instance, &prepared, secrets, desk).await?;
             let tallies = Tallies::of(instance, &control);
             if !tallies.whole() {
                 let words = format!("the tests are broken: {why}; over the reference solution {}", tallies.words());

@@ -22,6 +22,7 @@ use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 use admit::Report;
 use instance::Instance;
@@ -105,9 +106,15 @@ impl Work for Repository {
         Ok(Box::new(RepositoryRoom::open(instance, opening, &self.layers, desk).await?))
     }
 
-    async fn judge(&self, row: &Value, seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError> {
+    async fn judge(
+        &self,
+        row: &Value,
+        secrets: Secrets,
+        evidence: &Value,
+        desk: &Desk,
+    ) -> Result<Judgement, JudgeError> {
         let instance = Instance::of(row).map_err(JudgeError::Verifier)?;
-        judge::judge(&instance, seed, evidence, &self.layers, desk).await
+        judge::judge(&instance, secrets, evidence, &self.layers, desk).await
     }
 
     fn verifier(&self) -> &'static str {

@@ -15,6 +15,7 @@ use super::log::{LogParser, Results};
 use super::patch;
 use super::prepare::{Prepared, furnished};
 use super::protected::Protected;
+use crate::secrets::Secrets;
 use crate::work::Desk;
 
 /// Longest report.
@@ -46,7 +47,7 @@ pub(super) enum Outcome {
     Reported(Results),
 }
 
-/// Runs the tests on the base commit with a patch. `seed` names nothing but the folder of the report.
+/// Runs the tests on the base commit with a patch. `secrets` name nothing but the canary and the folder of the report.
 ///
 /// # Errors
 /// When the sandbox fails.
@@ -54,12 +55,12 @@ pub(super) async fn trial(
     candidate: &[u8],
     instance: &Instance,
     prepared: &Prepared,
-    seed: u64,
+    secrets: Secrets,
     desk: &Desk,
 ) -> Result<Trial, Trouble> {
     let want = Want { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
     let sandbox = furnished(&want, prepared, desk).await?;
-    let trial = run(&sandbox, candidate, instance, prepared, seed).await;
+    let trial = run(&sandbox, candidate, instance, prepared, secrets).await;
     sandbox.destroy(true).await;
     trial
 }
@@ -69,14 +70,14 @@ async fn run(
     candidate: &[u8],
     instance: &Instance,
     prepared: &Prepared,
-    seed: u64,
+    secrets: Secrets,
 ) -> Result<Trial, Trouble> {
     let git = Git::new(sandbox, instance.folder());
     let mut restored = Vec::new();
     let outcome = async {
         match lay(&git, candidate, instance, prepared, &mut restored).await? {
             Some(outcome) => Ok(outcome),
-            None => test(sandbox, instance, prepared, candidate, seed).await,
+            None => test(sandbox, instance, prepared, candidate, secrets).await,
         }
     };
     let outcome = match outcome.await {
@@ -125,21 +126,29 @@ async fn lay(
     Ok((!laid.success()).then(|| Outcome::Obstructed(format!("the tree cannot be laid out: {}", words(&laid)))))
 }
 
+/// Hexadecimal digits that nobody can foresee, alike whenever the patch is judged again.
+fn nonce(secrets: Secrets, commit: &str, candidate: &[u8]) -> String {
+    let before = |seed: u64| {
+        let mut hash = Sha256::new();
+        for part in [&seed.to_le_bytes()[..], commit.as_bytes(), candidate] {
+            hash.update(part);
+        }
+        hash.finalize().into()
+    };
+    hex::encode(&secrets.derive("report of a repository", &[commit.as_bytes(), candidate], before)[..16])
+}
+
 /// Runs the test command, kills all that is left of it, and reads the report.
 async fn test(
     sandbox: &Sandbox,
     instance: &Instance,
     prepared: &Prepared,
     candidate: &[u8],
-    seed: u64,
+    secrets: Secrets,
 ) -> Result<Outcome, Trouble> {
     let user = sandbox.profile().user.value;
     // A path that nobody can have prepared for, in a folder that did not exist before.
-    let mut secret = Sha256::new();
-    for part in [&seed.to_le_bytes()[..], prepared.commit.as_bytes(), candidate] {
-        secret.update(part);
-    }
-    let nonce = hex::encode(&secret.finalize()[..16]);
+    let nonce = nonce(secrets, &prepared.commit, candidate);
     let outside = format!("/judge/{nonce}");
     sandbox.write(&format!("{outside}/README"), 0o644, user, b"The report goes here.\n").await?;
     let report = format!("{outside}/report");

@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::row::Row;
+use crate::secrets::Secrets;
 use crate::work::{Call, Desk, Input, JudgeError, Judgement, Opening, Work};
 
-/// The seed of the sessions in which a task is proven.
-const SEED: u64 = 20_261;
+/// What the hidden values follow from where a task is proven: always the same, so that a proof can be had again.
+const SECRETS: Secrets = Secrets::Key(*b"the key of the proofs of a task.");
 /// Scores this near to 0 or 1 are 0 or 1.
 const NEAR: f64 = 1e-9;
 
@@ -43,7 +44,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
     report.task = task.name.clone();
     let attempts = Attempts { work, row, desk, backend };
 
-    match work.oracle(row, SEED) {
+    match work.oracle(row, 0) {
         None => report.faults.push("it has no solution".to_owned()),
         Some(calls) => match attempts.play(&format!("{}-solution", task.name), &calls).await {
             Ok((judgement, evidence, told)) => {
@@ -52,7 +53,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
                 if score < 1.0 - NEAR {
                     report.faults.push(format!("the solution scores {score}: {}; {told}", failed(&judgement)));
                 }
-                match work.judge(row, SEED, &evidence, desk).await {
+                match work.judge(row, SECRETS, &evidence, desk).await {
                     Ok(again) if scores(&again) == scores(&judgement) => {}
                     Ok(again) => report.faults.push(format!("judged again it scores {:?}", scores(&again))),
                     Err(error) => report.faults.push(format!("judged again: {error}")),
@@ -103,7 +104,7 @@ impl Attempts<'_> {
             config.insert("backend".to_owned(), json!(backend));
         }
         let name = format!("check-{}", name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"));
-        let opening = Opening { name, seed: SEED, config, resumed: false, from: None };
+        let opening = Opening { name, secrets: SECRETS, config, resumed: false, from: None };
         let mut room = self.work.open(self.row, &opening, self.desk).await.map_err(|error| error.to_string())?;
         let played = async {
             let mut told = room.observe().await?.text;
@@ -118,7 +119,7 @@ impl Attempts<'_> {
         let played = played.await;
         room.close().await;
         let (evidence, told) = played.map_err(|error| error.to_string())?;
-        let judged = crate::blame::judge(self.work, self.row, SEED, &evidence, self.desk).await;
+        let judged = crate::blame::judge(self.work, self.row, SECRETS, &evidence, self.desk).await;
         let judgement = judged.map_err(|error| match error {
             JudgeError::Verifier(why) => format!("the judge failed: {why}"),
             JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),

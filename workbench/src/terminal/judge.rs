@@ -12,6 +12,7 @@ use super::scene::{Layers, kept};
 use super::{script, secrets};
 use crate::checks::program::Bench;
 use crate::checks::{Artefacts, CheckForm};
+use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
 /// The profile of sandboxes in which programs are checked.
@@ -20,17 +21,17 @@ const PROFILE: &str = "judge";
 /// Judges.
 pub(super) async fn judge(
     row: &Row,
-    seed: u64,
+    secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
     desk: &Desk,
 ) -> Result<Judgement, JudgeError> {
     let Judge::Checks { image, files, checks, .. } = &row.judge else {
-        return script::judge(row, seed, evidence, layers, desk).await;
+        return script::judge(row, secrets, evidence, layers, desk).await;
     };
     let mut artefacts = Artefacts::default();
     gather(evidence, desk, &mut artefacts).await?;
-    let secrets = secrets::draw(&row.scene.secrets, seed);
+    let secrets = secrets::draw(&row.scene.secrets, secrets);
     let mut hidden = Vec::new();
     for file in files {
         let bytes = match &file.text {

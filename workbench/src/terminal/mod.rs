@@ -25,6 +25,7 @@ use async_trait::async_trait;
 use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 
+use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 use row::{Judge, Row};
 
@@ -103,9 +104,15 @@ impl Work for Terminal {
         Ok(Box::new(room::TerminalRoom::open(row, opening, &self.layers, desk).await?))
     }
 
-    async fn judge(&self, row: &Value, seed: u64, evidence: &Value, desk: &Desk) -> Result<Judgement, JudgeError> {
+    async fn judge(
+        &self,
+        row: &Value,
+        secrets: Secrets,
+        evidence: &Value,
+        desk: &Desk,
+    ) -> Result<Judgement, JudgeError> {
         let row = Row::read(row).map_err(JudgeError::Verifier)?;
-        judge::judge(&row, seed, evidence, &self.layers, desk).await
+        judge::judge(&row, secrets, evidence, &self.layers, desk).await
     }
 
     fn verifier(&self) -> &'static str {

@@ -91,7 +91,7 @@ impl TerminalRoom {
                     Some(digest) => Some(kept(desk, digest).await?),
                     None => None,
                 };
-                begin(&sandbox, &row.scene, layer.as_deref(), opening.seed).await?;
+                begin(&sandbox, &row.scene, layer.as_deref(), opening.secrets).await?;
             }
             let named = user_of(&sandbox, row.scene.user.as_deref()).await;
             match named {

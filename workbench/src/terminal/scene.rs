@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 use super::row::{Scene, Step, StoredFile};
 use super::secrets;
 use crate::checks::archive::{Artefact, ArtefactKind, Artefacts};
+use crate::secrets::Secrets;
 use crate::work::Desk;
 
 /// Most that a layer or the change of a session may hold.
@@ -194,20 +195,20 @@ pub(super) async fn begin(
     sandbox: &Sandbox,
     scene: &Scene,
     layer: Option<&[u8]>,
-    seed: u64,
+    secrets: Secrets,
 ) -> Result<(), SandboxError> {
     if let Some(layer) = layer {
         sandbox.apply(layer).await?;
     }
     let user = user_of(sandbox, scene.user.as_deref()).await?;
     make_folder(sandbox, &scene.folder, user).await?;
-    let secrets = secrets::draw(&scene.secrets, seed);
-    lay_out(sandbox, &scene.files, user, &secrets).await?;
+    let drawn = secrets::draw(&scene.secrets, secrets);
+    lay_out(sandbox, &scene.files, user, &drawn).await?;
     let Some(script) = &scene.run else { return Ok(()) };
     let mut command = Command::shell(script).folder(&scene.folder).user(user).wall(SETUP);
     command.env = scene.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    command.env.push(("SEED".to_owned(), seed.to_string()));
-    command.env.extend(secrets.into_iter().map(|(name, secret)| (name.to_ascii_uppercase(), secret)));
+    command.env.push(("SEED".to_owned(), secrets::seed(secrets).to_string()));
+    command.env.extend(drawn.into_iter().map(|(name, secret)| (name.to_ascii_uppercase(), secret)));
     command.merge = true;
     let output = sandbox.exec(&command).await?;
     if output.success() {

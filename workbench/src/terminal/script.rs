@@ -18,6 +18,7 @@ use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
 use super::trust::{self, Known};
 use crate::checks::Artefacts;
+use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
 /// Bytes of a reward file.
@@ -212,7 +213,7 @@ fn within(name: &str, number: f64) -> Result<f64, String> {
 /// Judges evidence in a fresh sandbox.
 pub(super) async fn judge(
     row: &Row,
-    seed: u64,
+    secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
     desk: &Desk,
@@ -265,7 +266,7 @@ pub(super) async fn judge(
             let archive = artefacts.pack().map_err(|error| JudgeError::Infra(error.to_string()))?;
             let sandbox = desk.sandboxes.take(&want).await.map_err(JudgeError::from)?;
             let found = async {
-                begin(&sandbox, scene, layer.as_deref(), seed).await?;
+                begin(&sandbox, scene, layer.as_deref(), secrets).await?;
                 let user: User = user_of(&sandbox, scene.user.as_deref()).await?;
                 let bounds =
                     Bounds { bytes_max: artefacts.bytes() + 1, entries_max: artefacts.iter().count() as u64 + 64 };

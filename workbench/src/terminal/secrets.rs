@@ -1,12 +1,16 @@
-//! Secrets of a session: drawn from its seed, so that the same session has the same ones, and unlike those of any other.
+//! Secrets of an episode: drawn from its key, so that its room and its judge agree on them, and nobody finds them by a seed.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::secrets::Secrets;
+
 /// Digits of one part of a pattern.
 const DIGITS_MAX: usize = 64;
+/// The largest seed: what JSON carries exactly.
+const SEED_MAX: u64 = (1 << 53) - 1;
 
 /// What is wrong with a pattern, if anything.
 pub(super) fn fault(name: &str, pattern: &str) -> Option<String> {
@@ -26,22 +30,35 @@ fn digits(part: &str) -> Option<usize> {
     part.strip_prefix("hex")?.parse().ok().filter(|digits| (1..=DIGITS_MAX).contains(digits))
 }
 
-/// The secrets of a session by name.
-pub(super) fn draw(patterns: &BTreeMap<String, String>, seed: u64) -> BTreeMap<String, String> {
+/// The secrets of an episode by name.
+pub(super) fn draw(patterns: &BTreeMap<String, String>, secrets: Secrets) -> BTreeMap<String, String> {
     let draw = |(name, pattern): (&String, &String)| {
         let mut secret = String::new();
         for (index, part) in pattern.split('%').enumerate() {
             match digits(part).filter(|_| index % 2 == 1) {
-                Some(digits) => {
-                    let digest = Sha256::digest(format!("secret of a terminal\0{seed}\0{name}\0{index}"));
-                    secret.push_str(&hex::encode(digest)[..digits]);
-                }
+                Some(digits) => secret.push_str(&hex::encode(drawn(secrets, name, index))[..digits]),
                 None => secret.push_str(part),
             }
         }
         (name.clone(), secret)
     };
     patterns.iter().map(draw).collect()
+}
+
+fn drawn(secrets: Secrets, name: &str, index: usize) -> [u8; 32] {
+    let before = |seed| Sha256::digest(format!("secret of a terminal\0{seed}\0{name}\0{index}")).into();
+    secrets.derive("secret of a terminal", &[name.as_bytes(), &(index as u64).to_le_bytes()], before)
+}
+
+/// The number that scripts which set a place up know as `SEED`: what they hide by it can be guessed no better than any other secret.
+pub(super) fn seed(secrets: Secrets) -> u64 {
+    let before = |seed: u64| {
+        let mut value = [0; 32];
+        value[..8].copy_from_slice(&seed.to_le_bytes());
+        value
+    };
+    let [a, b, c, d, e, f, g, h, ..] = secrets.derive("seed of a terminal", &[], before);
+    u64::from_le_bytes([a, b, c, d, e, f, g, h]) & SEED_MAX
 }
 
 /// The text with `${name}` replaced.
@@ -78,12 +95,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn patterns() -> BTreeMap<String, String> {
+        BTreeMap::from([("flag".to_owned(), "flag{%hex16%}-%hex4%".to_owned())])
+    }
+
     #[test]
-    fn secrets_follow_from_the_seed_alone() {
-        let patterns = BTreeMap::from([("flag".to_owned(), "flag{%hex16%}-%hex4%".to_owned())]);
-        let one = draw(&patterns, 1);
-        assert_eq!(one, draw(&patterns, 1));
-        assert_ne!(one, draw(&patterns, 2));
+    fn secrets_follow_from_the_key_and_fill_texts() {
+        let key = Secrets::fresh();
+        let one = draw(&patterns(), key);
+        assert_eq!(one, draw(&patterns(), key));
         let flag = &one["flag"];
         assert!(flag.starts_with("flag{") && flag.len() == "flag{}-".len() + 20, "{flag}");
         let mut form = json!({"equals": "x ${flag} ${other}", "list": ["${flag}"], "matches": "^${flag}$"});
@@ -91,6 +111,26 @@ mod tests {
         assert_eq!(form["equals"], format!("x {flag} ${{other}}"));
         assert_eq!(form["list"][0], *flag);
         assert_eq!(form["matches"], format!("^{}$", regex::escape(flag)));
+    }
+
+    /// No search over seeds finds a secret: it is a function of 256 bits that nobody chose, and of no seed.
+    #[test]
+    fn two_servers_hide_other_secrets_and_no_seed_leads_to_them() {
+        let (one, other) = (Secrets::fresh(), Secrets::fresh());
+        let hidden = draw(&patterns(), one);
+        assert_ne!(hidden, draw(&patterns(), other));
+        assert_ne!(seed(one), seed(other));
+        assert!(seed(one) <= SEED_MAX && seed(other) <= SEED_MAX);
+        assert!((0..20_000).all(|seed| draw(&patterns(), Secrets::Seed(seed)) != hidden));
+    }
+
+    /// Episodes that began before there were keys are judged as they were played: the values are those of that build.
+    #[test]
+    fn episodes_without_a_key_keep_the_secrets_of_their_seed() {
+        let before = draw(&patterns(), Secrets::Seed(7));
+        assert_eq!(before["flag"], "flag{bb167e5e50484597}-7a8a");
+        assert_eq!(seed(Secrets::Seed(7)), 7);
+        assert_eq!(seed(Secrets::Seed(SEED_MAX)), SEED_MAX);
     }
 
     #[test]

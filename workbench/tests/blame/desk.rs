@@ -10,6 +10,7 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Profile, Sandboxes, shipped};
 use palestra_workbench::blame;
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, Input, JudgeError, Judgement, Opening, Room, Seen, Upload, UploadedFile, Work};
 use serde_json::{Map, Value, json};
@@ -116,7 +117,7 @@ impl Way {
 }
 
 pub(crate) fn opening(name: &str) -> Opening {
-    Opening { name: name.to_owned(), seed: 7, config: Map::new(), resumed: false, from: None }
+    Opening { name: name.to_owned(), secrets: Secrets::Seed(7), config: Map::new(), resumed: false, from: None }
 }
 
 pub(crate) async fn open(work: &Arc<dyn Work>, row: &Value, desk: &Desk, name: &str) -> Box<dyn Room> {
@@ -150,7 +151,7 @@ pub(crate) async fn play(
     let evidence = evidence.await;
     room.close().await;
     let evidence = evidence.map_err(JudgeError::from)?;
-    blame::judge(&**work, row, 7, &evidence, desk).await
+    blame::judge(&**work, row, Secrets::Seed(7), &evidence, desk).await
 }
 
 /// Plays every way, a few at the same time, and holds each against what is expected of it.

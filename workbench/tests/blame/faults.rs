@@ -13,6 +13,7 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Local, SandboxError, Sandboxes};
 use palestra_workbench::blame;
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Desk, JudgeError, Judgement};
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ async fn evidence(test: &TestDesk, command: &str) -> Value {
 }
 
 async fn judge(desk: &Desk, image: &str, evidence: &Value) -> Result<Judgement, JudgeError> {
-    blame::judge(&*terminal(), &row(image), 7, evidence, desk).await
+    blame::judge(&*terminal(), &row(image), Secrets::Seed(7), evidence, desk).await
 }
 
 fn is_infrastructure(found: &Result<Judgement, JudgeError>) {
@@ -122,7 +123,7 @@ async fn an_image_that_is_gone() {
     let found = evidence(&test, SOLVED).await;
     let mut gone = row("host");
     gone["judge"]["image"] = "no-such-image".into();
-    is_infrastructure(&blame::judge(&*terminal(), &gone, 7, &found, &test.desk).await);
+    is_infrastructure(&blame::judge(&*terminal(), &gone, Secrets::Seed(7), &found, &test.desk).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,7 +268,7 @@ async fn an_engine_that_is_killed_that_comes_back_and_that_ends_a_container() {
     engine.run("kill");
     let lost = exec(&mut *gone, "true").await.expect_err("no score");
     println!("{lost}");
-    is_infrastructure(&blame::judge(&*work, &row, 7, &found, &test.desk).await);
+    is_infrastructure(&blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.desk).await);
     // It comes back before anybody looks.
     assert_eq!(engine.run("start"), host);
     let lost = exec(&mut *back, "true").await.expect_err("no score");
@@ -275,6 +276,6 @@ async fn an_engine_that_is_killed_that_comes_back_and_that_ends_a_container() {
     for mut room in [gone, back] {
         room.close().await;
     }
-    let again = blame::judge(&*work, &row, 7, &found, &test.desk).await.expect("the engine is back");
+    let again = blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.desk).await.expect("the engine is back");
     assert!(again.score() >= 1.0, "{again:?}");
 }

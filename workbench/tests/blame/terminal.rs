@@ -1,5 +1,6 @@
 //! Terminals whose artefacts are judged by checks: an ordinary user breaks its own place.
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Input, Seen, Upload, Work as _};
 use serde_json::{Value, json};
@@ -98,7 +99,9 @@ async fn a_sandbox_that_ran_out_of_its_own_memory_ends_the_episode_with_a_zero()
         assert!(exec(&mut *room, "true").await.expect("over").terminated);
         let evidence = room.evidence().await.expect("evidence");
         assert!(evidence["broken"]["control"].as_str().is_some_and(|control| control.contains("untouched")));
-        let judgement = palestra_workbench::blame::judge(&*work, &row, 7, &evidence, &test.desk).await.expect("scored");
+        let judgement = palestra_workbench::blame::judge(&*work, &row, Secrets::Seed(7), &evidence, &test.desk)
+            .await
+            .expect("scored");
         assert_eq!((judgement.score(), judgement.trainable), (0.0, true), "{judgement:?}");
         assert!(room.fork("none").await.expect("asked").is_none());
         room.close().await;

@@ -10,6 +10,7 @@ use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, SandboxError, Sandboxes, Want, shipped};
 use palestra_workbench::code::{Code, Problem};
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Check, Desk, JudgeError, Judgement, Work};
 use serde_json::json;
 
@@ -78,7 +79,7 @@ async fn on(
 impl Place {
     pub(crate) async fn judge(&self, problem: &Problem, language: &str, source: &str) -> Result<Judgement, JudgeError> {
         let row = serde_json::to_value(problem).expect("a row");
-        self.code.judge(&row, 0, &json!({"language": language, "source": source}), &self.desk).await
+        self.code.judge(&row, Secrets::Seed(0), &json!({"language": language, "source": source}), &self.desk).await
     }
 
     /// The status of every test, or of what kept the judge.

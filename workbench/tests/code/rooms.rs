@@ -1,6 +1,7 @@
 //! Sessions: programs are tried on what is visible, one is submitted, and what was done before a snapshot or a fork still counts.
 
 use palestra_workbench::code::RUNS_MAX;
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Input, Opening, Room, Seen, Work as _};
 use serde_json::{Map, Value, json};
 
@@ -8,7 +9,13 @@ use crate::place::{Place, place, score};
 use crate::problem;
 
 async fn open(place: &Place, row: &Value, from: Option<Value>) -> Box<dyn Room> {
-    let opening = Opening { name: "room".to_owned(), seed: 1, config: Map::new(), resumed: from.is_some(), from };
+    let opening = Opening {
+        name: "room".to_owned(),
+        secrets: Secrets::Seed(1),
+        config: Map::new(),
+        resumed: from.is_some(),
+        from,
+    };
     place.code.open(row, &opening, &place.desk).await.expect("a room")
 }
 
@@ -49,16 +56,16 @@ async fn programs_are_tried_on_what_is_visible_and_one_is_submitted() {
     assert!(fork.act(Input::Text("```python\nprint(3)\n```")).await.expect("seen").terminated);
     assert!(call(&mut room, "submit", right).await.terminated);
     let (evidence, of_fork) = (room.evidence().await.expect("evidence"), fork.evidence().await.expect("evidence"));
-    let judged = place.code.judge(&row, 1, &evidence, &place.desk).await.expect("a judgement");
+    let judged = place.code.judge(&row, Secrets::Seed(1), &evidence, &place.desk).await.expect("a judgement");
     assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
-    let judged = place.code.judge(&row, 1, &of_fork, &place.desk).await.expect("a judgement");
+    let judged = place.code.judge(&row, Secrets::Seed(1), &of_fork, &place.desk).await.expect("a judgement");
     assert!(score(&judged) < 1e-9, "{judged:#?}");
 
     let mut again = open(&place, &row, kept).await;
     let seen = call(&mut again, "run", json!({"source": "print(1)", "input": ""})).await;
     assert_eq!(seen.data["runs_left"], RUNS_MAX - 4);
     assert_eq!(again.evidence().await.expect("evidence"), Value::Null);
-    let nothing = place.code.judge(&row, 1, &Value::Null, &place.desk).await.expect("a judgement");
+    let nothing = place.code.judge(&row, Secrets::Seed(1), &Value::Null, &place.desk).await.expect("a judgement");
     assert!(score(&nothing) < 1e-9);
     for room in [&mut room, &mut fork, &mut again] {
         room.close().await;

@@ -10,6 +10,7 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
 use palestra_workbench::repository::Repository;
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 
@@ -101,6 +102,6 @@ impl Place {
     /// The verdict over a patch.
     pub(crate) async fn judge(&self, row: &Value, patch: &str) -> Result<Judgement, JudgeError> {
         let digest = self.desk.blobs.put(patch.as_bytes()).expect("kept");
-        self.repository.judge(row, 7, &serde_json::json!({"patch": digest}), &self.desk).await
+        self.repository.judge(row, Secrets::Seed(7), &serde_json::json!({"patch": digest}), &self.desk).await
     }
 }

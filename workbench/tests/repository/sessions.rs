@@ -1,6 +1,7 @@
 //! Sessions: what can be found in them, and what of them is judged.
 
 use palestra_workbench::repository::Repository;
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Call, Input, Opening, Room, Seen, Work};
 use serde_json::{Map, Value, json};
 
@@ -8,7 +9,8 @@ use crate::archives;
 use crate::place::{self, Place};
 
 async fn open(place: &Place, row: &Value, name: &str) -> Box<dyn Room> {
-    let opening = Opening { name: name.to_owned(), seed: 3, config: Map::new(), resumed: false, from: None };
+    let opening =
+        Opening { name: name.to_owned(), secrets: Secrets::Seed(3), config: Map::new(), resumed: false, from: None };
     place.repository.open(row, &opening, &place.desk).await.expect("a room")
 }
 
@@ -23,7 +25,7 @@ async fn run(room: &mut dyn Room, command: &str) -> String {
 
 async fn score(place: &Place, row: &Value, room: &mut dyn Room) -> f64 {
     let evidence = room.evidence().await.expect("evidence");
-    let judgement = place.repository.judge(row, 3, &evidence, &place.desk).await.expect("a verdict");
+    let judgement = place.repository.judge(row, Secrets::Seed(3), &evidence, &place.desk).await.expect("a verdict");
     println!("{evidence}: {}", judgement.checks[0].evidence);
     judgement.checks[0].score
 }
@@ -51,7 +53,7 @@ async fn a_session_is_solved_in_its_shell_forked_and_judged_by_what_it_changed()
     assert_eq!(score(&place, &row, &mut *room).await, 1.0);
     // A server that was started anew knows nothing but the row and what is kept.
     let kept = room.evidence().await.expect("evidence");
-    let later = Repository::new().judge(&row, 3, &kept, &place.desk).await.expect("a verdict");
+    let later = Repository::new().judge(&row, Secrets::Seed(3), &kept, &place.desk).await.expect("a verdict");
     assert_eq!(later.checks[0].score, 1.0);
     let again = room.evidence().await.expect("evidence");
     assert_eq!(again, room.evidence().await.expect("evidence"), "the same files make the same patch");

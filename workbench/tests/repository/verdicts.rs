@@ -1,5 +1,6 @@
 //! Admission and verdicts.
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{From, JudgeError, Work as _};
 use serde_json::json;
 
@@ -85,7 +86,7 @@ async fn what_is_broken_in_the_judge_is_no_score() {
         assert!(admitted.is_err() || admitted.is_ok_and(|report| !report.admitted()), "{value}");
     }
     let evidence = json!({"patch": format!("sha256:{}", "0".repeat(64))});
-    let judged = place.repository.judge(&row, 1, &evidence, &place.desk).await;
+    let judged = place.repository.judge(&row, Secrets::Seed(1), &evidence, &place.desk).await;
     assert!(matches!(judged, Err(JudgeError::Verifier(_))), "{judged:?}");
 }
 

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, shipped};
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::check::score;
 use palestra_workbench::work::{Call, Input, Judgement, Opening, Work as _};
 use serde_json::{Value, json};
@@ -174,7 +175,7 @@ fn expected_of(check: &Value) -> Option<String> {
 async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
     let config = json!({ "backend": backend }).as_object().cloned().unwrap_or_default();
     let name = format!("{name}-{}", row["name"].as_str().expect("a name"));
-    let opening = Opening { name, seed: 20_261, config, resumed: false, from: None };
+    let opening = Opening { name, secrets: Secrets::Seed(20_261), config, resumed: false, from: None };
     let mut room = place.terminal.open(row, &opening, &place.desk).await.expect("a room");
     for call in calls {
         room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("it lives");
@@ -185,7 +186,7 @@ async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name:
 }
 
 async fn judged(place: &Place, row: &Value, evidence: &Value) -> Judgement {
-    place.terminal.judge(row, 20_261, evidence, &place.desk).await.expect("judged")
+    place.terminal.judge(row, Secrets::Seed(20_261), evidence, &place.desk).await.expect("judged")
 }
 
 const NOBODY: u32 = 65_534;

@@ -17,6 +17,7 @@ use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::terminal::check::check_task;
 use palestra_workbench::work::{Desk, Input, Opening, Upload, UploadedFile, Work as _};
@@ -210,7 +211,7 @@ impl Place {
     async fn digest(&self, row: &Value, backend: &str, seed: u64, name: &str) -> String {
         let config = json!({ "backend": backend }).as_object().cloned().unwrap_or_default();
         let name = format!("digest-{}-{name}", row["name"].as_str().expect("a name"));
-        let opening = Opening { name, seed, config, resumed: false, from: None };
+        let opening = Opening { name, secrets: Secrets::Seed(seed), config, resumed: false, from: None };
         let mut room = self.terminal.open(row, &opening, &self.desk).await.expect("a room");
         let arguments = json!({ "command": DIGEST }).as_object().cloned().unwrap_or_default();
         let seen = room.act(Input::Call { tool: "exec", arguments: &arguments }).await.expect("it lives");

@@ -9,6 +9,7 @@ use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, Input, Opening, Room, Seen, Upload, Work as _};
 use serde_json::{Map, Value, json};
@@ -77,7 +78,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 pub(crate) fn opening(name: &str) -> Opening {
-    Opening { name: name.to_owned(), seed: 7, config: Map::new(), resumed: false, from: None }
+    Opening { name: name.to_owned(), secrets: Secrets::Seed(7), config: Map::new(), resumed: false, from: None }
 }
 
 pub(crate) async fn call(room: &mut dyn Room, tool: &str, arguments: Value) -> Seen {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
@@ -55,7 +56,7 @@ async fn attempt(test: &TestDesk, row: &Value, command: &str) -> Result<Judgemen
     exec(&mut *room, command).await;
     let evidence = room.evidence().await.expect("evidence");
     room.close().await;
-    test.terminal.judge(row, 7, &evidence, &test.desk).await
+    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.desk).await
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Judges of terminals.
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, Judgement, Upload, Work as _};
 use serde_json::json;
@@ -44,7 +45,7 @@ async fn hostile_artefacts_score_nothing_and_harm_nobody() {
         let mut room = test.open(&row, name).await;
         exec(&mut *room, attempt).await;
         let evidence = room.evidence().await.expect("evidence");
-        let judgement = test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged");
+        let judgement = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged");
         assert_eq!(score(&judgement), 0.0, "{name}: {judgement:?}");
         assert_eq!(judgement.from, From::Fresh);
         assert_eq!(exec(&mut *room, "echo alive").await.text.lines().last(), Some("alive"), "{name}");
@@ -63,7 +64,7 @@ async fn judged_with(test: &TestDesk, name: &str, check: serde_json::Value, hidd
     exec(&mut *room, "sort in.txt > out.txt; echo sort > tool.sh").await;
     let evidence = room.evidence().await.expect("evidence");
     room.close().await;
-    test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged")
+    test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged")
 }
 
 #[tokio::test]
@@ -106,7 +107,7 @@ async fn programs_do_not_find_hidden_files_and_tasks_that_lay_them_beside_are_re
     let mut room = test.open(&row, "beside").await;
     let evidence = room.evidence().await.expect("evidence");
     room.close().await;
-    let judged = test.terminal.judge(&row, 7, &evidence, &test.desk).await.expect("judged");
+    let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged");
     assert_eq!(judged.checks[2].score, 1.0, "{judged:?}");
     for (line, part) in [("sh tool.sh", "are for drivers"), ("sh tool.sh | sort", "write it as `driver`")] {
         let (before, after) = PLAIN.split_once("driver: '").expect("a driver");

@@ -10,6 +10,7 @@ mod shipped;
 
 use std::collections::BTreeMap;
 
+use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Input, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 
@@ -58,7 +59,10 @@ async fn played(test: &TestDesk, case: &Case) -> Judgement {
     assert_eq!(seen.data["exit_code"], 0, "{}: {}", case.name, seen.text);
     let evidence = room.evidence().await.expect("evidence");
     room.close().await;
-    test.terminal.judge(&row, 7, &evidence, &test.desk).await.unwrap_or_else(|error| panic!("{}: {error:?}", case.name))
+    test.terminal
+        .judge(&row, Secrets::Seed(7), &evidence, &test.desk)
+        .await
+        .unwrap_or_else(|error| panic!("{}: {error:?}", case.name))
 }
 
 /// Solves a task as its own solution does, and judges it.
@@ -69,7 +73,7 @@ async fn solved(test: &TestDesk, row: &Value) -> Judgement {
     }
     let evidence = room.evidence().await.expect("evidence");
     room.close().await;
-    test.terminal.judge(row, 7, &evidence, &test.desk).await.expect("judged")
+    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged")
 }
 
 /// Plays all cases on one back end; what is not as it should be.
