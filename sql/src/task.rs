@@ -185,6 +185,13 @@ pub enum Check {
         /// Which.
         tables: Vec<String>,
     },
+    /// The whole database is what the reference of another check leaves, or what it was where no check has one: every table, view, column,
+    /// key, rule, trigger and row, and nothing besides. See [`Free`] for what may differ.
+    Whole {
+        /// What else may differ.
+        #[serde(default)]
+        free: Free,
+    },
     /// Hidden queries on what the acting side left, each against what the reference leaves.
     Queries {
         /// Statements of the reference, run in a fresh database; empty: the queries alone are compared with `expect`.
@@ -222,6 +229,24 @@ pub enum Check {
         /// Every one must hold.
         expect: Vec<SchemaFact>,
     },
+}
+
+/// What may differ from the reference where the whole database is compared. Always free are names of indexes and constraints, the order of
+/// columns, further indexes of columns that are not unique and have no condition, the text of checks and views that the reference makes or
+/// changes, and of its new columns the default and the name of the type within its sort.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Free {
+    /// Columns (`table.column`) whose values may be chosen: numbers of new rows.
+    pub values: Vec<String>,
+    /// Columns (`table.column`) that may refuse NULL or not.
+    pub nullable: Vec<String>,
+    /// Tables that may have any primary key, unique columns and columns without NULL, or none: copies that are only kept.
+    pub keys: Vec<String>,
+    /// Tables whose rules may be triggers that do nothing but refuse.
+    pub triggers: Vec<String>,
+    /// Tables that may have any index that is not unique, and need none.
+    pub indexes: Vec<String>,
 }
 
 /// What counts when results are compared.

@@ -4,6 +4,7 @@
 pub mod postgres;
 pub mod sqlite;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -150,6 +151,14 @@ pub trait Database: Send + Sync {
     /// # Errors
     /// As [`Database::run`], and [`EngineError::Cut`] when there is too much to tell.
     async fn schema(&mut self) -> Result<Schema, EngineError>;
+
+    /// What [`Database::schema`] does not tell of what there is: for judges that compare all of it. Never told to the acting side.
+    ///
+    /// # Errors
+    /// As [`Database::schema`].
+    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+        Ok(BTreeSet::new())
+    }
 
     /// Ends it. What is left outside the process is removed in the background. Dropping does the same.
     async fn close(self: Box<Self>);
@@ -350,6 +359,35 @@ pub struct IndexInfo {
     pub unique: bool,
     /// The condition of a partial index.
     pub condition: Option<String>,
+}
+
+/// Something of a schema that is neither a column, a key, a check nor an index.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Particular {
+    /// Its sort.
+    pub sort: ParticularSort,
+    /// The table, or the column as `table.column`; empty for what belongs to none.
+    pub of: String,
+    /// It, in the engine's words.
+    pub words: String,
+}
+
+/// Sorts of particulars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParticularSort {
+    /// A column that is worked out from others.
+    Generated,
+    /// A column that numbers its rows by itself: an identity, a sequence of its own, AUTOINCREMENT.
+    Numbered,
+    /// More about a reference, which begins with its columns in parentheses.
+    Reference,
+    /// A trigger with its definition, which begins with its name and a colon.
+    Trigger,
+    /// A trigger that can do nothing but refuse (SQLite).
+    Refusal,
+    /// Anything else: rules, functions, types, schemas, collations, storage, row security.
+    Other,
 }
 
 /// What kept an engine from an answer; never the fault of a statement.

@@ -1,11 +1,14 @@
 //! Databases of a judging: what the acting side left, and what the reference leaves.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::JudgeError;
-use crate::engine::{Database, Engine, EngineError, Limits, Opening, Plan, Schema, SqlError, StatementResult, Step};
+use crate::engine::{
+    Database, Engine, EngineError, Limits, Opening, Particular, Plan, Schema, SqlError, StatementResult, Step,
+};
 use crate::library::Library;
 use crate::room::{Evidence, Logged, now_ms};
 use crate::script;
@@ -388,6 +391,13 @@ impl<'a> Scene<'a> {
         let schema = self.bench.timed(self.author, database.schema()).await?;
         self.database = Some(database);
         Ok(schema)
+    }
+
+    pub(super) async fn particulars(&mut self) -> Result<BTreeSet<Particular>, Trouble> {
+        let mut database = self.take().await?;
+        let particulars = self.bench.timed(self.author, database.particulars()).await?;
+        self.database = Some(database);
+        Ok(particulars)
     }
 
     pub(super) async fn explain(&mut self, sql: &str) -> Result<Result<Plan, SqlError>, Trouble> {

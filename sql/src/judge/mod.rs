@@ -9,6 +9,7 @@
 
 mod answer;
 mod bench;
+mod closed;
 mod plan;
 mod probes;
 mod properties;
@@ -18,6 +19,7 @@ mod schema;
 mod state;
 mod structure;
 mod syntax;
+mod whole;
 
 use std::time::Duration;
 
@@ -146,7 +148,7 @@ async fn judge_once(
 /// Whether a check is made on every data, or on the task's own alone.
 fn on_other_data(check: &Check) -> bool {
     match check {
-        Check::Result { .. } | Check::State { .. } | Check::Unchanged { .. } => true,
+        Check::Result { .. } | Check::State { .. } | Check::Unchanged { .. } | Check::Whole { .. } => true,
         Check::Queries { gold, .. } => *gold != Spoken::Nothing,
         Check::Answer { .. }
         | Check::Probes { .. }
@@ -176,6 +178,7 @@ async fn check_one(desk: &mut Desk<'_>, check: &Check) -> Result<Verdict, Troubl
         Check::Answer { accept } => Ok(answer::check(desk.bench.evidence.submission.as_ref(), accept)),
         Check::State { gold, tables, compare } => state::check(desk, gold, tables, compare).await,
         Check::Unchanged { tables } => state::unchanged(desk, tables).await,
+        Check::Whole { free } => whole::check(desk, free).await,
         Check::Queries { gold, queries, compare } => queries::check(desk, gold, queries, compare).await,
         Check::Probes { probes } => probes::check(desk, probes).await,
         Check::Properties { properties } => Ok(properties::check(desk, properties)),

@@ -59,11 +59,7 @@ async fn dump(
     table: &str,
     author: Author,
 ) -> Result<Result<StatementResult, String>, Trouble> {
-    let (schema, name) = match (table.split_once('.'), dialect) {
-        (Some((schema, name)), _) => (schema, name),
-        (None, Dialect::Sqlite) => ("main", table),
-        (None, Dialect::Postgres) => ("public", table),
-    };
+    let (schema, name) = place(table, dialect);
     let kind = scene.read(&kind(dialect, schema, name), author).await?;
     match kind.map(|kind| kind.rows) {
         Err(error) => return Ok(Err(error.message)),
@@ -76,6 +72,15 @@ async fn dump(
         Ok(result) => Ok(result),
         Err(error) => Err(error.message),
     })
+}
+
+/// The schema and the name of a table.
+pub(super) fn place(table: &str, dialect: Dialect) -> (&str, &str) {
+    match (table.split_once('.'), dialect) {
+        (Some((schema, name)), _) => (schema, name),
+        (None, Dialect::Sqlite) => ("main", table),
+        (None, Dialect::Postgres) => ("public", table),
+    }
 }
 
 /// Counts the tables with this name that hide none of their rows.

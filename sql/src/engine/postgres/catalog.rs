@@ -7,11 +7,11 @@ use crate::engine::{ColumnInfo, EngineError, ForeignKeyInfo, IndexInfo, Schema, 
 
 /// A name as it is used in a statement, with its schema where that is not the usual one. The schema of what is temporary has another
 /// number in every session.
-const NAME: &str = "CASE WHEN n.nspname = 'public' THEN c.relname WHEN n.nspname LIKE 'pg\\_temp\\_%' THEN 'pg_temp.' || c.relname \
+pub(super) const NAME: &str = "CASE WHEN n.nspname = 'public' THEN c.relname WHEN n.nspname LIKE 'pg\\_temp\\_%' THEN 'pg_temp.' || c.relname \
                     ELSE n.nspname || '.' || c.relname END";
 
 /// Everything that is not the server's own or ours.
-const OURS: &str = "n.nspname NOT IN ('pg_catalog', 'information_schema', 'palestra', 'pg_toast') \
+pub(super) const OURS: &str = "n.nspname NOT IN ('pg_catalog', 'information_schema', 'palestra', 'pg_toast') \
                     AND n.nspname NOT LIKE 'pg\\_toast\\_temp\\_%'";
 
 fn tables() -> String {
@@ -119,7 +119,7 @@ pub(super) async fn schema(session: &mut Session) -> Result<Schema, EngineError>
     Ok(Schema { tables, indexes, triggers })
 }
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
+pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
     serde_json::from_str(text)
         .map_err(|error| EngineError::Lost(format!("the catalogs say what is not understood: {error}")))
 }

@@ -10,6 +10,7 @@ mod clock;
 mod dates;
 mod explain;
 mod hardening;
+mod particulars;
 mod place;
 mod pool;
 mod private;

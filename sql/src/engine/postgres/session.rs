@@ -1,6 +1,6 @@
 //! A database of one session: one outer transaction that does not end, with a savepoint after every step that changed something.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,8 +20,10 @@ use super::transaction::{Point, Standing, Transaction};
 use super::values::Types;
 use super::watch::{Watch, watched};
 use super::wire::{Answer, Ask, Bounds, Reply, WireError};
-use super::{catalog, explain};
-use crate::engine::{Access, Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, StatementResult, Step};
+use super::{catalog, explain, particulars};
+use crate::engine::{
+    Access, Cut, Database, EngineError, Opening, Particular, Plan, Ran, Schema, SqlError, StatementResult, Step,
+};
 use crate::script::{Statement, split};
 use crate::value::{Dialect, Value};
 
@@ -376,6 +378,13 @@ impl Database for Session {
         let schema = catalog::schema(self).await;
         self.busy = matches!(schema, Err(EngineError::Lost(_)));
         schema
+    }
+
+    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+        self.enter()?;
+        let found = particulars::particulars(self).await;
+        self.busy = matches!(found, Err(EngineError::Lost(_)));
+        found
     }
 
     async fn close(self: Box<Self>) {}

@@ -1,6 +1,6 @@
 //! A session on a worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::process::Gone;
 use super::schema::{Answers, Objects, Rows};
 use super::worker::Worker;
 use super::{Host, convert, plan, schema};
-use crate::engine::{Cut, Database, EngineError, Opening, Plan, Ran, Schema, SqlError, Step};
+use crate::engine::{Cut, Database, EngineError, Opening, Particular, Plan, Ran, Schema, SqlError, Step};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
@@ -229,6 +229,14 @@ impl Database for SqliteDatabase {
         let objects = Objects::read(&listed.unwrap_or_default());
         let answers = self.ask_about(&objects, &mut left).await?;
         Ok(objects.describe(answers))
+    }
+
+    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+        let mut left = SCHEMA_BYTES_MAX;
+        let listed = self.look_at_all(schema::OBJECTS.to_owned(), &mut left).await?.next();
+        let objects = Objects::read(&listed.unwrap_or_default());
+        let answers = self.ask_about(&objects, &mut left).await?;
+        Ok(objects.particulars(&answers))
     }
 
     async fn close(self: Box<Self>) {}

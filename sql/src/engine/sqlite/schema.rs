@@ -1,11 +1,11 @@
 //! What a session's database consists of, asked of SQLite itself. PRAGMA statements are asked, not the tables of the same names, which
 //! a table that the acting side makes could hide.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use super::definition;
-use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Schema, TableInfo};
+use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, TableInfo};
 use crate::value::Value;
 
 /// Every object that somebody made, by name.
@@ -137,6 +137,38 @@ impl Objects {
     }
 }
 
+impl Objects {
+    /// What the schema does not tell, with the same answers.
+    pub(super) fn particulars(&self, answers: &BTreeMap<usize, Answers>) -> BTreeSet<Particular> {
+        let mut found = BTreeSet::new();
+        for (at, object) in self.0.iter().enumerate() {
+            let name = object.owned(&object.name).to_lowercase();
+            let sql = object.sql.as_deref().unwrap_or_default();
+            match object.kind.as_str() {
+                "table" => {
+                    found.extend(definition::options(sql).into_iter().map(|(sort, words)| Particular {
+                        sort,
+                        of: name.clone(),
+                        words,
+                    }));
+                    let Some(answers) = answers.get(&at) else { continue };
+                    found.extend(answers.generated(&name));
+                    found.extend(answers.references(&name));
+                }
+                "trigger" => {
+                    let of = object.owned(&object.table).to_lowercase();
+                    let words = format!("{name}: {}", definition::plain(sql));
+                    let refuses = definition::only_refuses(sql);
+                    let sort = if refuses { ParticularSort::Refusal } else { ParticularSort::Trigger };
+                    found.insert(Particular { sort, of, words });
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
 impl Object {
     fn owned(&self, name: &str) -> String {
         format!("{}{name}", self.owner)
@@ -212,6 +244,30 @@ impl Answers {
     /// Answers to [`Objects::ask_columns`] and [`Objects::ask_table`].
     pub(super) fn new(columns: Rows, indexes: Rows, foreign_keys: Rows) -> Self {
         Self { columns, indexes, foreign_keys, indexed: HashMap::new() }
+    }
+
+    /// Columns that are worked out, or hidden.
+    fn generated<'a>(&'a self, table: &'a str) -> impl Iterator<Item = Particular> + 'a {
+        self.columns.iter().filter(|row| number(row, 6) != 0).map(move |row| Particular {
+            sort: ParticularSort::Generated,
+            of: format!("{table}.{}", text(row, 1).to_lowercase()),
+            words: if number(row, 6) == 1 { "is hidden" } else { "is generated" }.to_owned(),
+        })
+    }
+
+    /// What happens to rows that refer to one that changes, where anything does.
+    fn references<'a>(&'a self, table: &'a str) -> impl Iterator<Item = Particular> + 'a {
+        let mut columns: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+        for row in &self.foreign_keys {
+            columns.entry(number(row, 0)).or_default().push(text(row, 3).to_lowercase());
+        }
+        let acting = self.foreign_keys.iter().filter(|row| number(row, 1) == 0 && text(row, 5) != "NO ACTION");
+        acting.map(move |row| {
+            let mut columns = columns.get(&number(row, 0)).cloned().unwrap_or_default();
+            columns.sort_unstable();
+            let words = format!("({}) on update {}", columns.join(", "), text(row, 5).to_lowercase());
+            Particular { sort: ParticularSort::Reference, of: table.to_owned(), words }
+        })
     }
 
     /// The indexes in the order in which they are asked about.

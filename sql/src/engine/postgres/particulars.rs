@@ -1,0 +1,168 @@
+//! What the catalogs say of a database beside its tables, columns, keys, checks and indexes.
+//!
+//! Left out: comments, statistics and owners, which change no result; rights, which statements of a session cannot change; and how
+//! far sequences have counted.
+
+use std::collections::BTreeSet;
+
+use super::catalog::{NAME, OURS, read};
+use super::session::Session;
+use crate::engine::{EngineError, Particular};
+
+/// Columns of the constraint `o`, in the order of their names.
+const COLUMNS: &str = "(SELECT coalesce(pg_catalog.string_agg(pg_catalog.lower(a.attname::text), ', ' ORDER BY a.attname::text), '') \
+                       FROM pg_catalog.pg_attribute a WHERE a.attrelid = o.conrelid AND a.attnum = ANY (o.conkey))";
+
+const CLASS: &str = "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
+
+/// Each gives rows of a sort, what it is of, and words.
+fn questions() -> Vec<String> {
+    let mut all = of_relations();
+    all.extend(of_columns());
+    all.extend(of_rules());
+    all.extend(of_schemas());
+    all
+}
+
+fn of_relations() -> Vec<String> {
+    let relation = |words: &str, condition: &str| {
+        format!("SELECT 'other', {NAME}, {words} FROM {CLASS} WHERE {OURS} AND {condition}")
+    };
+    vec![
+        relation("'is a relation of the kind ' || c.relkind::text", "c.relkind NOT IN ('r', 'v', 'i', 'S', 't')"),
+        relation("'is unlogged'", "c.relpersistence = 'u' AND c.relkind = 'r'"),
+        relation("'has row security'", "(c.relrowsecurity OR c.relforcerowsecurity)"),
+        relation(
+            "'has the options ' || pg_catalog.array_to_string(c.reloptions, ', ')",
+            "c.reloptions IS NOT NULL AND c.relkind IN ('r', 'p', 'v', 'm')",
+        ),
+        relation(
+            "'inherits'",
+            "c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)",
+        ),
+        relation("'is of a type'", "c.reloftype <> 0"),
+    ]
+}
+
+fn of_columns() -> Vec<String> {
+    let column = |sort: &str, words: &str, condition: &str| {
+        format!(
+            "SELECT '{sort}', {NAME} || '.' || a.attname, {words} FROM {CLASS} \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+             WHERE {OURS} AND c.relkind IN ('r', 'p') AND {condition}"
+        )
+    };
+    let owned = "pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid \
+                 AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0";
+    vec![
+        column("generated", "'is generated'", "a.attgenerated <> ''"),
+        column("numbered", "'numbers its rows'", "a.attidentity <> ''"),
+        column(
+            "other",
+            "'has another collation'",
+            "a.attcollation <> (SELECT t.typcollation FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid)",
+        ),
+        format!(
+            "SELECT 'numbered', m.nspname || '.' || f.relname || '.' || a.attname, 'numbers its rows' FROM {CLASS} \
+             JOIN LATERAL (SELECT d.refobjid, d.refobjsubid FROM {owned}) d ON true \
+             JOIN pg_catalog.pg_class f ON f.oid = d.refobjid JOIN pg_catalog.pg_namespace m ON m.oid = f.relnamespace \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = f.oid AND a.attnum = d.refobjsubid WHERE {OURS} AND c.relkind = 'S'"
+        )
+        .replace("m.nspname || '.' || f.relname", &NAME.replace("n.nspname", "m.nspname").replace("c.relname", "f.relname")),
+        format!(
+            "SELECT 'other', '', 'the sequence ' || {NAME} || pg_catalog.concat_ws(' ', '', q.seqstart, q.seqincrement, q.seqmin, \
+             q.seqmax, q.seqcycle) FROM {CLASS} JOIN pg_catalog.pg_sequence q ON q.seqrelid = c.oid \
+             WHERE {OURS} AND c.relkind = 'S' AND NOT EXISTS (SELECT FROM {owned})"
+        ),
+    ]
+}
+
+fn of_rules() -> Vec<String> {
+    let constraint = |sort: &str, words: &str, condition: &str| {
+        format!(
+            "SELECT '{sort}', {NAME}, {words} FROM {CLASS} JOIN pg_catalog.pg_constraint o ON o.conrelid = c.oid \
+             WHERE {OURS} AND {condition}"
+        )
+    };
+    let actions = "CASE o.confupdtype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' \
+                   WHEN 'r' THEN 'restrict' ELSE 'no action' END";
+    vec![
+        constraint(
+            "reference",
+            &format!("'(' || {COLUMNS} || ') on update ' || {actions}"),
+            "o.contype = 'f' AND o.confupdtype <> 'a'",
+        ),
+        constraint(
+            "reference",
+            &format!("'(' || {COLUMNS} || ') is matched in full'"),
+            "o.contype = 'f' AND o.confmatchtype <> 's'",
+        ),
+        constraint(
+            "reference",
+            &format!("'(' || {COLUMNS} || ') can be deferred'"),
+            "o.contype = 'f' AND o.condeferrable",
+        ),
+        constraint(
+            "other",
+            &format!("'(' || {COLUMNS} || ') can be deferred'"),
+            "o.contype IN ('p', 'u') AND o.condeferrable",
+        ),
+        constraint("other", &format!("'(' || {COLUMNS} || ') is not validated'"), "NOT o.convalidated"),
+        constraint("other", &format!("'(' || {COLUMNS} || ') is not inherited'"), "o.contype = 'c' AND o.connoinherit"),
+        constraint("other", "pg_catalog.pg_get_constraintdef(o.oid)", "o.contype NOT IN ('p', 'u', 'f', 'c', 'n')"),
+        format!(
+            "SELECT 'other', {NAME}, 'takes NULL for a value that is unique' FROM {CLASS} \
+             JOIN pg_catalog.pg_index i ON i.indrelid = c.oid \
+             WHERE {OURS} AND pg_catalog.pg_get_indexdef(i.indexrelid) LIKE '%NULLS NOT DISTINCT%'"
+        ),
+        format!(
+            "SELECT 'trigger', {NAME}, t.tgname || ': ' || pg_catalog.pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text \
+             FROM {CLASS} JOIN pg_catalog.pg_trigger t ON t.tgrelid = c.oid WHERE {OURS} AND NOT t.tgisinternal"
+        ),
+        format!(
+            "SELECT 'other', {NAME}, 'has references that are not enforced' FROM {CLASS} \
+             JOIN pg_catalog.pg_trigger t ON t.tgrelid = c.oid WHERE {OURS} AND t.tgisinternal AND t.tgenabled <> 'O'"
+        ),
+        format!(
+            "SELECT 'other', {NAME}, pg_catalog.pg_get_ruledef(w.oid) FROM {CLASS} \
+             JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid WHERE {OURS} AND w.rulename <> '_RETURN'"
+        ),
+        format!(
+            "SELECT 'other', {NAME}, 'has the policy ' || p.polname FROM {CLASS} \
+             JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid WHERE {OURS}"
+        ),
+    ]
+}
+
+fn of_schemas() -> Vec<String> {
+    vec![
+        format!(
+            "SELECT 'other', '', 'the function ' || n.nspname || '.' || p.proname || '(' || \
+             pg_catalog.pg_get_function_identity_arguments(p.oid) || ') ' || pg_catalog.md5(p.prosrc) \
+             FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {OURS}"
+        ),
+        format!(
+            "SELECT 'other', '', 'the type ' || {type_name} || ' of the kind ' || t.typtype::text \
+             FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
+             LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid \
+             WHERE {OURS} AND (t.typtype IN ('d', 'e', 'r', 'm', 'p') OR t.typtype = 'b' AND t.typelem = 0 OR c.relkind = 'c')",
+            type_name = NAME.replace("c.relname", "t.typname")
+        ),
+        format!(
+            "SELECT 'other', '', 'the schema ' || n.nspname FROM pg_catalog.pg_namespace n \
+             WHERE {OURS} AND n.nspname <> 'public' AND n.nspname NOT LIKE 'pg\\_temp\\_%'"
+        ),
+    ]
+}
+
+/// The particulars, as the session's transaction sees them.
+pub(super) async fn particulars(session: &mut Session) -> Result<BTreeSet<Particular>, EngineError> {
+    let questions = questions().join(" UNION ALL ");
+    let question = format!(
+        "SELECT pg_catalog.json_build_object('sort', sort, 'of', pg_catalog.lower(place), 'words', words) \
+         FROM ({questions}) AS every (sort, place, words)"
+    );
+    let replies = session.look(&[&question]).await?;
+    let rows = replies.into_iter().flat_map(|reply| reply.rows);
+    rows.filter_map(|row| row.into_iter().next().flatten()).map(|text| read::<Particular>(&text)).collect()
+}

@@ -1,0 +1,87 @@
+//! The whole database: nothing but what the task asks for has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::bench::{Author, Desk, Scene, Trouble};
+use super::closed::{Differences, Inventory};
+use super::schema::bare;
+use super::state::{place, quoted};
+use super::{Verdict, probes};
+use crate::compare::{Grid, difference};
+use crate::engine::{StatementResult, TableInfo};
+use crate::task::{Columns, Compare, Free};
+use crate::value::Dialect;
+
+pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, Trouble> {
+    let dialect = desk.bench.dialect();
+    let gold = probes::reference(desk.bench)?;
+    // The reference first: another check has left its database here.
+    let after = inventory(desk.reference(gold).await?).await?;
+    let expected = expected(desk.reference(gold).await?, &after, free, dialect).await?;
+    let before = if gold.trim().is_empty() { after.clone() } else { inventory(desk.reference("").await?).await? };
+    let left = inventory(desk.left().await?).await?;
+    let differences = Differences { before: &before, after: &after, left: &left, free, dialect };
+    if let Some(why) = differences.first() {
+        return Ok(Err(json!({"structure": why})));
+    }
+    let mut rows = 0;
+    for (table, expected) in &expected {
+        let changed = !before.holds(table, &after, dialect);
+        let sql = dump(table, &expected.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(), dialect);
+        let found = match desk.left().await?.read(&sql, Author::Acting).await? {
+            Ok(found) if found.truncated => return Ok(Err(json!({"table": table, "error": "it has too many rows"}))),
+            Ok(found) => found,
+            Err(error) => return Ok(Err(json!({"table": table, "error": error.message}))),
+        };
+        let compare = if changed { LOOSELY } else { EXACTLY };
+        if let Some(difference) = difference(Grid::from(expected), Grid::from(&found), &compare) {
+            return Ok(Err(json!({"table": table, "difference": difference.0})));
+        }
+        rows += expected.rows.len();
+    }
+    Ok(Ok(json!({"tables": expected.len(), "rows": rows})))
+}
+
+/// Rows that stay are the same in every respect; those that the task makes may be of another type of the same sort.
+const EXACTLY: Compare =
+    Compare { ordered: false, columns: Columns::Name, tolerance: 0.0, strict_types: true, distinct: false };
+const LOOSELY: Compare = Compare { strict_types: false, ..EXACTLY };
+
+async fn inventory(scene: &mut Scene<'_>) -> Result<Inventory, Trouble> {
+    let schema = scene.schema().await?;
+    Ok(Inventory { schema, particulars: scene.particulars().await? })
+}
+
+/// What every table and view holds after the reference, but for columns whose values are free.
+async fn expected(
+    scene: &mut Scene<'_>,
+    after: &Inventory,
+    free: &Free,
+    dialect: Dialect,
+) -> Result<BTreeMap<String, StatementResult>, Trouble> {
+    let chosen: BTreeSet<String> = free.values.iter().map(|column| column.to_lowercase()).collect();
+    let mut all = BTreeMap::new();
+    for table in &after.schema.tables {
+        let columns = compared(table, &chosen);
+        if columns.is_empty() {
+            continue;
+        }
+        let rows = scene.asked(&dump(&table.name, &columns, dialect), "the contents of a table").await?;
+        all.insert(table.name.clone(), rows);
+    }
+    Ok(all)
+}
+
+fn compared(table: &TableInfo, chosen: &BTreeSet<String>) -> Vec<String> {
+    let name = table.name.to_lowercase();
+    let names = table.columns.iter().map(|column| column.name.clone());
+    names.filter(|column| !chosen.contains(&format!("{name}.{}", bare(column)))).collect()
+}
+
+fn dump(table: &str, columns: &[String], dialect: Dialect) -> String {
+    let (schema, name) = place(table, dialect);
+    let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+    format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(schema), quoted(name))
+}
