@@ -1,4 +1,4 @@
-//! Checks the app of a folder: `cargo run --release -p palestra-apps --example check -- FOLDER [SEEDS] [CALLS]`.
+//! Checks the app of a folder: `cargo run --release -p palestra-apps --example check -- FOLDER [SEEDS] [CALLS] [DRAWS] [json]`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     };
     let number =
         |place: usize, default: u64| arguments.get(place).and_then(|text| text.parse().ok()).unwrap_or(default);
-    let effort = Effort { seeds: number(1, 5), calls: number(2, 500) };
+    let effort = Effort { seeds: number(1, 5), calls: number(2, 500), draws: number(3, 1_000) };
     let files = match read(Path::new(folder)) {
         Ok(files) => files,
         Err(error) => {
@@ -33,8 +33,14 @@ fn main() -> ExitCode {
         }
     };
     let report = check(&app, effort);
+    if arguments.get(4).is_some_and(|form| form == "json") {
+        println!("{}", serde_json::to_string(&report).unwrap_or_default());
+    }
     for (name, figures) in &report.templates {
-        println!("{name}: {figures:?}");
+        let draws = &figures.draws;
+        println!("{name}: {} of {} draws are tasks", draws.accepted, draws.made);
+        draws.again.iter().for_each(|(why, count)| println!("    {count} thrown away: {why}"));
+        draws.faulty.iter().for_each(|(what, count)| println!("    {count} faulty: {what}"));
     }
     println!("{} random calls, {} of them succeeded", report.random_calls.0, report.random_calls.1);
     report.failures.iter().for_each(|failure| println!("FAILED {failure}"));

@@ -1,8 +1,13 @@
 //! The check of an app before it is published: it proves that its data is sound, its tasks solvable, and its goals not to
 //! be had for nothing.
 
+mod audit;
+mod finding;
+mod knowledge;
+mod likeness;
 mod policies;
 mod random;
+mod spread;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +24,10 @@ use crate::task::episode::Episode;
 use crate::task::goal::Check;
 use crate::task::mutate;
 
+pub use audit::DrawFigures;
+pub use finding::{Finding, Kind};
 pub use random::RandomCalls;
+pub use spread::{Share, Spread};
 
 impl Report {
     /// Notes what is wrong with a part of the app, with its place in the files.
@@ -46,19 +54,24 @@ pub struct Effort {
     pub seeds: u64,
     /// Random calls under which invariants must hold.
     pub calls: u64,
+    /// Draws of each template that are audited.
+    pub draws: u64,
 }
 
 impl Effort {
     /// What a publication is held to.
-    pub const PUBLICATION: Self = Self { seeds: 5, calls: 500 };
+    pub const PUBLICATION: Self = Self { seeds: 5, calls: 500, draws: 200 };
     /// What shipped apps are held to.
-    pub const FULL: Self = Self { seeds: 50, calls: 10_000 };
+    pub const FULL: Self = Self { seeds: 50, calls: 10_000, draws: 1_000 };
 }
 
 /// The most that policies without knowledge may reach on average.
 pub const FLOOR: f64 = 0.05;
 /// The share of tasks that a solution recorded on another seed must stay below.
 pub const REPLAY_MOST: f64 = 0.05;
+
+/// The split whose tasks are checked; every split is drawn from alike.
+const SPLIT: &str = "check";
 
 /// Random calls for each time that the world is left to itself, and how long that takes at most: a week.
 const CALLS_PER_WAIT: u32 = 20;
@@ -69,6 +82,8 @@ const WAIT_SECONDS: i64 = 7 * 86_400;
 pub struct Report {
     /// Everything that is wrong, with its place as [`crate::fault::Fault`] shows it; empty for an app that may be published.
     pub failures: Vec<String>,
+    /// The faults that draws have shown, each with one of them; every one is among the failures too.
+    pub findings: Vec<Finding>,
     /// By template.
     pub templates: BTreeMap<String, Figures>,
     /// Random calls that were made, and how many of them succeeded.
@@ -76,7 +91,7 @@ pub struct Report {
 }
 
 /// What was measured of a template.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Figures {
     /// Tasks that were drawn.
     pub tasks: u64,
@@ -94,6 +109,8 @@ pub struct Figures {
     pub refuse: f64,
     /// Tasks on which the solution of another seed was replayed, and how many it solved.
     pub replays: (u64, u64),
+    /// What became of its draws.
+    pub draws: DrawFigures,
 }
 
 /// Whether every check passed.
@@ -126,7 +143,7 @@ pub fn check_while(app: &Arc<App>, effort: Effort, goes_on: &dyn Fn() -> bool) -
     }
     invariants(app, effort.calls, goes_on, &mut report);
     for place in 0..app.templates.len() {
-        template(app, place, effort.seeds, goes_on, &mut report);
+        template(app, place, effort, goes_on, &mut report);
     }
     if !goes_on() {
         report.failures.push("the check takes too long: make less data, or simpler tasks".to_owned());
@@ -211,17 +228,26 @@ fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &m
 }
 
 /// Tasks can be drawn and solved; mutants and policies without knowledge fail.
-fn template(app: &Arc<App>, place: usize, seeds: u64, goes_on: &dyn Fn() -> bool, report: &mut Report) {
+fn template(app: &Arc<App>, place: usize, effort: Effort, goes_on: &dyn Fn() -> bool, report: &mut Report) {
     let name = app.templates[place].name.to_string();
     let path = format!("tasks.{name}");
-    let mut figures = Figures::default();
+    let (draws, findings) = audit::audit(app, place, effort.draws, goes_on);
+    let mut figures = Figures { draws, ..Figures::default() };
+    for finding in findings {
+        report.fail(app, &path, finding.to_string());
+        report.findings.push(finding);
+    }
     let mut instances: Vec<Arc<Instance>> = Vec::new();
-    for seed in (0..seeds).take_while(|_| goes_on()) {
-        match draw(app, place, "check", seed, &|_| true) {
+    for seed in (0..effort.seeds).take_while(|_| goes_on()) {
+        match draw(app, place, SPLIT, seed, &|_| true) {
             Ok(instance) => instances.push(instance),
-            Err(message) => {
+            Err(why) => {
+                let message = why.to_string();
                 let message = message.strip_prefix(&format!("{path}: ")).unwrap_or(&message);
-                report.fail(app, &path, message);
+                // What the audit has found already is told once.
+                if report.findings.iter().all(|finding| *finding.template != *name) {
+                    report.fail(app, &path, message);
+                }
                 break;
             }
         }

@@ -78,3 +78,45 @@ impl Rows for Data {
         self.by_id(table, id)
     }
 }
+
+/// The same data with the rows of each table in the opposite order: what differs there hangs on an order that nobody chose.
+pub(crate) struct Reversed<'a>(pub(crate) &'a Data);
+
+impl Rows for Reversed<'_> {
+    fn cell(&self, row: RowKey, column: ColumnId) -> Option<&Value> {
+        self.0.cell(row, column)
+    }
+
+    fn rows(&self, table: TableId) -> Box<dyn Iterator<Item = RowKey> + '_> {
+        Box::new(self.0.rows(table).rev())
+    }
+
+    fn matching(
+        &self,
+        table: TableId,
+        column: ColumnId,
+        value: &Value,
+    ) -> Option<Box<dyn Iterator<Item = RowKey> + '_>> {
+        Some(Box::new(self.0.indexed(table, column, value)?.rev()))
+    }
+
+    fn count(&self, table: TableId) -> usize {
+        self.0.len(table)
+    }
+
+    fn single(&self, table: TableId) -> Option<RowKey> {
+        Rows::single(self.0, table)
+    }
+
+    fn exists(&self, row: RowKey) -> bool {
+        self.0.row(row).is_some()
+    }
+
+    fn id(&self, row: RowKey) -> Option<Arc<str>> {
+        self.0.id(row).cloned()
+    }
+
+    fn by_id(&self, table: TableId, id: &str) -> Option<RowKey> {
+        self.0.by_id(table, id)
+    }
+}

@@ -13,7 +13,7 @@ use super::search::Search;
 use crate::app::{Role, Shows, View};
 use crate::kinds::Type;
 use crate::run::World;
-use crate::task::draw::Instance;
+use crate::task::draw::{Instance, Rule};
 use crate::task::episode::Episode;
 use crate::task::solve::{Call, replay};
 use crate::task::trace::{is_told, untraced};
@@ -75,7 +75,7 @@ fn with_reading(instance: &Arc<Instance>, calls: Vec<Call>) -> Vec<Call> {
         let Some(played) = Episode::begin(instance, 0).ok().and_then(|start| replay(start, calls.clone()).ok()) else {
             break;
         };
-        let Some(missing) = untraced(instance, &played.calls) else { break };
+        let Some(missing) = untraced(instance, &played.calls, Rule::Before) else { break };
         let before =
             Episode::begin(instance, 0).ok().and_then(|start| replay(start, calls[..missing.call].to_vec()).ok());
         let Some(read) = before.and_then(|before| lookup(instance, before.episode.world(), &missing.text)) else {

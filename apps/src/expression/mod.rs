@@ -26,7 +26,7 @@ pub use scope::{Function, Judge, Roots, Scope, Signature, Tables};
 use self::checker::{Checker, Typed};
 use self::code::{Code, Part};
 use self::machine::Machine;
-use crate::kinds::{TableId, Type};
+use crate::kinds::{ColumnId, TableId, Type};
 use crate::value::Value;
 
 /// Most characters of an expression or a template.
@@ -145,6 +145,26 @@ impl Template {
     #[must_use]
     pub fn locals(&self) -> &[u16] {
         &self.locals
+    }
+
+    /// The columns that it reads of the row of a local, without repetition: of `${issue.title}` the title.
+    #[must_use]
+    pub fn columns_of(&self, local: u16) -> Vec<ColumnId> {
+        let mut columns = Vec::new();
+        let mut see = |code: &Code| match code {
+            Code::Member(row, code::Member::Column(column), _)
+                if matches!(**row, Code::Local(found) if found == local) && !columns.contains(column) =>
+            {
+                columns.push(*column);
+            }
+            _ => {}
+        };
+        for part in &self.parts {
+            if let Part::Hole(_, code) = part {
+                code.visit(&mut see);
+            }
+        }
+        columns
     }
 
     /// Fills the holes.

@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::app::{Action, App, Callable, Effect, Event, Role, View};
 use crate::data::{Change, ChangeKind, Data, changes};
-use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 use crate::functions::id;
 use crate::json::Codec;
 use crate::kinds::ColumnId;
@@ -336,13 +336,13 @@ impl App {
     /// What expressions see before an episode begins.
     pub(crate) fn frame<'a>(
         &'a self,
-        data: &'a Data,
+        rows: &'a dyn Rows,
         locals: &'a [Value],
         host: &'a mut dyn Host,
         budget: &'a mut u64,
     ) -> Frame<'a> {
         Frame {
-            rows: data,
+            rows,
             old: None,
             init: None,
             locals,

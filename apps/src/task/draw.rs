@@ -1,26 +1,32 @@
-//! Drawing tasks from seeds.
+//! Drawing tasks from seeds. A draw that shows a fault of the definition ends the drawing: another is made only for the reasons of
+//! [`Redraw`].
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value as Json};
 
+use super::Template;
 use super::episode::Episode;
+use super::outcome::{Flaw, NoTask, Redraw, ShownDraw, Unfit};
+use super::parameter::Drawing;
 use super::solve::{self, Call};
 use super::trace::untraced;
-use super::{Draw, Param, Template};
 use crate::app::{App, Role};
 use crate::data::Data;
 use crate::explore;
-use crate::expression::{DEFAULT_BUDGET, EvalError};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Rows};
 use crate::json::Codec;
+use crate::kinds::ColumnId;
+use crate::reading::Reversed;
 use crate::run::draw::Draws;
 use crate::run::{Agenda, Beginning, Stop, World, initial, transact};
-use crate::value::Value;
+use crate::value::{RowKey, Value};
 
 /// How often a task is drawn anew before its template counts as broken.
 pub const ATTEMPTS_MAX: u32 = 50;
-/// How often at most of these a way to its goal is searched for in vain.
-const SEARCHES_MAX: u32 = 5;
+/// How often at most of these a way to its goal was searched for in vain when faults were drawn again.
+pub(super) const SEARCHES_MAX: u32 = 5;
 /// How often at all, counting draws that belong to another split.
 const DRAWS_MAX: u32 = 2_000;
 
@@ -71,8 +77,12 @@ pub struct Instance {
     pub data: Data,
     /// What its preparation has scheduled.
     agenda: Agenda,
+    /// Which of the template's wordings it is.
+    pub wording: usize,
     /// What the agent is told.
     pub text: String,
+    /// The number of its draw among those of its seed, from 0.
+    pub attempt: u32,
     /// Which checks hold at the beginning already, and so carry no weight.
     pub(super) held: Vec<bool>,
     /// The calls of the solution.
@@ -121,7 +131,7 @@ impl Instance {
     }
 }
 
-fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> Map<String, Json> {
+pub(crate) fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> Map<String, Json> {
     let codec = Codec::new(&app.schema);
     template
         .params
@@ -131,32 +141,188 @@ fn parameters(app: &App, template: &Template, values: &[Value], data: &Data) -> 
         .collect()
 }
 
-/// Why a draw is not a task.
-enum Unfit {
-    /// Another draw may be.
-    Again(String),
-    /// It has no solution, and no way to its goal was found: as another draw may be, but dearer to find out.
-    NoWay,
-    /// It is a task of another split.
-    OtherSplit,
-    /// The definition is at fault.
-    Broken(String),
+/// What a draw that shows a fault leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// To an error.
+    Strict,
+    /// To another draw, without a word: the tasks of stored episodes were drawn so, and numbers within texts had to be told.
+    Before,
 }
 
-impl From<Stop> for Unfit {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Raised(raised) => Self::Again(raised.to_string()),
-            Stop::Crashed(EvalError::Index(_) | EvalError::NotOne) => Self::Again(stop.to_string()),
-            Stop::Crashed(_) => Self::Broken(stop.to_string()),
+/// In which order of the rows a condition of `require` has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// In that of their creation.
+    Created,
+    /// In that or in the opposite one: what hangs on an order that nobody chose excludes nothing.
+    Any,
+}
+
+/// Which draw is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Ticket<'a> {
+    /// Of which app.
+    pub app: &'a Arc<App>,
+    /// Of which template, by its place.
+    pub template: usize,
+    /// For which split.
+    pub split: &'a str,
+    /// Of which seed.
+    pub seed: u64,
+    /// Its number among those of the seed, from 0.
+    pub attempt: u32,
+    /// By which rule.
+    pub rule: Rule,
+}
+
+/// A draw that was made.
+#[derive(Debug)]
+pub struct Drawn {
+    /// The values of the parameters, as far as it came.
+    pub values: Vec<Value>,
+    /// What the agent is told, where it came so far.
+    pub text: Option<String>,
+    /// The task, or why it is none.
+    pub task: Result<Arc<Instance>, Unfit>,
+}
+
+impl Ticket<'_> {
+    /// The template.
+    #[must_use]
+    pub fn template(&self) -> &Template {
+        &self.app.templates[self.template]
+    }
+
+    /// The random numbers for a purpose.
+    pub(crate) fn draws(&self, name: &str) -> Draws {
+        let (seed, attempt) = (self.seed.to_be_bytes(), self.attempt.to_be_bytes());
+        let template = self.template().name.as_bytes();
+        Draws::of(&[self.split.as_bytes(), &seed, template, &attempt, name.as_bytes()])
+    }
+
+    /// The data before anything of the task is prepared.
+    pub(crate) fn base(&self) -> Result<&Data, Unfit> {
+        let base = self.app.variants.get(self.app, self.variant());
+        base.map_err(|message| Unfit::Flawed(Flaw::Breaks(message)))
+    }
+
+    /// The number of the initial database.
+    pub(crate) fn variant(&self) -> usize {
+        rand::RngExt::random_range(self.draws("variant").random(), 0..self.app.variants.count())
+    }
+
+    /// Makes the draw. `belongs` says whether a task is of the split, by its parameters.
+    #[must_use]
+    pub fn draw(&self, belongs: &dyn Fn(&Json) -> bool) -> Drawn {
+        let mut drawn = Drawn { values: Vec::new(), text: None, task: Err(Unfit::Again(Redraw::Split)) };
+        let task = self.begun(belongs, &mut drawn).and_then(|(instance, held)| accept(instance, held, self.rule));
+        Drawn { task: task.map(Arc::new), ..drawn }
+    }
+
+    fn begun(&self, belongs: &dyn Fn(&Json) -> bool, drawn: &mut Drawn) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
+        let base = self.base()?;
+        for param in &self.template().params {
+            let mut draws = self.draws(&format!("param {}", param.name));
+            let drawing = Drawing { app: self.app, data: base, values: &drawn.values, draws: &mut draws };
+            let value = drawing.value(param)?;
+            drawn.values.push(value);
+        }
+        if !belongs(&Json::Object(parameters(self.app, self.template(), &drawn.values, base))) {
+            return Err(Unfit::Again(Redraw::Split));
+        }
+        let instance = self.prepare(drawn.values.clone(), Order::Created)?;
+        drawn.text = Some(instance.text.clone());
+        begin(Arc::new(instance))
+    }
+
+    /// The task that some values of the parameters make, of which nothing is proven but what is required.
+    pub(crate) fn prepare(&self, values: Vec<Value>, order: Order) -> Result<Instance, Unfit> {
+        self.prepare_from(self.base()?, values, order)
+    }
+
+    /// The same from other data.
+    pub(crate) fn prepare_from(&self, base: &Data, values: Vec<Value>, order: Order) -> Result<Instance, Unfit> {
+        let (app, template, nothing) = (self.app, self.template(), Agenda::default());
+        let mut draws = self.draws("setup");
+        let prepared = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup);
+        let (data, agenda) = prepared.map_err(stopped)?;
+        let mut draws = self.draws("plant");
+        let planted = transact(app, (&data, &agenda), values.clone(), &mut draws, &template.plant);
+        let (data, agenda) = planted.map_err(stopped)?;
+        for (text, require) in &template.require {
+            let draws = || self.draws("require");
+            let held = holds(app, &data, &values, draws(), require)?
+                || order == Order::Any && holds(app, &Reversed(&data), &values, draws(), require)?;
+            if !held {
+                return Err(Unfit::Again(Redraw::Require(Arc::clone(text))));
+            }
+        }
+        let (wording, text) = self.text(&data, &values)?;
+        Ok(Instance {
+            app: Arc::clone(app),
+            template: self.template,
+            values,
+            data,
+            agenda,
+            wording,
+            text,
+            attempt: self.attempt,
+            held: Vec::new(),
+            solution: Vec::new(),
+        })
+    }
+
+    /// What the agent is told of some values, and which wording that is.
+    pub(crate) fn text(&self, data: &Data, values: &[Value]) -> Result<(usize, String), Unfit> {
+        let wordings = &self.template().text;
+        let mut draws = self.draws("text");
+        let wording = rand::RngExt::random_range(draws.random(), 0..wordings.len());
+        let mut budget = DEFAULT_BUDGET;
+        let rendered = wordings[wording].render(&mut self.app.frame(data, values, &mut draws, &mut budget));
+        rendered.map(|text| (wording, text)).map_err(|error| stopped(Stop::Crashed(error)))
+    }
+
+    /// The draw as people find it again.
+    #[must_use]
+    pub fn shown(&self, values: &[Value], text: Option<&str>) -> ShownDraw {
+        let parameters = self.base().map(|data| parameters(self.app, self.template(), values, data));
+        ShownDraw {
+            template: Arc::clone(&self.template().name),
+            split: self.split.to_owned(),
+            seed: self.seed,
+            attempt: self.attempt,
+            parameters: parameters.unwrap_or_default(),
+            text: text.map(str::to_owned),
         }
     }
 }
 
-/// The task of a seed in a split. `belongs` says whether a task is of that split, by its content.
+fn holds(
+    app: &Arc<App>,
+    rows: &dyn Rows,
+    values: &[Value],
+    mut draws: Draws,
+    require: &Checked,
+) -> Result<bool, Unfit> {
+    let mut budget = DEFAULT_BUDGET;
+    let value = require.evaluate(&mut app.frame(rows, values, &mut draws, &mut budget));
+    value.map(|value| value == Value::Bool(true)).map_err(|error| stopped(Stop::Crashed(error)))
+}
+
+/// The fault that a stop shows behind the parameters.
+fn stopped(stop: Stop) -> Unfit {
+    Unfit::Flawed(match stop {
+        Stop::Raised(raised) => Flaw::Raises(raised.to_string()),
+        Stop::Crashed(EvalError::Index(_) | EvalError::NotOne) => Flaw::Raises(stop.to_string()),
+        Stop::Crashed(_) => Flaw::Breaks(stop.to_string()),
+    })
+}
+
+/// The task of a seed in a split. `belongs` says whether a task is of that split, by its parameters.
 ///
 /// # Errors
-/// When the app has no tasks, or when no draw of the template is acceptable, with what was wrong with the last one.
+/// As [`draw`], and when the app has no tasks.
 pub fn instantiate(
     app: &Arc<App>,
     split: &str,
@@ -168,48 +334,70 @@ pub fn instantiate(
         return Err("this app has no tasks".to_owned());
     }
     let place = usize::try_from(seed % count).unwrap_or(0);
-    draw(app, place, split, seed, belongs)
+    draw(app, place, split, seed, belongs).map_err(|why| why.to_string())
 }
 
 /// The task of a seed and a template in a split.
 ///
 /// # Errors
-/// As [`instantiate`].
+/// When a draw shows a fault of the definition, or too many draws were thrown away.
 pub fn draw(
     app: &Arc<App>,
     template: usize,
     split: &str,
     seed: u64,
     belongs: &dyn Fn(&Json) -> bool,
-) -> Result<Arc<Instance>, String> {
+) -> Result<Arc<Instance>, NoTask> {
+    draw_with(app, template, split, seed, belongs, Rule::Strict)
+}
+
+/// The task of a seed and a template as it was drawn when draws that show a fault were thrown away too: stored episodes have
+/// tasks that were drawn so.
+///
+/// # Errors
+/// As [`draw`], for fewer faults.
+pub fn draw_as_before(
+    app: &Arc<App>,
+    template: usize,
+    split: &str,
+    seed: u64,
+    belongs: &dyn Fn(&Json) -> bool,
+) -> Result<Arc<Instance>, NoTask> {
+    draw_with(app, template, split, seed, belongs, Rule::Before)
+}
+
+fn draw_with(
+    app: &Arc<App>,
+    template: usize,
+    split: &str,
+    seed: u64,
+    belongs: &dyn Fn(&Json) -> bool,
+    rule: Rule,
+) -> Result<Arc<Instance>, NoTask> {
     let mut attempts = 0;
-    let mut reason = (0, "every draw belongs to another split".to_owned());
-    for number in 0..DRAWS_MAX {
+    let mut reasons = BTreeMap::new();
+    for attempt in 0..DRAWS_MAX {
         if attempts >= ATTEMPTS_MAX {
             break;
         }
-        let mut stage = 0;
-        let drawn = attempt(app, template, split, seed, number, belongs, &mut stage);
-        match drawn.and_then(|instance| accept(instance, &mut stage)) {
-            Ok(instance) => return Ok(Arc::new(instance)),
-            Err(Unfit::OtherSplit) => {}
-            Err(Unfit::Broken(message)) => {
-                return Err(format!("tasks.{}: {message}", app.templates[template].name));
+        let ticket = Ticket { app, template, split, seed, attempt, rule };
+        let drawn = ticket.draw(belongs);
+        match drawn.task {
+            Ok(instance) => return Ok(instance),
+            Err(Unfit::Again(redraw)) => {
+                attempts += u32::from(redraw != Redraw::Split);
+                *reasons.entry(redraw).or_insert(0) += 1;
             }
-            Err(Unfit::Again(message)) => {
-                // The draw that came furthest tells most.
-                if attempts == 0 || stage > reason.0 {
-                    reason = (stage, message);
+            Err(Unfit::Flawed(flaw)) => match flaw.cost(rule) {
+                Some(cost) => attempts += cost,
+                None => {
+                    let shown = ticket.shown(&drawn.values, drawn.text.as_deref());
+                    return Err(NoTask::Faulty(Box::new(shown), flaw));
                 }
-                attempts += 1;
-            }
-            Err(Unfit::NoWay) => {
-                reason = (stage, "no way to the goal was found".to_owned());
-                attempts += ATTEMPTS_MAX / SEARCHES_MAX;
-            }
+            },
         }
     }
-    Err(format!("tasks.{}: no draw of seed {seed} is acceptable: {}", app.templates[template].name, reason.1))
+    Err(NoTask::Exhausted(Arc::clone(&app.templates[template].name), seed, reasons))
 }
 
 /// A task of a seed and a template as it is drawn first, of which nothing is proven but that its goal does not hold already.
@@ -218,119 +406,62 @@ pub fn draw(
 /// When no draw gives a task.
 pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
     let mut reason = String::new();
-    for number in 0..ATTEMPTS_MAX {
-        let proposed = attempt(app, template, split, seed, number, &|_| true, &mut 0)
-            .and_then(|instance| begin(instance.into(), &mut 0));
-        match proposed {
+    for attempt in 0..ATTEMPTS_MAX {
+        let ticket = Ticket { app, template, split, seed, attempt, rule: Rule::Strict };
+        let mut drawn = Drawn { values: Vec::new(), text: None, task: Err(Unfit::Again(Redraw::Split)) };
+        match ticket.begun(&|_| true, &mut drawn) {
             Ok((instance, _)) => return Ok(instance),
-            Err(Unfit::Again(message) | Unfit::Broken(message)) => reason = message,
-            Err(Unfit::OtherSplit | Unfit::NoWay) => {}
+            Err(Unfit::Again(redraw)) => reason = redraw.to_string(),
+            Err(Unfit::Flawed(flaw)) => reason = flaw.to_string(),
         }
     }
     Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
 }
 
-fn attempt(
-    app: &Arc<App>,
-    place: usize,
-    split: &str,
-    seed: u64,
-    number: u32,
-    belongs: &dyn Fn(&Json) -> bool,
-    stage: &mut u32,
-) -> Result<Instance, Unfit> {
-    let template = &app.templates[place];
-    let (seed_bytes, attempt_bytes) = (seed.to_be_bytes(), number.to_be_bytes());
-    let words = |name: &str| {
-        Draws::of(&[split.as_bytes(), &seed_bytes, template.name.as_bytes(), &attempt_bytes, name.as_bytes()])
-    };
-    let variant = rand::RngExt::random_range(words("variant").random(), 0..app.variants.count());
-    let base = app.variants.get(app, variant).map_err(Unfit::Broken)?;
-    let mut values = Vec::with_capacity(template.params.len());
-    for param in &template.params {
-        let mut draws = words(&format!("param {}", param.name));
-        let value = Drawing { app, data: base, values: &values, draws: &mut draws }.value(param)?;
-        values.push(value);
-    }
-    *stage += 1;
-    if !belongs(&Json::Object(parameters(app, template, &values, base))) {
-        return Err(Unfit::OtherSplit);
-    }
-    let mut draws = words("setup");
-    let nothing = Agenda::default();
-    let (data, agenda) = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup)?;
-    let mut draws = words("plant");
-    let (data, agenda) = transact(app, (&data, &agenda), values.clone(), &mut draws, &template.plant)?;
-    for (text, require) in &template.require {
-        let mut draws = words("require");
-        let drawing = Drawing { app, data: &data, values: &values, draws: &mut draws };
-        if drawing.evaluate(require, &values)? != Value::Bool(true) {
-            return Err(Unfit::Again(format!("`{text}` does not hold")));
-        }
-    }
-    *stage += 1;
-    let mut draws = words("text");
-    let wording = rand::RngExt::random_range(draws.random(), 0..template.text.len());
-    let mut budget = DEFAULT_BUDGET;
-    let text = template.text[wording]
-        .render(&mut app.frame(&data, &values, &mut draws, &mut budget))
-        .map_err(|error| Unfit::from(Stop::Crashed(error)))?;
-    Ok(Instance {
-        app: Arc::clone(app),
-        template: place,
-        values,
-        data,
-        agenda,
-        text,
-        held: Vec::new(),
-        solution: Vec::new(),
-    })
-}
-
 /// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.
-fn begin(instance: Arc<Instance>, stage: &mut u32) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
-    let start = Episode::begin(&instance, 0).map_err(Unfit::from)?;
+pub(crate) fn begin(instance: Arc<Instance>) -> Result<(Arc<Instance>, Vec<bool>), Unfit> {
+    let start = Episode::begin(&instance, 0).map_err(stopped)?;
     referred(&instance, start.world())?;
-    *stage += 1;
-    let checks = start.judge().map_err(Unfit::Broken)?;
+    let checks = start.judge().map_err(|message| Unfit::Flawed(Flaw::Breaks(message)))?;
     if checks.iter().all(|check| check.passed) {
-        return Err(Unfit::Again("the goal holds at the beginning".to_owned()));
+        return Err(Unfit::Flawed(Flaw::Done));
     }
-    *stage += 1;
     Ok((instance, checks.iter().map(|check| check.passed).collect()))
 }
 
-/// Proves a task: the goal is false at the beginning, and the solution reaches it with what it can know. A way that was
-/// searched for need not be told by the text: nobody wrote down how its values are to be found out.
-fn accept(instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
-    let (shared, held) = begin(Arc::new(instance), stage)?;
-    let start = Episode::begin(&shared, 0).map_err(Unfit::from)?;
+/// Proves a task that has begun: the solution reaches its goal with what it can know. A way that was searched for need not be
+/// told by the text: nobody wrote down how its values are to be found out.
+pub(crate) fn accept(shared: Arc<Instance>, held: Vec<bool>, rule: Rule) -> Result<Instance, Unfit> {
+    let start = Episode::begin(&shared, 0).map_err(stopped)?;
+    let flawed = |flaw: Flaw| Unfit::Flawed(flaw);
     let solved = match &shared.template().solution {
         Some(steps) => solve::play(start, steps),
-        None => solve::replay(start, explore::solve(&shared, explore::Options::DRAW).ok_or(Unfit::NoWay)?),
+        None => {
+            let way = explore::solve(&shared, explore::Options::DRAW).ok_or(flawed(Flaw::NoWay))?;
+            solve::replay(start, way)
+        }
     };
-    let solved = solved.map_err(Unfit::Again)?;
-    *stage += 1;
+    let solved = solved.map_err(|message| flawed(Flaw::Fails(message)))?;
     let failed: Vec<String> = solved
         .episode
         .judge()
-        .map_err(Unfit::Broken)?
+        .map_err(|message| flawed(Flaw::Breaks(message)))?
         .into_iter()
         .filter(|check| !check.passed)
         .map(|check| format!("{}: {}", check.name, check.evidence))
         .collect();
     if !failed.is_empty() {
-        return Err(Unfit::Again(format!("the solution does not reach the goal: {}", failed.join("; "))));
+        return Err(flawed(Flaw::Misses(failed.join("; "))));
     }
-    *stage += 1;
     if shared.template().solution.is_some()
-        && let Some(argument) = untraced(&shared, &solved.calls)
+        && let Some(argument) = untraced(&shared, &solved.calls, rule)
     {
-        return Err(Unfit::Again(format!("the solution uses what it cannot know: {}", argument.shown)));
+        return Err(flawed(Flaw::Unknowable(argument.shown)));
     }
     let calls = solved.calls;
     drop(solved.episode);
-    let instance = Arc::try_unwrap(shared).map_err(|_| Unfit::Broken("an episode outlived its task".to_owned()))?;
+    let outlived = |_| flawed(Flaw::Breaks("an episode outlived its task".to_owned()));
+    let instance = Arc::try_unwrap(shared).map_err(outlived)?;
     Ok(Instance { held, solution: calls.into_iter().map(|played| played.call).collect(), ..instance })
 }
 
@@ -338,112 +469,29 @@ fn accept(instance: Instance, stage: &mut u32) -> Result<Instance, Unfit> {
 fn referred(instance: &Instance, world: &World) -> Result<(), Unfit> {
     for (param, value) in instance.template().params.iter().zip(&instance.values) {
         let (Value::Row(row), false) = (value, param.refer.is_empty()) else { continue };
-        let like = instance.data.scan(row.table).filter(|(other, _)| {
-            param.refer.iter().all(|column| instance.data.cell(*other, *column) == instance.data.cell(*row, *column))
-        });
-        let mut seen = 0;
-        for (other, _) in like {
-            seen += u32::from(world.sees(Role::AGENT, other)?);
-        }
-        if seen != 1 {
-            return Err(Unfit::Again(format!("{} names {seen} rows that the agent sees", param.name)));
+        if alike(instance, world, *row, &param.refer)?.len() != 1 {
+            return Err(Unfit::Again(Redraw::Refer(Arc::clone(&param.name))));
         }
     }
     Ok(())
 }
 
-/// One parameter's draw.
-struct Drawing<'a> {
-    app: &'a App,
-    data: &'a Data,
-    values: &'a [Value],
-    draws: &'a mut Draws,
-}
-
-impl Drawing<'_> {
-    fn value(mut self, param: &Param) -> Result<Value, Unfit> {
-        let not = match &param.not {
-            None => None,
-            Some(not) => Some(self.evaluate(not, self.values)?),
-        };
-        let wanted = |value: &Value| not.as_ref() != Some(value);
-        match &param.draw {
-            Draw::Choice(values) => {
-                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
-            }
-            Draw::Range(low, high, step) => self.range(*low, *high, *step, &wanted),
-            Draw::Days(from, to) => match (self.evaluate(from, self.values)?, self.evaluate(to, self.values)?) {
-                (Value::Int(from), Value::Int(to)) if from <= to => self.range(from, to, 1, &wanted),
-                _ => Err(Unfit::Again(format!("{} has no days to draw from", param.name))),
-            },
-            Draw::Pick(list) => {
-                let values = self.list(list)?;
-                self.one_of(&values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
-            }
-            Draw::First { of, by, descending, gap } => {
-                let gap = match gap {
-                    None => 1,
-                    Some(gap) => number(&self.evaluate(gap, self.values)?)?,
-                };
-                let mut ranked = Vec::new();
-                for value in self.list(of)?.iter().filter(|value| wanted(value)) {
-                    let mut locals = self.values.to_vec();
-                    locals.push(value.clone());
-                    ranked.push((number(&self.evaluate(by, &locals)?)?, value.clone()));
-                }
-                ranked.sort_by(|(left, _), (right, _)| if *descending { right.cmp(left) } else { left.cmp(right) });
-                match ranked.as_slice() {
-                    [] => Err(Unfit::Again(format!("{} has nothing to draw from", param.name))),
-                    [(_, only)] => Ok(only.clone()),
-                    [(first, value), (second, _), ..] if first.abs_diff(*second) >= gap.unsigned_abs().max(1) => {
-                        Ok(value.clone())
-                    }
-                    _ => Err(Unfit::Again(format!("{}: the first two are too close", param.name))),
-                }
-            }
-            Draw::Let(value) => {
-                let value = self.evaluate(value, self.values)?;
-                if wanted(&value) { Ok(value) } else { Err(Unfit::Again(format!("{} is not wanted", param.name))) }
-            }
+/// The rows that the agent sees and that are equal to one in some columns, itself among them if it is seen.
+pub(crate) fn alike(
+    instance: &Instance,
+    world: &World,
+    row: RowKey,
+    columns: &[ColumnId],
+) -> Result<Vec<RowKey>, Unfit> {
+    let data = &instance.data;
+    let like = data
+        .scan(row.table)
+        .filter(|(other, _)| columns.iter().all(|column| data.cell(*other, *column) == data.cell(row, *column)));
+    let mut seen = Vec::new();
+    for (other, _) in like {
+        if world.sees(Role::AGENT, other).map_err(stopped)? {
+            seen.push(other);
         }
     }
-
-    fn one_of(&mut self, values: &[Value]) -> Result<Value, Unfit> {
-        self.draws.pick(values).map_err(|_| Unfit::Again("there is nothing to draw from".to_owned()))
-    }
-
-    fn range(&mut self, low: i64, high: i64, step: i64, wanted: &dyn Fn(&Value) -> bool) -> Result<Value, Unfit> {
-        let steps = high.abs_diff(low) / step.unsigned_abs().max(1);
-        for _ in 0..ATTEMPTS_MAX {
-            let offset = rand::RngExt::random_range(self.draws.random(), 0..=steps);
-            let value = Value::Int(low.saturating_add(step.saturating_mul(i64::try_from(offset).unwrap_or(0))));
-            if wanted(&value) {
-                return Ok(value);
-            }
-        }
-        Err(Unfit::Again("there is nothing to draw from".to_owned()))
-    }
-
-    fn list(&mut self, list: &crate::expression::Checked) -> Result<Arc<[Value]>, Unfit> {
-        let values = self.values;
-        let mut budget = DEFAULT_BUDGET;
-        match list.evaluate(&mut self.app.frame(self.data, values, self.draws, &mut budget)) {
-            Ok(Value::List(values)) => Ok(values),
-            Ok(_) => Err(Unfit::Broken("a list was expected".to_owned())),
-            Err(error) => Err(Stop::Crashed(error).into()),
-        }
-    }
-
-    fn evaluate(&self, checked: &crate::expression::Checked, locals: &[Value]) -> Result<Value, Unfit> {
-        let (mut draws, mut budget) = (self.draws.clone(), DEFAULT_BUDGET);
-        let value = checked.evaluate(&mut self.app.frame(self.data, locals, &mut draws, &mut budget));
-        value.map_err(|error| Stop::Crashed(error).into())
-    }
-}
-
-fn number(value: &Value) -> Result<i64, Unfit> {
-    match value {
-        Value::Int(number) => Ok(*number),
-        _ => Err(Unfit::Broken("a number was expected".to_owned())),
-    }
+    Ok(seen)
 }

@@ -8,6 +8,8 @@ pub mod episode;
 pub mod goal;
 mod judge;
 pub mod mutate;
+pub mod outcome;
+pub(crate) mod parameter;
 pub mod solve;
 mod sound;
 pub(crate) mod trace;

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::draw::Instance;
+use super::draw::{Instance, Rule};
 use super::solve::Played;
 use crate::app::{Callable, Parameter};
 use crate::kinds::Type;
@@ -18,8 +18,8 @@ pub(crate) struct Untraced {
     pub(crate) shown: String,
 }
 
-/// The first argument that stands nowhere before it is used.
-pub(crate) fn untraced(instance: &Instance, calls: &[Played]) -> Option<Untraced> {
+/// The first argument that stands nowhere before it is used. Numbers between the words of a text may be worked out.
+pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Option<Untraced> {
     let mut known = told(instance);
     for (number, played) in calls.iter().enumerate() {
         let parameters = parameters(instance, &played.call.name);
@@ -30,7 +30,7 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played]) -> Option<Untraced
             {
                 continue;
             }
-            if let Some(text) = kind.and_then(|kind| missing(value, kind, &known)) {
+            if let Some(text) = kind.and_then(|kind| missing(value, kind, &known, rule)) {
                 let shown = format!("call {}, {}.{name}: {text:?}", number + 1, played.call.name);
                 return Some(Untraced { call: number, text, shown });
             }
@@ -70,19 +70,24 @@ fn parameters(instance: &Instance, call: &str) -> Vec<Parameter> {
 }
 
 /// A text or an id within an argument that is not known.
-fn missing(value: &Json, kind: &Type, known: &str) -> Option<String> {
+fn missing(value: &Json, kind: &Type, known: &str, rule: Rule) -> Option<String> {
     match (value, kind.present()) {
         // Words that are looked for may come from several places.
         (Json::String(text), Type::Text) => {
             let folded = fold(text);
-            let everywhere = known.contains(&folded) || words(&folded).all(|word| known.contains(word));
+            let number = |word: &str| word.bytes().all(|letter| letter.is_ascii_digit());
+            let counts = rule == Rule::Strict && !words(&folded).all(number);
+            let told = |word: &str| known.contains(word) || counts && number(word);
+            let everywhere = known.contains(&folded) || words(&folded).all(told);
             (!everywhere).then(|| text.clone())
         }
         (Json::String(text), Type::Row(_)) => (!known.contains(&fold(text))).then(|| text.clone()),
-        (Json::Array(values), Type::List(element)) => values.iter().find_map(|value| missing(value, element, known)),
-        (Json::Object(fields), Type::Record(kinds)) => {
-            kinds.iter().find_map(|(name, kind)| fields.get(&**name).and_then(|value| missing(value, kind, known)))
+        (Json::Array(values), Type::List(element)) => {
+            values.iter().find_map(|value| missing(value, element, known, rule))
         }
+        (Json::Object(fields), Type::Record(kinds)) => kinds
+            .iter()
+            .find_map(|(name, kind)| fields.get(&**name).and_then(|value| missing(value, kind, known, rule))),
         _ => None,
     }
 }

@@ -49,41 +49,41 @@ pub(super) const MISTAKES: &[Mistake] = &[
         r#"text: ["Lend the cheapest"#,
         r#"require: ["count(loan) > 0"]
     text: ["Lend the cheapest"#,
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: `count(loan) > 0` does not hold",
+        "app.yaml:59:3: tasks.lend_cheapest: 60 of 60 draws are thrown away, most of them because `count(loan) > 0` does not hold",
     ),
     (
         "x.kind == kind && x.state == 'in'",
         "x.kind == kind && x.state == 'out'",
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: tool has nothing to draw from",
+        "app.yaml:59:3: tasks.lend_cheapest: 60 of 60 draws are thrown away, most of them because tool has nothing to draw from",
     ),
     (
         "gap: 50",
         "gap: 5000",
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: tool: the first two are too close",
+        "app.yaml:59:3: tasks.lend_cheapest: 60 of 60 draws are thrown away, most of them because tool: the first two are too close",
     ),
     (
         "m.blocked && m.balance >= 27.00",
         "m.blocked && m.balance >= 2700.00",
-        "app.yaml:79:3: tasks.lend_blocked: no draw of seed 0 is acceptable: there is nothing to draw from",
+        "app.yaml:79:3: tasks.lend_blocked: 60 of 60 draws are thrown away, most of them because who has nothing to draw from",
     ),
     (
         r#"        - {updated: t.tool, fields: {state: "'out'"}}
 "#,
         "",
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: the solution does not reach the goal: nothing else: 1 other changes: tool/T0579.state was in, is out",
+        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: nothing else: 1 other changes: tool/T0579.state was in, is out",
     ),
     (
         r#"state: "'out'"}}
     milestones"#,
         r#"state: "'repair'"}}
     milestones"#,
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: the solution does not reach the goal: updated t.tool: tool/T0579.state: was in, is out, expected repair",
+        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: updated t.tool: tool/T0579.state: was in, is out, expected repair",
     ),
     (
         r#"      - {do: members, args: {search: t.who.name}, as: m}
       - {do: lend, args: {tool: "r.items[0]", member: "m.items[0]""#,
         r#"      - {do: lend, args: {tool: "r.items[0]", member: t.who"#,
-        r#"app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: the solution uses what it cannot know: call 2, lend.member: "M8005""#,
+        r#"app.yaml:59:3: tasks.lend_cheapest: the solution uses what it cannot know: call 2, lend.member: "M8005""#,
     ),
     (
         r#"      changes:
@@ -94,7 +94,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
         r#"      changes: []
       also: ["count(tool) > 0"]
 "#,
-        "app.yaml:59:3: tasks.lend_cheapest: no draw of seed 0 is acceptable: the goal holds at the beginning",
+        "app.yaml:59:3: tasks.lend_cheapest: the goal holds at the beginning",
     ),
     (
         r#"      - update: {row: loan.tool, set: {state: "'in'"}}"#,
@@ -134,11 +134,11 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "refer: [name]}",
         "refer: [kind]}",
-        "app.yaml:79:3: tasks.lend_blocked: no draw of seed 0 is acceptable: tool names 22 rows that the agent sees",
+        "app.yaml:79:3: tasks.lend_blocked: 60 of 60 draws are thrown away, most of them because `refer` of tool does not name exactly one row that the agent sees",
     ),
     (
         "code: blocked}}",
         r#"code: blocked, slots: {n: "size('abc')"}}}"#,
-        "app.yaml:79:3: tasks.lend_blocked: no draw of seed 0 is acceptable: the solution does not reach the goal: answer.n: expected 3, submitted nothing",
+        "app.yaml:79:3: tasks.lend_blocked: the solution does not reach the goal: answer.n: expected 3, submitted nothing",
     ),
 ];

@@ -12,6 +12,7 @@ use palestra_apps::check::{Effort, Report, check as prove};
 use serde_json::{Value, json};
 
 mod builtin;
+mod draws;
 mod sql;
 mod work;
 
@@ -40,6 +41,9 @@ pub struct CheckArguments {
     /// Random calls under which invariants must hold.
     #[arg(long, default_value_t = Effort::FULL.calls)]
     pub calls: u64,
+    /// Draws of each template of an app that are audited.
+    #[arg(long, default_value_t = Effort::FULL.draws)]
+    pub draws: u64,
     /// Writes one line of JSON per app instead of tables.
     #[arg(long)]
     pub json: bool,
@@ -76,13 +80,14 @@ pub async fn check(
     for (name, loaded) in apps.into_iter().map(|asked| find(asked)).collect::<Result<Vec<_>, _>>()?.concat() {
         let faults = match loaded {
             Ok(app) => {
-                let effort = Effort { seeds: arguments.seeds, calls: arguments.calls };
+                let effort = Effort { seeds: arguments.seeds, calls: arguments.calls, draws: arguments.draws };
                 let report = tokio::task::spawn_blocking(move || prove(&app, effort)).await;
                 let report = report.map_err(|error| Failure::Other(error.to_string()))?;
                 if arguments.json {
                     writeln!(output, "{}", json!({"app": name, "report": report}))?;
                 } else {
                     writeln!(output, "{}", table(&name, &report))?;
+                    draws::write(&report, output)?;
                 }
                 report.failures
             }

@@ -15,8 +15,9 @@ mod tests;
 use std::sync::Arc;
 
 use palestra_apps::app::App;
-use palestra_apps::task::draw::{Instance, draw};
+use palestra_apps::task::draw::{Instance, Rule, Ticket, draw, draw_as_before};
 use palestra_apps::task::episode::Episode;
+use palestra_apps::task::outcome::NoTask;
 use palestra_apps::tool;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
@@ -60,7 +61,7 @@ pub struct AppKind {
     gui: Shared<List<Value>>,
     both: Shared<List<Value>>,
     verifier_version: String,
-    instances: Mutex<Recent<(String, u64), Arc<Instance>>>,
+    instances: Mutex<Recent<(String, u64, Rule), Arc<Instance>>>,
 }
 
 /// What place and judge need to know of a task.
@@ -69,6 +70,18 @@ struct Secret {
     split: String,
     seed: u64,
     parameters: Map<String, Value>,
+    /// Which draw of the seed it is. Tasks that were stored before this was noted were drawn by a laxer rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    drawn: Option<Drawn>,
+}
+
+/// Which draw of a seed a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Drawn {
+    /// The template, by its place.
+    template: usize,
+    /// The number of the draw, from 0.
+    attempt: u32,
 }
 
 impl AppKind {
@@ -101,32 +114,78 @@ impl AppKind {
         }
     }
 
-    /// The task of a seed. The templates take turns; where one has no task in this split, the next one has its turn.
+    /// The task of a seed. The templates take turns; where one has no task in this split, the next one has its turn. A draw that
+    /// shows a fault of the definition is an error.
     fn instance(&self, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
-        let key = (split.to_owned(), seed);
-        if let Some(instance) = self.instances.lock().get(&key) {
+        if let Some(instance) = self.kept(split, seed, Rule::Strict) {
             return Ok(instance);
         }
-        let count = self.app.templates.len();
-        let first = usize::try_from(seed % (count.max(1) as u64)).unwrap_or(0);
         let belongs = |content: &Value| split_of(content) == split;
         let mut reason = "this app has no tasks".to_owned();
-        for offset in 0..count {
-            match draw(&self.app, (first + offset) % count, split, seed, &belongs) {
-                Ok(instance) => {
-                    self.instances.lock().put(key, Arc::clone(&instance));
-                    return Ok(instance);
+        for template in self.turns(seed) {
+            match draw(&self.app, template, split, seed, &belongs) {
+                Ok(instance) => return Ok(self.keep((split, seed, Rule::Strict), instance)),
+                Err(faulty @ NoTask::Faulty(..)) => {
+                    return Err(format!("the definition is at fault, which `palestra check` shows: {faulty}"));
                 }
-                Err(why) => reason = why,
+                Err(why @ NoTask::Exhausted(..)) => reason = why.to_string(),
             }
         }
         Err(reason)
     }
 
+    /// The task of a seed as it was drawn when draws that show a fault were thrown away without a word.
+    fn instance_as_before(&self, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
+        if let Some(instance) = self.kept(split, seed, Rule::Before) {
+            return Ok(instance);
+        }
+        let belongs = |content: &Value| split_of(content) == split;
+        let mut reason = "this app has no tasks".to_owned();
+        for template in self.turns(seed) {
+            match draw_as_before(&self.app, template, split, seed, &belongs) {
+                Ok(instance) => return Ok(self.keep((split, seed, Rule::Before), instance)),
+                Err(why) => reason = why.to_string(),
+            }
+        }
+        Err(reason)
+    }
+
+    /// The places of the templates, from that whose turn a seed is.
+    fn turns(&self, seed: u64) -> impl Iterator<Item = usize> {
+        let count = self.app.templates.len();
+        let first = usize::try_from(seed % (count.max(1) as u64)).unwrap_or(0);
+        (0..count).map(move |offset| (first + offset) % count)
+    }
+
+    fn kept(&self, split: &str, seed: u64, rule: Rule) -> Option<Arc<Instance>> {
+        self.instances.lock().get(&(split.to_owned(), seed, rule))
+    }
+
+    fn keep(&self, (split, seed, rule): (&str, u64, Rule), instance: Arc<Instance>) -> Arc<Instance> {
+        self.instances.lock().put((split.to_owned(), seed, rule), Arc::clone(&instance));
+        instance
+    }
+
     fn instance_of(&self, task: &Task) -> Result<Arc<Instance>, String> {
         let secret = Secret::deserialize(&task.secret).map_err(|_| "the task's secret is broken".to_owned())?;
-        self.instance(&secret.split, secret.seed)
+        let (split, seed) = (&*secret.split, secret.seed);
+        let Some(noted) = secret.drawn else { return self.instance_as_before(split, seed) };
+        if let Some(instance) = self.kept(split, seed, Rule::Strict).filter(|instance| drawn(instance) == noted) {
+            return Ok(instance);
+        }
+        let Drawn { template, attempt } = noted;
+        if template >= self.app.templates.len() {
+            return Err("the task's secret names no template".to_owned());
+        }
+        let ticket = Ticket { app: &self.app, template, split, seed, attempt, rule: Rule::Strict };
+        let instance = ticket.draw(&|_| true).task.map_err(|_| "the task can no longer be drawn".to_owned())?;
+        Ok(self.keep((split, seed, Rule::Strict), instance))
     }
+}
+
+/// Which draw of its seed a task is.
+fn drawn(instance: &Instance) -> Drawn {
+    Drawn { template: instance.template, attempt: instance.attempt }
 }
 
 /// `app/name`.
@@ -142,7 +201,8 @@ impl TaskGenerator for AppKind {
             return Err(TaskError::BadChoice("tasks of apps have no difficulty".to_owned()));
         }
         let instance = self.instance(split, seed).map_err(TaskError::Broken)?;
-        let secret = Secret { split: split.to_owned(), seed, parameters: instance.parameters() };
+        let (drawn, parameters) = (Some(drawn(&instance)), instance.parameters());
+        let secret = Secret { split: split.to_owned(), seed, parameters, drawn };
         Ok(Task {
             public: PublicTask {
                 id: TaskId::plain(split, seed).to_string(),

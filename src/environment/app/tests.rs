@@ -114,6 +114,56 @@ fn an_id_recreates_its_task_and_what_is_public_holds_no_row() {
     assert!(matches!(generator.generate("train", 0, Some(0.5)), Err(TaskError::BadChoice(_))));
 }
 
+/// A goal that two days of the lending miss.
+fn faulty() -> AppKind {
+    let good = "due: \"add_days(init.today, t.days)\"";
+    assert_eq!(TOOLSHED.matches(good).count(), 1);
+    let text = TOOLSHED.replace(good, "due: \"add_days(init.today, t.days == 2 ? 3 : t.days)\"");
+    let files = Files::from([("app.yaml".to_owned(), text)]);
+    AppKind::new(App::load(&files).expect("an app"), 1, digest_of(&files))
+}
+
+#[test]
+fn a_draw_that_shows_a_fault_is_an_error_and_no_other_draw_stands_in_for_it() {
+    let kind = faulty();
+    let (mut told, mut drawn) = (0, 0);
+    for seed in 0..60 {
+        match kind.generate("train", seed, None) {
+            Ok(task) => drawn += u64::from(task.secret["drawn"]["attempt"].is_u64()),
+            Err(TaskError::Broken(why)) => {
+                assert!(why.contains("palestra check") && why.contains("does not reach the goal"), "{why}");
+                assert!(why.contains(&format!("seed {seed} in split train")), "{why}");
+                told += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(told > 0 && drawn > 0, "{told} {drawn}");
+}
+
+#[test]
+fn a_task_that_was_stored_by_the_laxer_rule_is_judged_as_the_one_that_was_drawn_then() {
+    let kind = faulty();
+    let mut redrawn = 0;
+    for seed in 0..60 {
+        let instance = kind.instance_as_before("train", seed).expect("a task");
+        let mut secret = json!({"split": "train", "seed": seed, "parameters": instance.parameters()});
+        let public = task(&*self::kind(), "train", seed).public.clone();
+        let stored = Task { public, secret: secret.clone() };
+        assert_eq!(kind.instance_of(&stored).expect("its task").values, instance.values);
+        match kind.generate("train", seed, None) {
+            // A sound draw is the same by both rules, and is found again by its number.
+            Ok(task) => {
+                secret["drawn"] = task.secret["drawn"].clone();
+                assert_eq!(task.secret, secret);
+                assert_eq!(faulty().instance_of(&task).expect("its task").values, instance.values);
+            }
+            Err(_) => redrawn += 1,
+        }
+    }
+    assert!(redrawn > 0);
+}
+
 #[test]
 fn a_fork_goes_its_own_way() {
     let kind = kind();

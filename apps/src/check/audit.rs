@@ -1,0 +1,335 @@
+//! The audit of a template's draws. Of many seeds the first draw is looked at, so that nothing stands in for what was thrown
+//! away: every draw is a task, is thrown away for a reason that is counted, or shows a fault.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::SPLIT;
+use super::finding::{Finding, Kind};
+use super::knowledge::Knowledge;
+use super::likeness::Likeness;
+use super::spread::{Counting, Missing, Spread};
+use crate::app::App;
+use crate::json::Codec;
+use crate::kinds::{ColumnId, Type};
+use crate::task::draw::{Drawn, Instance, Rule, Ticket, alike};
+use crate::task::episode::Episode;
+use crate::task::outcome::{Redraw, Unfit};
+use crate::task::{Draw, Param};
+use crate::value::{RowKey, Value};
+
+/// The share of draws that `require`, references and gaps may throw away: beyond it, more than one seed in two hundred has no task
+/// among the attempts that it has.
+pub(super) const THROWN_AWAY_MOST: f64 = 0.9;
+/// Draws below which nothing is said of shares.
+const DRAWS_LEAST: u64 = 40;
+/// Tasks that are compared with those beside them.
+const TASKS_COMPARED: u64 = 200;
+/// Tasks of which each column of the data is changed to see what their solutions could know.
+const TASKS_PERTURBED: u64 = 3;
+/// Draws of a template without a solution, for each of which a way is searched for.
+const DRAWS_SEARCHED: u64 = 10;
+
+/// What became of the draws of a template.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct DrawFigures {
+    /// Draws that were made: the first of as many seeds.
+    pub made: u64,
+    /// Those of them that are tasks.
+    pub accepted: u64,
+    /// Those that were thrown away, by reason.
+    pub again: BTreeMap<String, u64>,
+    /// Those that show a fault of the definition, by its sort.
+    pub faulty: BTreeMap<String, u64>,
+    /// How the parameters are spread.
+    pub parameters: Vec<Spread>,
+    /// Tasks whose neighbours, with one parameter drawn anew, were looked at.
+    pub looked_beside: u64,
+    /// Neighbours that were played.
+    pub compared: u64,
+}
+
+struct Audit<'a> {
+    app: &'a Arc<App>,
+    place: usize,
+    figures: DrawFigures,
+    countings: Vec<Counting>,
+    likeness: Likeness,
+    knowledge: Knowledge,
+    findings: BTreeMap<(Kind, Option<usize>), Finding>,
+    /// A seed that was thrown away, by reason.
+    thrown: BTreeMap<Redraw, u64>,
+}
+
+/// Audits the draws of a template; answers what was counted, and what is wrong.
+pub(super) fn audit(
+    app: &Arc<App>,
+    place: usize,
+    draws: u64,
+    goes_on: &dyn Fn() -> bool,
+) -> (DrawFigures, Vec<Finding>) {
+    let template = &app.templates[place];
+    let draws = if template.solution.is_some() { draws } else { draws.min(DRAWS_SEARCHED) };
+    let mut audit = Audit {
+        app,
+        place,
+        figures: DrawFigures::default(),
+        countings: Counting::of(app, &template.params),
+        likeness: Likeness::of(template),
+        knowledge: Knowledge::default(),
+        findings: BTreeMap::new(),
+        thrown: BTreeMap::new(),
+    };
+    for seed in (0..draws).take_while(|_| goes_on()) {
+        audit.draw(seed);
+    }
+    audit.finish()
+}
+
+impl Audit<'_> {
+    fn ticket(&self, seed: u64) -> Ticket<'_> {
+        Ticket { app: self.app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict }
+    }
+
+    fn params(&self) -> &[Param] {
+        &self.app.templates[self.place].params
+    }
+
+    fn draw(&mut self, seed: u64) {
+        let app = self.app;
+        let ticket = Ticket { app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict };
+        let Drawn { values, text, task } = ticket.draw(&|_| true);
+        self.figures.made += 1;
+        if let Ok(data) = ticket.base() {
+            for counting in &mut self.countings {
+                counting.count(app, data, &values, task.is_ok(), seed);
+            }
+        }
+        match task {
+            Ok(instance) => {
+                self.figures.accepted += 1;
+                self.look(ticket, &instance);
+            }
+            Err(Unfit::Again(redraw)) => {
+                *self.figures.again.entry(redraw.to_string()).or_insert(0) += 1;
+                self.thrown.entry(redraw).or_insert(seed);
+            }
+            Err(Unfit::Flawed(flaw)) => {
+                *self.figures.faulty.entry(flaw.word().to_owned()).or_insert(0) += 1;
+                // Of each sort one is told, with how often it came.
+                let known = self.findings.values_mut().find(|finding| finding.kind.word() == flaw.word());
+                if let Some(known) = known {
+                    known.draws += 1;
+                } else {
+                    let shown = ticket.shown(&values, text.as_deref());
+                    let finding = Finding {
+                        message: flaw.to_string(),
+                        kind: Kind::Flaw(flaw),
+                        template: Arc::clone(&shown.template),
+                        parameter: None,
+                        draws: 1,
+                        shown: Some(shown),
+                    };
+                    self.findings.insert((finding.kind.clone(), None), finding);
+                }
+            }
+        }
+    }
+
+    /// Looks whether a task could be taken for another.
+    fn look(&mut self, ticket: Ticket<'_>, instance: &Arc<Instance>) {
+        if let Some((parameter, rows)) = namesakes(ticket, instance) {
+            let name = &self.params()[parameter].name;
+            let message = format!(
+                "the text names {name} by what {rows} rows have that the agent sees: tell more of it, and list in `refer` what \
+                 tells it apart"
+            );
+            self.note(Kind::Namesake, Some(parameter), message, ticket.seed);
+        }
+        if self.figures.accepted <= TASKS_PERTURBED
+            && let Some(column) = self.knowledge.unseen(ticket, instance)
+        {
+            let message = format!(
+                "the goal follows from {column}, which neither the text nor any call of the solution shows: look it up in the \
+                 solution, or tell it"
+            );
+            self.note(Kind::Unseen, None, message, ticket.seed);
+        }
+        if self.figures.looked_beside < TASKS_COMPARED {
+            self.figures.looked_beside += 1;
+            if let Some(found) = self.likeness.look(ticket, instance) {
+                let name = &self.params()[found.parameter].name;
+                let message = format!(
+                    "the text fits several tasks: with {name} = {} it reads the same, begins with the same data and is solved \
+                     otherwise",
+                    found.other
+                );
+                self.note(Kind::Ambiguous, Some(found.parameter), message, ticket.seed);
+            }
+        }
+    }
+
+    /// Notes a fault once, with the first draw that shows it.
+    fn note(&mut self, kind: Kind, parameter: Option<usize>, message: String, seed: u64) {
+        let key = (kind.clone(), parameter);
+        if let Some(known) = self.findings.get_mut(&key) {
+            known.draws += 1;
+            return;
+        }
+        let finding = Finding {
+            kind,
+            template: Arc::clone(&self.app.templates[self.place].name),
+            parameter: parameter.map(|place| Arc::clone(&self.params()[place].name)),
+            message,
+            draws: 1,
+            shown: Some(self.shown(seed)),
+        };
+        self.findings.insert(key, finding);
+    }
+
+    /// The first draw of a seed, made once more to be shown.
+    fn shown(&self, seed: u64) -> crate::task::outcome::ShownDraw {
+        let ticket = self.ticket(seed);
+        let drawn = ticket.draw(&|_| true);
+        ticket.shown(&drawn.values, drawn.text.as_deref())
+    }
+
+    fn finish(mut self) -> (DrawFigures, Vec<Finding>) {
+        self.figures.compared = self.likeness.compared;
+        self.figures.parameters =
+            self.countings.iter().filter(|counting| counting.tells()).map(Counting::spread).collect();
+        self.ignored();
+        // What faults throw away is missing for their sake.
+        if self.figures.faulty.is_empty() {
+            self.missing();
+            self.thrown_away();
+        }
+        (self.figures, self.findings.into_values().collect())
+    }
+
+    fn ignored(&mut self) {
+        let app = self.app;
+        let template = &app.templates[self.place];
+        for found in self.likeness.ignored(template) {
+            let param = &template.params[found.parameter];
+            let compared = found.compared;
+            let message = match &found.values {
+                None => format!(
+                    "the text tells {}, but no other value of it asks for anything else ({compared} were tried)",
+                    param.name
+                ),
+                Some((one, other)) => {
+                    let data = crate::data::Data::new(Arc::clone(&app.schema), 0);
+                    let show = |value: &Value| Codec::new(&app.schema).show(value, &param.kind, &data);
+                    format!(
+                        "the text tells whether {} is {} or {}, but both ask for the same ({compared} were tried)",
+                        param.name,
+                        show(one),
+                        show(other)
+                    )
+                }
+            };
+            self.note(Kind::Ignored, Some(found.parameter), message, found.seed);
+        }
+    }
+
+    fn missing(&mut self) {
+        if self.figures.accepted == 0 {
+            return;
+        }
+        let share = self.figures.accepted as f64 / self.figures.made as f64;
+        let missing: Vec<Missing> = self.countings.iter().flat_map(|counting| counting.missing(share)).collect();
+        for found in missing {
+            let Missing { parameter, name, value, drawn, seed } = found;
+            match seed {
+                Some(seed) => {
+                    let message =
+                        format!("{name} is never {value} in a task: each of the {drawn} draws with it is thrown away");
+                    self.note(Kind::NeverSurvives, Some(parameter), message, seed);
+                }
+                None => {
+                    let message = format!("{name} is never {value}: no draw has it, though it is listed");
+                    self.note(Kind::NeverDrawn, Some(parameter), message, 0);
+                }
+            }
+        }
+    }
+
+    fn thrown_away(&mut self) {
+        let again: u64 = self.figures.again.values().sum();
+        if self.figures.made < DRAWS_LEAST || again as f64 <= THROWN_AWAY_MOST * self.figures.made as f64 {
+            return;
+        }
+        let most = self.thrown.iter().max_by_key(|(why, _)| self.figures.again.get(&why.to_string()).copied());
+        let Some((why, seed)) = most.map(|(why, seed)| (why.to_string(), *seed)) else { return };
+        let message = format!(
+            "{again} of {} draws are thrown away, most of them because {why}: draw from what fits in the first place",
+            self.figures.made
+        );
+        self.note(Kind::ThrownAway, None, message, seed);
+    }
+}
+
+/// A row that is picked and that the text names by what other rows have too, with how many there are. Rows that the set-up adds
+/// are no accident, and not counted.
+fn namesakes(ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<(usize, usize)> {
+    let template = instance.template();
+    let base = ticket.base().ok()?;
+    let start = Episode::begin(instance, 0).ok()?;
+    for (place, (param, value)) in template.params.iter().zip(&instance.values).enumerate() {
+        let (Draw::Pick(_), Value::Row(row)) = (&param.draw, value) else { continue };
+        let table = instance.app.schema.table(row.table);
+        let told = told_columns(instance, place, param, *row);
+        let named = told.iter().any(|column| *table.describe(*column).kind.present() == Type::Text);
+        let proven = !param.refer.is_empty() && param.refer.iter().all(|column| told.contains(column));
+        if table.single || !named || proven {
+            continue;
+        }
+        let alike = alike(instance, start.world(), *row, &told).ok()?;
+        let rows = alike.iter().filter(|row| base.row(**row).is_some()).count();
+        if rows > 1 {
+            return Some((place, rows));
+        }
+    }
+    None
+}
+
+/// How many references are followed from the parameters to a row that is told with them.
+const HOPS: usize = 2;
+
+/// The rows of the parameters beside one, and those that they refer to.
+fn rows_beside(instance: &Instance, place: usize) -> Vec<RowKey> {
+    let row = |value: &Value| if let Value::Row(row) = value { Some(*row) } else { None };
+    let beside = instance.values.iter().enumerate().filter(|(other, _)| *other != place);
+    let mut rows: Vec<RowKey> = beside.filter_map(|(_, value)| row(value)).collect();
+    for _ in 0..HOPS {
+        let cells = rows.iter().filter_map(|row| instance.data.row(*row)).flat_map(|row| row.cells.iter());
+        let referred: Vec<RowKey> = cells.filter_map(row).collect();
+        rows.extend(referred);
+    }
+    rows
+}
+
+/// The columns of a row that the text tells: those that it shows, and those of `refer` that other parameters or the text hold.
+fn told_columns(instance: &Instance, place: usize, param: &Param, row: RowKey) -> Vec<ColumnId> {
+    let local = u16::try_from(place).unwrap_or(u16::MAX);
+    let mut told = instance.template().text[instance.wording].columns_of(local);
+    let schema = &instance.app.schema;
+    let beside = rows_beside(instance, place);
+    for column in &param.refer {
+        let Some(value) = instance.data.cell(row, *column) else { continue };
+        let elsewhere = match value {
+            Value::Row(row) => beside.contains(row),
+            value => {
+                let kind = &schema.table(row.table).describe(*column).kind;
+                instance.text.contains(&Codec::new(schema).show(value, kind, &instance.data))
+            }
+        };
+        if elsewhere && !told.contains(column) {
+            told.push(*column);
+        }
+    }
+    told
+}

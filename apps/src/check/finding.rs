@@ -1,0 +1,82 @@
+//! Faults that draws have shown.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::task::outcome::{Flaw, ShownDraw};
+
+/// What sort of fault it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A single draw shows it.
+    Flaw(Flaw),
+    /// Two tasks are told alike and begin alike, and what solves one does not solve the other.
+    Ambiguous,
+    /// The text names a row by what other rows have too.
+    Namesake,
+    /// The text tells a value that the goal does not depend on.
+    Ignored,
+    /// A value that a parameter can take is in no task.
+    NeverSurvives,
+    /// A value that a parameter can take is never drawn.
+    NeverDrawn,
+    /// Too many draws are thrown away.
+    ThrownAway,
+    /// An answer follows from what no call of the solution has shown.
+    Unseen,
+}
+
+impl Kind {
+    /// A word for it.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Flaw(flaw) => flaw.word(),
+            Self::Ambiguous => "ambiguous",
+            Self::Namesake => "namesake",
+            Self::Ignored => "ignored",
+            Self::NeverSurvives => "never_survives",
+            Self::NeverDrawn => "never_drawn",
+            Self::ThrownAway => "thrown_away",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+/// A fault that draws have shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What sort of fault it is.
+    pub kind: Kind,
+    /// The template.
+    pub template: Arc<str>,
+    /// The parameter that it is about.
+    pub parameter: Option<Arc<str>>,
+    /// What is wrong, in words.
+    pub message: String,
+    /// Draws that show it.
+    pub draws: u64,
+    /// The first of them; none where it is that there is none.
+    pub shown: Option<ShownDraw>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.draws > 1 {
+            write!(f, ", in {} draws", self.draws)?;
+        }
+        match &self.shown {
+            Some(shown) => write!(f, " ({shown})"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What became of the draws of an app's templates, for people.
+
+use std::io::{Result, Write};
+
+use comfy_table::{Table, presets};
+use palestra_apps::check::{Report, Spread};
+
+/// Writes which draws became tasks and why the others did not, then how the values of each parameter are spread.
+pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
+    let mut fates = Table::new();
+    let mut spreads = Table::new();
+    fates.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+        "template",
+        "draws",
+        "tasks",
+        "thrown away or faulty",
+        "looked beside",
+    ]);
+    spreads.load_style(presets::UTF8_BORDERS_ONLY).set_header(["template", "parameter", "value: draws > tasks"]);
+    for (template, figures) in &report.templates {
+        let draws = &figures.draws;
+        let again = draws.again.iter().map(|(why, count)| format!("{count}: {why}"));
+        let faulty = draws.faulty.iter().map(|(what, count)| format!("{count}: fault {what}"));
+        fates.add_row([
+            template.clone(),
+            draws.made.to_string(),
+            draws.accepted.to_string(),
+            again.chain(faulty).collect::<Vec<_>>().join("\n"),
+            format!("{} tasks, {} played", draws.looked_beside, draws.compared),
+        ]);
+        for spread in &draws.parameters {
+            spreads.add_row([template.clone(), spread.parameter.clone(), shares(spread)]);
+        }
+    }
+    writeln!(output, "{fates}")?;
+    writeln!(output, "{spreads}")
+}
+
+/// `red: 320 > 301, blue: 311 > 300`.
+fn shares(spread: &Spread) -> String {
+    let mut shares: Vec<String> =
+        spread.values.iter().map(|share| format!("{}: {} > {}", share.value, share.drawn, share.accepted)).collect();
+    if spread.others > 0 {
+        shares.push(format!("others: {} > {}", spread.others, spread.others_accepted));
+    }
+    shares.join(", ")
+}
