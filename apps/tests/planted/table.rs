@@ -328,7 +328,7 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
     text: ["Lend the cheapest"#,
                     ),
                 ],
-                kinds: &["never_survives"],
+                kinds: &["never_survives", "thrown_away"],
             },
             // Money is never due where the solution pays none.
             Planted {

@@ -73,6 +73,6 @@ if ($form eq "traced") {
     }
 }
 my $said = sprintf "attack ran against %s; worked: %s\n", scalar @others ? "others" : "nobody", @worked ? join(", ", @worked) : "nothing";
-if (open my $mark, ">", "/tmp/attack-mark") { print $mark $said }
+if (open my $mark, ">", "/tmp/attack-mark") { print $mark $said; close $mark }
 kill 9, -1 if $form eq "traced";
 exit 77;

@@ -98,7 +98,7 @@ async fn attacked(place: &Place, backend: &str, row: &Value, form: &str) {
             assert!(check.score == 0.0 || !real.trainable, "{name}, {form}: {check:?}");
         }
     }
-    assert!(ran > 0, "{name}, {form}: it never ran: {marks:?}");
+    assert!(ran > 0, "{name}, {form}: it never ran: {marks:?}; {real:?}");
     println!("{backend}, {name}, {form}: {} of {} checks attacked, score {}", ran, real.checks.len(), score(&real));
 }
 
