@@ -207,8 +207,7 @@ impl Command {
         };
         let is_keeper = self.started.report.is_some();
         let never_started = libc::WIFEXITED(ended.status) && libc::WEXITSTATUS(ended.status) == NOT_STARTED;
-        // What a watcher traced died with it.
-        let swept = !is_keeper || self.watch.is_some() || ended.status == 0 || never_started;
+        let swept = !is_keeper || ended.status == 0 || never_started;
         if !swept {
             // The keeper did not end by itself, so nobody can tell what it kept from the rest.
             signal_all(libc::SIGKILL);

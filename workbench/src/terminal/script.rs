@@ -247,7 +247,7 @@ pub(super) async fn judge(
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let judged = on_change(row, &want, &delta, Look::Watched, desk).await;
             let (mut found, replaced) = judged.map_err(judge_error)?;
-            doubts.extend(trust::doubts(&known(row, compared, replaced), &found.record));
+            doubts.extend(trust::doubts(&known(row, compared, &replaced), &found.record));
             if found.record.closing.as_ref().is_some_and(|closing| closing.refused > 0) {
                 // Nobody can trace what is traced already, and a watcher decides no score.
                 (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
@@ -303,7 +303,7 @@ async fn on_change(
 }
 
 /// What is known before the tests run.
-fn known(row: &Row, compared: Compared, replaced: BTreeSet<String>) -> Known {
+fn known(row: &Row, compared: Compared, replaced: &BTreeSet<String>) -> Known {
     let files = match &row.judge {
         Judge::Script { files, .. } => files.as_slice(),
         Judge::Checks { .. } => &[],

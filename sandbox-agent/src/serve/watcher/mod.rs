@@ -13,6 +13,7 @@ use std::ptr;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::prctl;
 
 use self::look::Found;
 use self::notes::Notes;
@@ -59,11 +60,17 @@ pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Wat
 /// Starts the command, which waits until it is traced; with why it is not.
 fn start(plan: &Plan, pointers: &Pointers, traces: bool) -> Result<(i32, Option<String>), Errno> {
     let mut go = [0; 2];
-    // SAFETY: the place is valid for writing; the child calls the kernel and never returns.
-    let command = unsafe {
-        Errno::result(libc::pipe2(go.as_mut_ptr(), libc::O_CLOEXEC))?;
-        Errno::result(libc::fork())?
-    };
+    // SAFETY: the place is valid for writing.
+    Errno::result(unsafe { libc::pipe2(go.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    // The memory of this program may belong to a namespace around this one, whose rights would be needed to trace a copy that is
+    // closed. One that is open can be traced by its own user alone, who is no command's, until it gives that user up.
+    let _ = prctl::set_dumpable(true);
+    // SAFETY: the child calls the kernel and never returns.
+    let command = Errno::result(unsafe { libc::fork() });
+    if command != Ok(0) {
+        let _ = prctl::set_dumpable(false);
+    }
+    let command = command?;
     if command == 0 {
         let mut byte = [0_u8];
         // SAFETY: the place is valid for writing. The other end of the pipe is closed, or the watcher's death would not be noticed.

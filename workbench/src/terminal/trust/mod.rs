@@ -183,7 +183,7 @@ impl<'a> Case<'a> {
             folder: ran.folder.clone(),
             argv: ran.argv.clone(),
             paths: ran.argv.iter().skip(1).map(|argument| resolved(argument, &ran.folder)).collect(),
-            is_told: ran.cut || ran.argv.iter().skip(1).any(|argument| words::may_be_code(argument)),
+            is_told: ran.cut || ran.argv.iter().skip(1).any(|argument| words::may_be_code(&ran.exe, argument)),
             ..Process::default()
         };
         if after.is_program {

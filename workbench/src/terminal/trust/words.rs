@@ -94,10 +94,11 @@ pub(super) fn obeys_its_input(exe: &str, argv: &[String]) -> bool {
     listed && (database || argv.iter().skip(1).all(|argument| argument.starts_with('-')))
 }
 
-/// Whether an argument may be code that the judge wrote.
-pub(super) fn may_be_code(argument: &str) -> bool {
-    argument.contains([' ', '\n', '\t', ';', '(', '{', '=', '\'', '"', '$', '`', '|', '<', '>'])
-        && !argument.starts_with('-')
+/// Whether an argument may be code that the judge wrote, or say where it comes from.
+pub(super) fn may_be_code(exe: &str, argument: &str) -> bool {
+    let from_elsewhere = argument == "-" || argument.starts_with("/dev/") || argument.starts_with("/proc/");
+    let letters = [' ', '\n', '\t', ';', '(', '{', '=', '\'', '"', '$', '`', '|', '<', '>'];
+    from_elsewhere || (is_shell(exe) && argument == "-s") || (argument.contains(letters) && !argument.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -144,5 +145,16 @@ mod tests {
         assert!(obeys_its_input("/usr/bin/sqlite3", &words("sqlite3 a.db")));
         assert!(!obeys_its_input("/usr/bin/python3.11", &words("python3 x.py")));
         assert!(!obeys_its_input("/usr/bin/cat", &words("cat")));
+    }
+
+    #[test]
+    fn code_among_arguments_is_known() {
+        for code in ["import tool", "f()", "-", "/dev/fd/63", "/proc/self/fd/0"] {
+            assert!(may_be_code("/usr/bin/python3.11", code), "{code}");
+        }
+        for plain in ["-c", "/app/tool.py", "5", "--param=x", "-s"] {
+            assert!(!may_be_code("/usr/bin/python3.11", plain), "{plain}");
+        }
+        assert!(may_be_code("/usr/bin/bash", "-s"));
     }
 }

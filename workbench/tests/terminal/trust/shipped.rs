@@ -37,14 +37,15 @@ async fn share_that_is_trusted(backend: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/folders");
     let rows = test.terminal.rows(&Upload::Files(uploaded(&folder))).unwrap_or_else(|faults| panic!("{faults:#?}"));
     let (mut trusted, mut others) = (Vec::new(), BTreeMap::new());
-    for (name, row) in &rows {
+    for (_, row) in &rows {
+        let name = row["name"].as_str().expect("a name").to_owned();
         let report = check_task(&test.terminal, row, &test.desk, None).await;
         assert_eq!((report.solution, &report.faults), (Some(1.0), &Vec::new()), "{name}");
         let judged = super::solved(&test, row).await;
         if judged.trainable {
-            trusted.push(name.clone());
+            trusted.push(name);
         } else {
-            others.insert(name.clone(), judged.checks[0].evidence.rsplit('\n').next().unwrap_or_default().to_owned());
+            others.insert(name, judged.checks[0].evidence.rsplit('\n').next().unwrap_or_default().to_owned());
         }
     }
     println!("{backend}: {} of {} solved folders are trusted; the others: {others:#?}", trusted.len(), rows.len());
