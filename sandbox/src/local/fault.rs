@@ -27,9 +27,9 @@ fn full(folder: &Path) -> Option<String> {
         Ok(found) => found,
         Err(error) => return Some(format!("{} cannot be looked at: {error}", folder.display())),
     };
-    let free = u64::from(found.blocks_available()).saturating_mul(u64::from(found.fragment_size()));
+    let free = found.blocks_available().saturating_mul(found.fragment_size());
     // Some file systems count no files at all.
-    let files = (u64::from(found.files()) > 0).then(|| u64::from(found.files_available()));
+    let files = (found.files() > 0).then(|| found.files_available());
     if free >= FREE_BYTES_MIN && files.is_none_or(|files| files >= FREE_FILES_MIN) {
         return None;
     }
