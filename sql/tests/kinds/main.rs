@@ -6,6 +6,7 @@
 )]
 
 mod audit;
+mod broken;
 mod closed;
 #[path = "../shared/form.rs"]
 mod form;
