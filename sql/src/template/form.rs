@@ -63,6 +63,9 @@ pub(super) struct Form {
     /// What is drawn for each task.
     #[serde(default)]
     pub(super) parameters: BTreeMap<String, Draught>,
+    /// Parameters that the text tells and that change nothing in what is expected: a query that is shown with its fault.
+    #[serde(default)]
+    pub(super) told_only: Vec<String>,
     /// What is asked for.
     pub(super) instruction: String,
     /// Statements before anybody sees the data.

@@ -3,6 +3,7 @@
 //! A suite is a folder: `environment.yaml`, and `templates/<name>.yaml` each. A task follows from the split, the seed and the
 //! difficulty alone. Each split has a few worlds of its own, so no task of one split is played on data of another.
 
+pub mod audit;
 mod cache;
 mod fill;
 mod form;
@@ -21,7 +22,7 @@ use self::cache::Cache;
 use self::fill::{Filling, Manner};
 pub use self::form::Environment;
 use self::form::Form;
-use self::parameter::Ground;
+use self::parameter::{Ground, Miss};
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::source::Source;
@@ -176,7 +177,7 @@ impl Suite {
         for attempt in 0..ATTEMPTS {
             match self.draw(candidates[chance.below(candidates.len())], split, seed, attempt) {
                 Ok(drawn) => return Ok(drawn.task),
-                Err(detail) => problem = detail,
+                Err(miss) => problem = miss.words(),
             }
         }
         Err(problem)
@@ -185,7 +186,7 @@ impl Suite {
     /// The task of a template, a split and a seed.
     ///
     /// # Errors
-    /// In words, when there is no such template or split, or the template has nothing to draw from.
+    /// In words, when there is no such template or split, the template is wrong, or it has nothing to draw from.
     pub fn drawn(&self, template: &str, split: &str, seed: u64) -> Result<Drawn, String> {
         let found = self.templates.iter().find(|known| known.name == template);
         let template = found.ok_or_else(|| format!("there is no template {template:?}"))?;
@@ -193,25 +194,19 @@ impl Suite {
         for attempt in 0..ATTEMPTS {
             match self.draw(template, split, seed, attempt) {
                 Ok(drawn) => return Ok(drawn),
-                Err(detail) => problem = detail,
+                // What is wrong with the template is not drawn again until it does not show.
+                Err(Miss::Fault(detail)) => {
+                    return Err(format!("{detail} (split {split:?}, seed {seed}, draw {attempt})"));
+                }
+                Err(Miss::Ground(detail)) => problem = detail,
             }
         }
         Err(problem)
     }
 
-    fn draw(&self, template: &Template, split: &str, seed: u64, attempt: usize) -> Result<Drawn, String> {
+    fn draw(&self, template: &Template, split: &str, seed: u64, attempt: usize) -> Result<Drawn, Miss> {
         let worlds = *self.environment.splits.get(split).ok_or_else(|| format!("there is no split {split:?}"))?;
-        let stream = |part: &str| {
-            Draw::of(&[
-                "draw",
-                &self.environment.name,
-                &template.name,
-                split,
-                &seed.to_string(),
-                &attempt.to_string(),
-                part,
-            ])
-        };
+        let stream = |part: &str| self.stream(template, split, seed, attempt, part);
         let form = &template.form;
         let data = template.data(split, "played", stream("world").below(worlds));
         let others: Vec<Data> =
@@ -220,7 +215,13 @@ impl Suite {
         let other_worlds = others.iter().map(|data| self.world(data)).collect::<Result<Vec<_>, _>>()?;
         let ground = Ground { world: &world, others: &other_worlds };
         let filling = parameter::draw_all(&form.parameters, &ground, stream)?;
-        template.fill(&self.environment, data, others, &filling)
+        Ok(template.fill(&self.environment, data, others, &filling)?)
+    }
+
+    /// The chance of a part of a draw.
+    fn stream(&self, template: &Template, split: &str, seed: u64, attempt: usize, part: &str) -> Draw {
+        let (seed, attempt) = (seed.to_string(), attempt.to_string());
+        Draw::of(&["draw", &self.environment.name, &template.name, split, &seed, &attempt, part])
     }
 
     fn world(&self, data: &Data) -> Result<Arc<World>, String> {
@@ -270,6 +271,9 @@ impl Template {
         }
         if form.instruction.trim().is_empty() {
             faults.push("instruction: says nothing".to_owned());
+        }
+        for name in form.told_only.iter().filter(|name| !form.parameters.contains_key(*name)) {
+            faults.push(format!("told_only: there is no parameter {name:?}"));
         }
         for split in form.splits.iter().filter(|split| !environment.splits.contains_key(*split)) {
             faults.push(format!("splits: the environment has no split {split:?}"));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::fill::{Filled, Filling, Manner, fill, value};
-use super::form::{Draught, Slip, Values};
+use super::form::{Draught, Range, Slip, Values};
 use crate::dataset::Table;
 use crate::mutate;
 use crate::value::{Dialect, Value};
@@ -19,95 +19,194 @@ pub(super) struct Ground<'a> {
     pub(super) others: &'a [std::sync::Arc<World>],
 }
 
+/// Why nothing was drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Miss {
+    /// The world has nothing of that sort: another draw may find something.
+    Ground(String),
+    /// The template is wrong: so is every draw that comes here.
+    Fault(String),
+}
+
+impl Miss {
+    fn in_parameter(self, name: &str) -> Self {
+        match self {
+            Self::Ground(detail) => Self::Ground(format!("parameters.{name}: {detail}")),
+            Self::Fault(detail) => Self::Fault(format!("parameters.{name}: {detail}")),
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> String {
+        match self {
+            Self::Ground(detail) | Self::Fault(detail) => detail,
+        }
+    }
+}
+
+/// A fault of the template.
+impl From<String> for Miss {
+    fn from(detail: String) -> Self {
+        Self::Fault(detail)
+    }
+}
+
 /// Draws every parameter, each from a stream of its own: first those that stand alone, then those that refer to them.
 ///
 /// # Errors
-/// In words, with the parameter, when there is nothing to draw from.
+/// With the parameter, when there is nothing to draw from.
 pub(super) fn draw_all(
     draughts: &BTreeMap<String, Draught>,
     ground: &Ground<'_>,
     stream: impl Fn(&str) -> Draw,
-) -> Result<Filling, String> {
+) -> Result<Filling, Miss> {
     let mut filling = Filling::new();
-    for referring in [false, true] {
-        for (name, draught) in draughts.iter().filter(|(_, draught)| matches!(draught, Draught::Slip(_)) == referring) {
-            let drawn = draw(draught, ground, &filling, &mut stream(name));
-            filling.insert(name.clone(), drawn.map_err(|detail| format!("parameters.{name}: {detail}"))?);
-        }
+    for (name, draught) in in_order(draughts) {
+        let drawn = Pool::of(draught, ground, &filling).and_then(|pool| pool.pick(&mut stream(name)));
+        filling.insert(name.clone(), drawn.map_err(|miss| miss.in_parameter(name))?);
     }
     Ok(filling)
 }
 
-fn draw(draught: &Draught, ground: &Ground<'_>, filling: &Filling, chance: &mut Draw) -> Result<Filled, String> {
-    match draught {
-        Draught::Fixed(json) => Filled::of(json),
-        Draught::Choice(choices) if choices.is_empty() => Err("there is nothing to choose from".to_owned()),
-        Draught::Choice(choices) => Filled::of(chance.pick(choices)),
-        Draught::Range(range) => {
-            if range.step < 1 || range.from > range.to {
-                return Err("the range is empty".to_owned());
+/// The parameters in the order in which they are drawn.
+pub(super) fn in_order(draughts: &BTreeMap<String, Draught>) -> impl Iterator<Item = (&String, &Draught)> {
+    let of = |referring| draughts.iter().filter(move |(_, draught)| matches!(draught, Draught::Slip(_)) == referring);
+    of(false).chain(of(true))
+}
+
+/// What a parameter is drawn from.
+#[derive(Debug, Clone)]
+pub(super) enum Pool<'a> {
+    /// This alone.
+    Fixed(&'a Json),
+    /// One of these.
+    Choice(&'a [Json]),
+    /// A number.
+    Range(Range),
+    /// Values of a column that occur in every world.
+    Values(Vec<Value>),
+    /// Rows of a table.
+    Rows(&'a Table, Vec<&'a Vec<Value>>),
+    /// Facts of the world.
+    Facts(&'a [BTreeMap<String, Value>]),
+    /// Queries with a slip, by the sort of the slip.
+    Slips(Vec<Vec<mutate::Mutant>>),
+}
+
+impl<'a> Pool<'a> {
+    /// What there is to draw from. `filling` has what a slip may refer to.
+    pub(super) fn of(draught: &'a Draught, ground: &Ground<'a>, filling: &Filling) -> Result<Self, Miss> {
+        Ok(match draught {
+            Draught::Fixed(json) => Self::Fixed(json),
+            Draught::Choice(choices) if choices.is_empty() => {
+                return Err(Miss::Fault("there is nothing to choose from".to_owned()));
             }
-            let steps = (range.to - range.from) / range.step;
-            Ok(Filled::Value(Value::Integer(range.from + range.step * chance.between(0, steps))))
-        }
-        Draught::Column(values) => {
-            let mut candidates = occurring(ground.world, values)?;
-            for other in ground.others {
-                let there = occurring(other, values)?;
-                candidates.retain(|candidate| there.contains(candidate));
+            Draught::Choice(choices) => Self::Choice(choices),
+            Draught::Range(range) if range.step < 1 || range.from > range.to => {
+                return Err(Miss::Fault("the range is empty".to_owned()));
             }
-            match candidates.as_slice() {
-                [] => Err(format!("no value of {}.{} occurs so often in every world", values.table, values.column)),
-                some => Ok(Filled::Value(chance.pick(some).0.clone())),
+            Draught::Range(range) => Self::Range(*range),
+            Draught::Column(values) => {
+                let mut candidates = occurring(ground.world, values)?;
+                for other in ground.others {
+                    let there = occurring(other, values)?;
+                    candidates.retain(|candidate| there.contains(candidate));
+                }
+                if candidates.is_empty() {
+                    let detail =
+                        format!("no value of {}.{} occurs so often in every world", values.table, values.column);
+                    return Err(Miss::Ground(detail));
+                }
+                Self::Values(candidates)
             }
-        }
-        Draught::Row(rows) => {
-            let table = table(ground.world, &rows.table)?;
-            let matching = matching(table, &rows.matching)?;
-            match matching.as_slice() {
-                [] => Err(format!("no row of {} is of that sort", rows.table)),
-                some => Ok(named(table, some[chance.below(some.len())])),
+            Draught::Row(rows) => {
+                let table = table(ground.world, &rows.table)?;
+                let matching = matching(table, &rows.matching)?;
+                if matching.is_empty() {
+                    return Err(Miss::Ground(format!("no row of {} is of that sort", rows.table)));
+                }
+                Self::Rows(table, matching)
             }
-        }
-        Draught::Fact(sort) => match ground.world.facts.get(sort).map(Vec::as_slice) {
-            None | Some([]) => Err(format!("the world has no fact {sort:?}")),
-            Some(facts) => {
+            Draught::Fact(sort) => match ground.world.facts.get(sort).map(Vec::as_slice) {
+                None | Some([]) => return Err(Miss::Ground(format!("the world has no fact {sort:?}"))),
+                Some(facts) => Self::Facts(facts),
+            },
+            Draught::Slip(slip) => Self::Slips(slips(slip, ground, filling)?),
+        })
+    }
+
+    /// One of what there is.
+    pub(super) fn pick(&self, chance: &mut Draw) -> Result<Filled, Miss> {
+        Ok(match self {
+            Self::Fixed(json) => Filled::of(json)?,
+            Self::Choice(choices) => Filled::of(chance.pick(choices))?,
+            Self::Range(range) => {
+                let steps = (range.to - range.from) / range.step;
+                Filled::Value(Value::Integer(range.from + range.step * chance.between(0, steps)))
+            }
+            Self::Values(values) => Filled::Value(chance.pick(values).clone()),
+            Self::Rows(table, rows) => named(table, rows[chance.below(rows.len())]),
+            Self::Facts(facts) => {
                 let fact = chance.pick(facts);
-                let named = fact.iter().map(|(name, value)| (name.clone(), Filled::Value(value.clone())));
-                Ok(Filled::Named(named.collect()))
+                Filled::Named(fact.iter().map(|(name, value)| (name.clone(), Filled::Value(value.clone()))).collect())
             }
-        },
-        Draught::Slip(slip) => slipped(slip, ground, filling, chance),
+            // First a sort is drawn, then a slip of that sort.
+            Self::Slips(kinds) => {
+                let mutants = &kinds[chance.below(kinds.len())];
+                slipped(&mutants[chance.below(mutants.len())])
+            }
+        })
     }
 }
 
-/// A query with one slip: first a sort is drawn, then a slip of that sort.
-fn slipped(slip: &Slip, ground: &Ground<'_>, filling: &Filling, chance: &mut Draw) -> Result<Filled, String> {
+impl Pool<'_> {
+    /// The first of what there is, in a fixed order. Slips are left out: each is a query of its own.
+    pub(super) fn values(&self, most: usize) -> Vec<Filled> {
+        match self {
+            Self::Fixed(_) | Self::Slips(_) => Vec::new(),
+            Self::Choice(choices) => choices.iter().take(most).filter_map(|choice| Filled::of(choice).ok()).collect(),
+            Self::Range(range) => {
+                let all = (range.from..=range.to).step_by(usize::try_from(range.step).unwrap_or(1));
+                all.take(most).map(|number| Filled::Value(Value::Integer(number))).collect()
+            }
+            Self::Values(values) => values.iter().take(most).cloned().map(Filled::Value).collect(),
+            Self::Rows(table, rows) => rows.iter().take(most).map(|row| named(table, row)).collect(),
+            Self::Facts(facts) => {
+                let named = |fact: &BTreeMap<String, Value>| {
+                    Filled::Named(
+                        fact.iter().map(|(name, value)| (name.clone(), Filled::Value(value.clone()))).collect(),
+                    )
+                };
+                facts.iter().take(most).map(named).collect()
+            }
+        }
+    }
+}
+
+/// Queries with one slip, by its sort.
+fn slips(slip: &Slip, ground: &Ground<'_>, filling: &Filling) -> Result<Vec<Vec<mutate::Mutant>>, Miss> {
     let query = fill(&slip.of, Manner::Sql(Dialect::Sqlite), filling)?;
     let mutants = mutate::mutants(&query, Dialect::Sqlite, &ground.world.dataset);
-    let mut by_kind: BTreeMap<mutate::Kind, Vec<&mutate::Mutant>> = BTreeMap::new();
-    for mutant in mutants.iter().filter(|mutant| slip.kinds.contains(&mutant.kind)) {
+    let mut by_kind: BTreeMap<mutate::Kind, Vec<mutate::Mutant>> = BTreeMap::new();
+    for mutant in mutants.into_iter().filter(|mutant| slip.kinds.contains(&mutant.kind)) {
         by_kind.entry(mutant.kind).or_default().push(mutant);
     }
-    let kinds: Vec<&Vec<&mutate::Mutant>> = by_kind.values().collect();
-    if kinds.is_empty() {
-        return Err("the query allows no slip of these kinds".to_owned());
+    if by_kind.is_empty() {
+        return Err(Miss::Ground("the query allows no slip of these kinds".to_owned()));
     }
-    let mutants = kinds[chance.below(kinds.len())];
-    let mutant = mutants[chance.below(mutants.len())];
-    let text = |text: &str| Filled::Value(Value::Text(text.to_owned()));
-    Ok(Filled::Named(BTreeMap::from([
-        ("sql".to_owned(), text(&mutant.sql)),
-        ("symptom".to_owned(), text(mutant.kind.symptom())),
-    ])))
+    Ok(by_kind.into_values().collect())
 }
 
-/// A value with an order, so that sets of them can be made.
-#[derive(Debug, Clone, PartialEq)]
-struct Candidate(Value);
+fn slipped(mutant: &mutate::Mutant) -> Filled {
+    let text = |text: &str| Filled::Value(Value::Text(text.to_owned()));
+    Filled::Named(BTreeMap::from([
+        ("sql".to_owned(), text(&mutant.sql)),
+        ("symptom".to_owned(), text(mutant.kind.symptom())),
+    ]))
+}
 
 /// Values of a column that occur often enough, in a fixed order.
-fn occurring(world: &World, values: &Values) -> Result<Vec<Candidate>, String> {
+pub(super) fn occurring(world: &World, values: &Values) -> Result<Vec<Value>, String> {
     let table = table(world, &values.table)?;
     let column = position(table, &values.column)?;
     let mut counts: BTreeMap<String, (Value, usize)> = BTreeMap::new();
@@ -117,7 +216,7 @@ fn occurring(world: &World, values: &Values) -> Result<Vec<Candidate>, String> {
             counts.entry(format!("{value:?}")).or_insert_with(|| (value.clone(), 0)).1 += 1;
         }
     }
-    Ok(counts.into_values().filter(|(_, count)| *count >= values.at_least).map(|(value, _)| Candidate(value)).collect())
+    Ok(counts.into_values().filter(|(_, count)| *count >= values.at_least).map(|(value, _)| value).collect())
 }
 
 /// Rows that meet every condition.

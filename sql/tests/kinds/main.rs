@@ -5,6 +5,8 @@
     reason = "a test that lacks an engine says so, and a verdict is read when a test fails"
 )]
 
+mod audit;
+mod broken;
 mod closed;
 #[path = "../shared/form.rs"]
 mod form;

@@ -109,7 +109,6 @@ const MIGRATIONS: &[Way] = &[
     way(POSTGRES, &["SOLUTION", "CREATE DOMAIN flag AS integer CHECK (VALUE IN (0, 1))"]),
     way(POSTGRES, &["SOLUTION", "CREATE TYPE pair AS (a integer, b integer)"]),
     way(POSTGRES, &["SOLUTION", "CREATE SEQUENCE numbers"]),
-    way(POSTGRES, &["SOLUTION", "CREATE SCHEMA elsewhere"]),
     way(POSTGRES, &["SOLUTION", "CREATE MATERIALIZED VIEW kept AS SELECT * FROM items"]),
     way(POSTGRES, &["SOLUTION", "CREATE TABLE more () INHERITS (stock)"]),
     way(
