@@ -7,6 +7,7 @@ pub mod bench;
 mod conformance;
 pub mod control;
 pub mod dataset;
+pub mod draws;
 pub mod policy;
 pub mod proof;
 pub mod published;
@@ -38,6 +39,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
 use crate::verifier::{LiveVerifier, Verifier};
+use draws::Draws;
 use proof::live::Prover;
 use randomness::Randomness;
 use state::State;
@@ -149,6 +151,22 @@ pub trait TaskGenerator: Send + Sync {
     /// # Errors
     /// When the split is unknown or the difficulty is not on the environment's scale.
     fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError>;
+
+    /// The same task; what was drawn again on the way is counted in `draws`. A generator that draws everything once has nothing to
+    /// count.
+    ///
+    /// # Errors
+    /// As [`TaskGenerator::generate`].
+    fn generate_counted(
+        &self,
+        split: &str,
+        seed: u64,
+        difficulty: Option<f64>,
+        draws: &mut Draws,
+    ) -> Result<Task, TaskError> {
+        draws.begin();
+        self.generate(split, seed, difficulty)
+    }
 }
 
 /// Makes tasks from stored rows.

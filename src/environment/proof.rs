@@ -1,5 +1,6 @@
 //! Proof that an environment is sound: its tasks can be made and solved, and are not to be had for nothing.
 
+pub mod audit;
 pub mod live;
 
 use std::sync::Arc;

@@ -43,8 +43,8 @@ pub enum TaskError {
     /// The choice contradicts itself or asks for what the environment lacks.
     #[error("{0}")]
     BadChoice(String),
-    /// A stored row is broken.
-    #[error("a stored task row is broken: {0}")]
+    /// The generator is wrong, or a stored row is broken.
+    #[error("the task cannot be made: {0}")]
     Broken(String),
 }
 

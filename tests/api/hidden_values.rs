@@ -1,7 +1,6 @@
 //! What a terminal task hides follows from a key that the server makes for each episode, never from the seed that its caller chooses.
 
-use palestra::config::Config;
-use palestra::config::SandboxChoice;
+use palestra::config::{Config, SandboxChoice};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -155,7 +154,7 @@ async fn what_goes_on_from_an_episode_keeps_its_hidden_values_also_under_another
     assert_eq!(key.len(), 64, "a key");
     for (table, column) in [("answers", "answer"), ("states", "state"), ("verdicts", "verdict"), ("steps", "answer")] {
         let sql = format!("SELECT COUNT(*) FROM {table} WHERE instr({column}, ?1)");
-        let count: u64 = database.query_row(&sql, [&key], |row| row.get(0)).expect("a count");
+        let count: i64 = database.query_row(&sql, [&key], |row| row.get(0)).expect("a count");
         assert_eq!(count, 0, "{table} holds a key");
     }
 }

@@ -1,13 +1,19 @@
-//! Built-in environments: their tasks are solved by the oracle, and neither doing nothing nor acting at random gets beyond the
-//! floor.
+//! Built-in environments: their tasks are solved by the oracle, neither doing nothing nor acting at random nor a constant answer gets
+//! beyond the floor, and their generators throw away what they declare and nothing else.
 
 use std::io::Write;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::Failure;
 use crate::environment::EnvironmentKind;
+use crate::environment::proof::audit::audit;
 use crate::environment::proof::prove;
 use crate::environment::registry::{BuiltinSettings, builtin};
+
+/// Tasks that are audited for each seed of the check: 1,000 by default.
+const AUDITED_PER_SEED: u64 = 20;
 
 /// The built-in environments that an argument stands for: `control/cartpole`, `puzzle/*`.
 fn found(asked: &str) -> Vec<Arc<dyn EnvironmentKind>> {
@@ -22,7 +28,7 @@ pub(super) fn asked_for(asked: &str) -> bool {
     !found(asked).is_empty()
 }
 
-/// Proves `seeds` tasks of each split. Answers the names of those with faults.
+/// Proves `seeds` tasks of each split, and audits the draws of many more. Answers the names of those with faults.
 ///
 /// # Errors
 /// When the proof itself breaks off, or what was found cannot be written.
@@ -36,9 +42,17 @@ pub(super) async fn check(
     let mut failed = Vec::new();
     for kind in found(asked) {
         let name = kind.spec().name.clone();
-        let proof = tokio::task::spawn_blocking(move || prove(&kind, seeds)).await;
-        let proof = proof.map_err(|error| Failure::Other(error.to_string()))?;
-        if super::report(&name, proof.tasks, &proof.faults, as_json, output, errors)? {
+        let both = move || (prove(&kind, seeds), audit(&kind, seeds.saturating_mul(AUDITED_PER_SEED)));
+        let both = tokio::task::spawn_blocking(both).await;
+        let (proof, audit) = both.map_err(|error| Failure::Other(error.to_string()))?;
+        let faults = [proof.faults, audit.faults.clone()].concat();
+        let faulty = super::report(&name, proof.tasks, &faults, as_json, output, errors)?;
+        if as_json {
+            writeln!(output, "{}", json!({"environment": name, "audit": audit}))?;
+        } else {
+            writeln!(output, "{audit}")?;
+        }
+        if faulty {
             failed.push(name);
         }
     }

@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 
 use super::facts::Category;
 use super::{Examinable, all};
+use crate::environment::EnvironmentKind;
 use crate::environment::conformance::cases;
+use crate::environment::proof::audit::{TASKS, audit};
 use crate::environment::task::{Task, seeded};
 use crate::environment::tool::Toolbox;
 use crate::environment::{Context, Input, Opening, Place, Secrets, Tasks};
@@ -137,6 +139,24 @@ pub(super) fn efforts(puzzle: &dyn Examinable, difficulty: f64, count: u64) -> V
 pub(super) fn mean(efforts: &[f64]) -> f64 {
     let count = f64::from(u32::try_from(efforts.len()).expect("few instances"));
     (efforts.iter().map(|effort| effort.ln_1p()).sum::<f64>() / count).exp_m1()
+}
+
+#[test]
+fn generators_throw_away_no_more_than_they_declare_and_lose_no_value() {
+    let tasks = if thorough() { TASKS } else { cases() };
+    let names = std::env::var("PALESTRA_PUZZLE").ok();
+    let mut faults = Vec::new();
+    for puzzle in all() {
+        let name = puzzle.facts().name;
+        if names.as_ref().is_some_and(|asked| asked != name) {
+            continue;
+        }
+        let kind: Arc<dyn EnvironmentKind> = puzzle;
+        let audit = audit(&kind, tasks);
+        println!("{name}\n{audit}");
+        faults.extend(audit.faults.into_iter().map(|(at, fault)| format!("{name} {at}: {fault}")));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

@@ -109,7 +109,9 @@ fn index() -> String {
          palestra run puzzle/sudoku --policy builtin:random --difficulty 0 --episodes 30\n\
          ```\n\n\
          Over HTTP choose a difficulty with the task: `{\"environment\":\"puzzle/sudoku\",\"task\":{\"split\":\"train\",\"seed\":7,\"difficulty\":0.4}}`;\n\
-         where it is left out it follows from the seed and covers the whole scale.\n",
+         where it is left out it follows from the seed and covers the whole scale.\n\n\
+         What a generator draws again and why, and which answers are common, is told and held to bounds by\n\
+         `palestra check puzzle/sudoku` ([more](writing-an-environment.md#what-a-generator-may-throw-away)).\n",
     );
     for category in Category::ALL {
         writeln!(text, "\n## {category}\n\n| puzzle | turns | what has to be done |\n| --- | --- | --- |")

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::facts::Facts;
 use super::{Examinable, Puzzle};
+use crate::environment::draws::{Draws, Refusal, SPLIT};
 use crate::environment::spec::{
     GENERATED_SPLITS, SpecBuilder, builtin_verifier_version, check_seed, split_length, split_of,
 };
@@ -50,9 +51,9 @@ impl<P: Puzzle> PuzzleKind<P> {
     }
 
     /// The first problem of this split among the attempts that follow from the words.
-    fn search(&self, split: &str, seed: u64, thousandths: u16) -> Option<P::Instance> {
+    fn search(&self, split: &str, seed: u64, thousandths: u16, draws: &mut Draws) -> Result<P::Instance, Refusal> {
         let difficulty = f64::from(thousandths) / 1000.0;
-        (0..ATTEMPTS_MAX).find_map(|attempt| {
+        for attempt in 0..ATTEMPTS_MAX {
             let mut rng = seeded(&[
                 self.spec.name.as_bytes(),
                 split.as_bytes(),
@@ -60,9 +61,22 @@ impl<P: Puzzle> PuzzleKind<P> {
                 &thousandths.to_le_bytes(),
                 &attempt.to_le_bytes(),
             ]);
-            let instance = self.puzzle.generate(&mut rng, difficulty)?;
-            (split_of(&self.puzzle.content(&instance)) == split).then_some(instance)
-        })
+            draws.begin();
+            match self.puzzle.generate(&mut rng, difficulty, draws) {
+                Ok(instance) => {
+                    let fits = split_of(&self.puzzle.content(&instance)) == split;
+                    draws.count(&SPLIT, 1, u64::from(!fits));
+                    if fits {
+                        return Ok(instance);
+                    }
+                }
+                Err(Refusal::Unmet(requirement)) => draws.refuse(requirement),
+                Err(Refusal::Fault(fault)) => {
+                    return Err(Refusal::Fault(format!("{fault} (attempt {attempt} at difficulty {difficulty})")));
+                }
+            }
+        }
+        Err(Refusal::Fault(format!("no problem came of {ATTEMPTS_MAX} attempts; drawn again: {}", draws.summary())))
     }
 
     fn instance(&self, task: &Task) -> Option<P::Instance> {
@@ -72,6 +86,16 @@ impl<P: Puzzle> PuzzleKind<P> {
 
 impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
     fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError> {
+        self.generate_counted(split, seed, difficulty, &mut Draws::default())
+    }
+
+    fn generate_counted(
+        &self,
+        split: &str,
+        seed: u64,
+        difficulty: Option<f64>,
+        draws: &mut Draws,
+    ) -> Result<Task, TaskError> {
         let length = split_length(&self.spec, split)?;
         check_seed(seed)?;
         let asked = difficulty.map(thousandths).transpose()?;
@@ -80,9 +104,10 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
             let words = [self.spec.name.as_bytes(), b"difficulty", split.as_bytes(), &seed.to_le_bytes()];
             u16::try_from(pick(&words, 1001)).unwrap_or(0)
         });
-        let instance = self
-            .search(split, seed, thousandths)
-            .ok_or_else(|| TaskError::BadChoice(format!("{} found no problem for {id}", self.spec.name)))?;
+        let instance = self.search(split, seed, thousandths, draws).map_err(|refusal| match refusal {
+            Refusal::Unmet(requirement) => TaskError::Broken(format!("{id}: {} is not met", requirement.name)),
+            Refusal::Fault(fault) => TaskError::Broken(format!("{id}: {fault}")),
+        })?;
         let secret = serde_json::to_value(&instance).map_err(|error| TaskError::Broken(error.to_string()))?;
         Ok(Task {
             public: PublicTask {

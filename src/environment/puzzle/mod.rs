@@ -16,6 +16,8 @@ mod kind;
 mod list;
 mod logic;
 mod numbers;
+#[cfg(test)]
+mod planted;
 mod question;
 mod search;
 mod sequential;
@@ -30,6 +32,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::draws::{Draws, Refusal};
 use super::task::Task;
 use super::{EnvironmentKind, Input, Reaction};
 use crate::verifier::Judgement;
@@ -70,8 +73,11 @@ pub trait Puzzle: Send + Sync + 'static {
     /// Turns in an episode where a session names no limit.
     fn steps_max(&self) -> u64;
 
-    /// Makes a problem of a difficulty in [0, 1]; `None` when this attempt led nowhere.
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Self::Instance>;
+    /// Makes a problem of a difficulty in [0, 1]. What is drawn again inside an attempt is counted in `draws`.
+    ///
+    /// # Errors
+    /// When what was drawn lacks a declared requirement, so that another attempt is made, or when the generator is wrong.
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Self::Instance, Refusal>;
 
     /// What makes two problems the same problem: decides the split, so that no problem is in two.
     fn content(&self, instance: &Self::Instance) -> Value;

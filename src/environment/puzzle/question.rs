@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::{Puzzle, call};
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
@@ -25,8 +26,11 @@ pub(super) trait Question: Send + Sync + 'static {
     /// What it says of itself.
     fn facts(&self) -> Facts;
 
-    /// Makes a problem of a difficulty in [0, 1]; `None` when this attempt led nowhere.
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Self::Instance>;
+    /// Makes a problem of a difficulty in [0, 1]. What is drawn again inside an attempt is counted in `draws`.
+    ///
+    /// # Errors
+    /// When what was drawn lacks a declared requirement, so that another attempt is made, or when the generator is wrong.
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Self::Instance, Refusal>;
 
     /// What makes two problems the same problem: decides the split, so that no problem is in two.
     fn content(&self, instance: &Self::Instance) -> Value {
@@ -121,8 +125,8 @@ impl<Q: Question> Puzzle for Single<Q> {
         4
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Q::Instance> {
-        self.0.generate(rng, difficulty)
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Q::Instance, Refusal> {
+        self.0.generate(rng, difficulty, draws)
     }
 
     fn content(&self, instance: &Q::Instance) -> Value {

@@ -5,12 +5,16 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
 
 /// What stands for the digits of all bases.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// The bases differ.
+static DIFFERENT: Requirement = Requirement::new("different", "the bases differ", 0.06);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +48,14 @@ impl Question for BaseConversion {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let bits = scale(difficulty, 14, 50);
         let value = rng.random_range(1_u64 << (bits - 1)..1 << bits);
         let (from, to) = (rng.random_range(2..=36), rng.random_range(2..=36));
-        (from != to).then_some(Instance { value, from, to })
+        draws.note("from", from);
+        draws.note("to", to);
+        DIFFERENT.demand(from != to)?;
+        Ok(Instance { value, from, to })
     }
 
     fn metadata(&self, instance: &Instance) -> Value {

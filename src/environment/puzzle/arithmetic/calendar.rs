@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use self::answer::{read_count, read_date};
 use self::step::{Step, day_of_week, weekday_name};
 use self::walker::Walker;
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -22,6 +23,15 @@ const YEARS: std::ops::RangeInclusive<i16> = 1600..=2400;
 
 /// A smaller number is no answer, lest it be hit by chance.
 const COUNT_MIN: i64 = 40;
+
+/// The month has the day of the start.
+static DAY: Requirement = Requirement::new("day", "the month has the day of the start", 0.05);
+
+/// The walk stays in the years that it may touch.
+static INSIDE: Requirement = Requirement::new("inside", "the walk stays in the years that it may touch", 0.05);
+
+/// A number that is asked for is not hit by chance.
+static LARGE: Requirement = Requirement::new("large", "a number that is asked for is not hit by chance", 0.1);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +61,16 @@ enum Asked {
     },
 }
 
+impl Asked {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Date => "date",
+            Self::Days => "days",
+            Self::Weekdays { .. } => "weekdays",
+        }
+    }
+}
+
 /// A right answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Truth {
@@ -65,7 +85,11 @@ impl Instance {
     }
 
     fn truth(&self) -> Option<Truth> {
-        let end = self.end()?;
+        self.truth_at(self.end()?)
+    }
+
+    /// The answer where the walk ends on this day.
+    fn truth_at(&self, end: Date) -> Option<Truth> {
         let days = |first: Date, last: Date| first.until(last).map(|span| i64::from(span.get_days())).ok();
         Some(match self.asked {
             Asked::Date => Truth::Date(end),
@@ -98,17 +122,24 @@ impl Question for Calendar {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let start = Date::new(rng.random_range(1900..2100), rng.random_range(1..=12), rng.random_range(1..=31)).ok()?;
-        let steps = (0..scale(difficulty, 2, 9)).map(|_| Step::draw(rng, difficulty)).collect();
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let (year, month, day) = (rng.random_range(1900..2100), rng.random_range(1..=12), rng.random_range(1..=31));
+        draws.note("day", day);
+        draws.note("month", month);
+        let start = Date::new(year, month, day).map_err(|_| &DAY)?;
+        let steps: Vec<Step> = (0..scale(difficulty, 2, 9)).map(|_| Step::draw(rng, difficulty)).collect();
         let asked = match rng.random_range(0..4) {
             0 => Asked::Days,
             1 => Asked::Weekdays { iso_weekday: rng.random_range(1..=7) },
             _ => Asked::Date,
         };
+        steps.iter().for_each(|step| draws.note("step", step.kind()));
+        draws.note("asked", asked.kind());
         let instance = Instance { start, steps, asked };
-        let plain = !matches!(instance.truth()?, Truth::Count(count) if count < COUNT_MIN);
-        plain.then_some(instance)
+        let end = instance.end().ok_or(&INSIDE)?;
+        let truth = instance.truth_at(end).ok_or_else(|| Refusal::fault("a walk that ends has no answer"))?;
+        LARGE.demand(!matches!(truth, Truth::Count(count) if count < COUNT_MIN))?;
+        Ok(instance)
     }
 
     fn metadata(&self, instance: &Instance) -> Value {
@@ -251,7 +282,9 @@ mod tests {
     fn walking_day_by_day_leads_to_the_same_end() {
         let mut rng = crate::environment::task::seeded(&[b"walks"]);
         for walk in 0..150_u8 {
-            let Some(instance) = Calendar.generate(&mut rng, f64::from(walk % 5) / 8.0) else { continue };
+            let Ok(instance) = Calendar.generate(&mut rng, f64::from(walk % 5) / 8.0, &mut Draws::default()) else {
+                continue;
+            };
             let mut walker = Walker::at(instance.start);
             instance.steps.iter().for_each(|step| walker.take(*step));
             let end = instance.end().expect("an end");

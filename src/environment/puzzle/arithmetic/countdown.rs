@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::expression::{evaluate, without_result};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -27,6 +28,16 @@ const TARGET_RANGE: i64 = 20;
 
 /// Joins that the reference solver makes before it gives up.
 const JOINS_MAX: u32 = 100_000;
+
+/// Two numbers that are joined have a whole, positive value that is not too large.
+static JOINED: Requirement =
+    Requirement::new("joined", "two numbers that are joined have a whole, positive value that is not too large", 0.05);
+
+/// The target is no small part of the largest one.
+static LARGE: Requirement = Requirement::new("large", "the target is no small part of the largest one", 0.15);
+
+/// The target is none of the numbers.
+static NEW: Requirement = Requirement::new("new", "the target is none of the numbers", 0.03);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -91,14 +102,17 @@ impl Puzzle for Countdown {
         4
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let count = scale(difficulty, 3, 6);
         let largest = i64::from(scale(difficulty, 80, 100));
         let numbers: Vec<i64> = (0..count).map(|_| rng.random_range(1..=largest)).collect();
         let target_max = i64::from(scale(difficulty * difficulty, TARGET_MAX[0], TARGET_MAX[1]));
-        let (solution, target) = combine(rng, &numbers, target_max)?;
-        let wanted = (target_max / TARGET_RANGE..=target_max).contains(&target) && !numbers.contains(&target);
-        wanted.then_some(Instance { numbers, target, solution })
+        let (solution, target) = combine(rng, &numbers, target_max).ok_or(&JOINED)?;
+        draws.note("numbers", count);
+        draws.note("last_sign", last_sign(&solution));
+        LARGE.demand((target_max / TARGET_RANGE..=target_max).contains(&target))?;
+        NEW.demand(!numbers.contains(&target))?;
+        Ok(Instance { numbers, target, solution })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -237,6 +251,16 @@ fn check(instance: &Instance, answer: &str) -> Result<String, String> {
     }
     let verdict = format!("it equals {}, the target is {target}", result.value);
     if result.value == target { Ok(verdict) } else { Err(verdict) }
+}
+
+/// The sign of the join that is made last: the one outside all parentheses.
+fn last_sign(expression: &str) -> char {
+    let mut depth = 0;
+    let outside = expression.chars().filter(|letter| {
+        depth += i32::from(*letter == '(') - i32::from(*letter == ')');
+        depth == 0 && "+-*/".contains(*letter)
+    });
+    outside.last().unwrap_or('+')
 }
 
 /// Joins all numbers into one expression with whole, positive values on the way.

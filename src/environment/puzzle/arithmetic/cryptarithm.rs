@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::search::{Columns, Nodes};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -16,10 +17,21 @@ use crate::environment::puzzle::scale;
 mod search;
 
 /// Sums that are drawn before a problem is given up.
-const DRAWS_MAX: u32 = 400;
+const DRAWS_MAX: usize = 400;
 
 /// Nodes that a search visits before it gives up.
 const NODES_MAX: u64 = 200_000;
+
+/// Addends and sum have the digits of the problem, all of them and no others.
+static ALL_DIGITS: Requirement =
+    Requirement::new("all_digits", "addends and sum have the digits of the problem, all of them and no others", 0.985);
+
+/// Such a sum is found in as many draws as are made for one set of digits.
+static SUM: Requirement =
+    Requirement::new("sum", "such a sum is found in as many draws as are made for one set of digits", 0.05);
+
+/// The sum has one solution.
+static UNIQUE: Requirement = Requirement::new("unique", "the sum has one solution", 0.75);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +78,15 @@ impl Question for Cryptarithm {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let letters = usize::try_from(scale(difficulty, 5, 10)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let letters = usize::try_from(scale(difficulty, 5, 10))?;
         let (addends, length) = (scale(difficulty, 2, 3), scale(difficulty, 6, 7));
         let mut digits: Vec<u8> = (0..10).collect();
         digits.shuffle(rng);
         digits.truncate(letters);
-        let numbers = (0..DRAWS_MAX).find_map(|_| draw(rng, &digits, addends, length))?;
+        draws.note("letters", letters);
+        draws.note("addends", addends);
+        let numbers = draws.until(&ALL_DIGITS, DRAWS_MAX, |_| draw(rng, &digits, addends, length)).ok_or(&SUM)?;
         let mut alphabet: Vec<char> = ('A'..='Z').collect();
         alphabet.shuffle(rng);
         let names: BTreeMap<u8, char> = digits.into_iter().zip(alphabet).collect();
@@ -80,13 +94,17 @@ impl Question for Cryptarithm {
             .iter()
             .map(|number| number.to_string().bytes().filter_map(|digit| names.get(&(digit - b'0'))).collect())
             .collect();
-        let sum = words.pop()?;
+        let sum = words.pop().ok_or_else(|| Refusal::fault("there is no sum"))?;
         let mut solution: Vec<String> = names.iter().map(|(digit, letter)| format!("{letter}={digit}")).collect();
         solution.sort();
         let instance = Instance { addends: words, sum, solution: solution.join(", ") };
         let mut nodes = Nodes::up_to(NODES_MAX);
-        let unique = Columns::of(&instance.words()).solutions(2, &mut nodes) == 1 && !nodes.exhausted();
-        unique.then_some(instance)
+        let solutions = Columns::of(&instance.words()).solutions(2, &mut nodes);
+        if nodes.exhausted() {
+            return Err(Refusal::fault(format!("the search for a second solution gave up after {NODES_MAX} nodes")));
+        }
+        UNIQUE.demand(solutions == 1)?;
+        Ok(instance)
     }
 
     fn content(&self, instance: &Instance) -> Value {

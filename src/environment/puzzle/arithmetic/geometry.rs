@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::exact::{Ledger, Point, point};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -19,6 +20,20 @@ const OVERLAP_SPREAD_MAX: i64 = 20;
 
 /// The largest denominator of an answer.
 const DENOMINATOR_MAX: i128 = 1_000_000;
+
+/// The corners of a polygon lie all round a point inside.
+static ROUND: Requirement = Requirement::new("round", "the corners of a polygon lie all round a point inside", 0.12);
+
+/// Points and lines are in a position that has an answer.
+static DECIDED: Requirement =
+    Requirement::new("decided", "points and lines are in a position that has an answer", 0.02);
+
+/// The answer is not zero, and a mirror image is another point.
+static GENERAL: Requirement =
+    Requirement::new("general", "the answer is not zero, and a mirror image is another point", 0.05);
+
+/// The fractions of the answer are short.
+static SHORT: Requirement = Requirement::new("short", "the fractions of the answer are short", 0.05);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +82,19 @@ impl Asked {
         Self::Overlap,
     ];
 
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tangent => "tangent",
+            Self::Area => "area",
+            Self::SquaredDistance => "squared_distance",
+            Self::Crossing => "crossing",
+            Self::Mirror => "mirror",
+            Self::Circumcentre => "circumcentre",
+            Self::InnerPoints => "inner_points",
+            Self::Overlap => "overlap",
+        }
+    }
+
     const fn is_point(self) -> bool {
         matches!(self, Self::Crossing | Self::Mirror | Self::Circumcentre)
     }
@@ -101,16 +129,17 @@ impl Instance {
         Some((truth, ledger.products))
     }
 
-    /// Whether the answer is worth asking for: points are in general position, and its fractions are short.
-    fn is_sound(&self) -> bool {
-        let Some((truth, _)) = self.truth() else { return false };
+    /// Holds the problem to what is worth asking for: points in general position, and an answer of short fractions.
+    fn examine(&self) -> Result<(), Refusal> {
+        let (truth, _) = self.truth().ok_or(&DECIDED)?;
         let short = truth.iter().all(|number| number.denominator() <= DENOMINATOR_MAX);
         let general = match (self.asked, self.points.as_slice()) {
             (Asked::Mirror, [.., c]) => truth != point(*c),
             (Asked::Crossing | Asked::Circumcentre, _) => true,
             _ => truth.iter().all(|number| number.numerator() != 0),
         };
-        short && general
+        GENERAL.demand(general)?;
+        SHORT.demand(short)
     }
 
     /// The points from one to another by their names: `A(1, 2), B(3, 4)`.
@@ -139,18 +168,21 @@ impl Question for Geometry {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let level = |easy, hard| usize::try_from(scale(difficulty, easy, hard)).unwrap_or(0);
         let asked = Asked::ALL[rng.random_range(level(0, 4)..=level(2, 7))];
         let spread = i64::from(scale(difficulty, 9, 60));
+        draws.domain("asked", Asked::ALL.map(Asked::name));
+        draws.note("asked", asked.name());
         let points = match asked {
-            Asked::Area | Asked::InnerPoints => star(rng, level(4, 10), spread)?,
+            Asked::Area | Asked::InnerPoints => star(rng, level(4, 10), spread).ok_or(&ROUND)?,
             Asked::Overlap => scatter(rng, 6, spread.min(OVERLAP_SPREAD_MAX)),
             Asked::Crossing => scatter(rng, 4, spread),
             _ => scatter(rng, 3, spread),
         };
         let instance = Instance { asked, points };
-        instance.is_sound().then_some(instance)
+        instance.examine()?;
+        Ok(instance)
     }
 
     fn metadata(&self, instance: &Instance) -> Value {
@@ -362,7 +394,7 @@ mod tests {
             (Asked::Overlap, &[[0, 0], [1, 0], [0, 1], [5, 5], [6, 5], [5, 6]]),
             (Asked::Overlap, &[[0, 0], [1, 0], [0, 1], [0, 0], [1, 1], [2, 2]]),
         ] {
-            assert!(!Instance { asked, points: points.to_vec() }.is_sound(), "{asked:?} {points:?}");
+            assert!(Instance { asked, points: points.to_vec() }.examine().is_err(), "{asked:?} {points:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::expression::{evaluate, without_result};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
@@ -18,6 +19,15 @@ const TARGET: i64 = 24;
 const DRAWS_MAX: u32 = 100;
 
 const SIGNS: [char; 4] = ['+', '-', '*', '/'];
+
+/// The hand is another one than those before.
+static NEW: Requirement = Requirement::new("new", "the hand is another one than those before", 0.02);
+
+/// Some expression makes 24 of the hand.
+static MADE: Requirement = Requirement::new("made", "some expression makes 24 of the hand", 0.4);
+
+/// Enough hands are found in as many draws as are made.
+static HANDS: Requirement = Requirement::new("hands", "enough hands are found in as many draws as are made", 0.01);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -50,21 +60,26 @@ impl Question for TwentyFour {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let count = usize::try_from(scale(difficulty, 3, 6)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let count = usize::try_from(scale(difficulty, 3, 6))?;
         let largest = i64::from(scale(difficulty, 10, 25));
         let mut hands: Vec<Vec<i64>> = Vec::with_capacity(count);
+        draws.note("hands", count);
         for _ in 0..DRAWS_MAX {
             let mut hand: Vec<i64> = (0..4).map(|_| rng.random_range(1..=largest)).collect();
             hand.sort_unstable();
-            if !hands.contains(&hand) && make(&hand, &mut 0).is_some() {
+            let (new, made) = (!hands.contains(&hand), make(&hand, &mut 0).is_some());
+            hand.iter().for_each(|number| draws.note_part("number", number, new && made));
+            draws.count(&NEW, 1, u64::from(!new));
+            draws.count(&MADE, 1, u64::from(new && !made));
+            if new && made {
                 hands.push(hand);
             }
             if hands.len() == count {
-                return Some(Instance { hands });
+                return Ok(Instance { hands });
             }
         }
-        None
+        Err(Refusal::from(&HANDS))
     }
 
     fn content(&self, instance: &Instance) -> Value {

@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plaintext::{LETTERS, compare, compose, earlier, later};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
 
 /// From this difficulty on the number of places grows from word to word.
 const GROWING_FROM: f64 = 0.4;
+
+/// The words that are told leave one key.
+static UNIQUE: Requirement = Requirement::new("unique", "the words that are told leave one key", 0.6);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +129,7 @@ impl Question for Caesar {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let words = compose(rng, scale(difficulty, 1, 6));
         let growing = difficulty >= GROWING_FROM;
         let first = rng.random_range(u8::from(!growing)..LETTERS);
@@ -133,7 +137,11 @@ impl Question for Caesar {
         let told: BTreeSet<&str> = (0..=u8::from(growing)).filter_map(|_| words.choose(rng).copied()).collect();
         let told = told.into_iter().map(str::to_owned).collect();
         let instance = Instance { solution: words.join(" "), key: Key { first, growth }, told };
-        instance.is_unique().then_some(instance)
+        draws.note("growing", growing);
+        draws.note("first", first);
+        draws.note("growth", growth);
+        UNIQUE.demand(instance.is_unique())?;
+        Ok(instance)
     }
 
     fn content(&self, instance: &Instance) -> Value {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plaintext::{compare, compose, spelled};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -24,6 +25,13 @@ const START_UNKNOWN_FROM: f64 = 0.45;
 
 /// A shorter word is not told: it would turn up on many fences.
 const TOLD_LETTERS_MIN: usize = 6;
+
+/// The text has a word that is long enough to be told.
+static LONG_WORD: Requirement =
+    Requirement::new("long_word", "the text has a word that is long enough to be told", 0.05);
+
+/// What is told leaves one text.
+static UNIQUE: Requirement = Requirement::new("unique", "what is told leaves one text", 0.7);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -127,16 +135,23 @@ impl Question for RailFence {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let words = compose(rng, scale(difficulty, 1, 4));
         let most = usize::try_from(scale(difficulty, 4, 9)).unwrap_or(RAILS_MAX);
         let rails = rng.random_range(most - 2..=most);
         let from_top = difficulty < START_UNKNOWN_FROM;
         let start = if from_top { 0 } else { rng.random_range(0..Fence { rails, start: 0 }.period()) };
         let long: Vec<&str> = words.iter().copied().filter(|word| word.len() >= TOLD_LETTERS_MIN).collect();
-        let told = if difficulty < RAILS_UNKNOWN_FROM { None } else { Some((*long.choose(rng)?).to_owned()) };
+        draws.note("rails", rails);
+        draws.note("start", start);
+        let told = if difficulty < RAILS_UNKNOWN_FROM {
+            None
+        } else {
+            Some((*long.choose(rng).ok_or(&LONG_WORD)?).to_owned())
+        };
         let instance = Instance { solution: words.join(" "), fence: Fence { rails, start }, told, from_top };
-        instance.is_unique().then_some(instance)
+        UNIQUE.demand(instance.is_unique())?;
+        Ok(instance)
     }
 
     fn content(&self, instance: &Instance) -> Value {

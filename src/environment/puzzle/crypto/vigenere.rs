@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::plaintext::{LETTERS, compare, compose, earlier, later, spelled};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -20,6 +21,16 @@ const UNKNOWN: u8 = b'?';
 
 /// Letters in a block of the cipher text as the prompt shows it.
 const BLOCK: usize = 5;
+
+/// The text goes on for as many letters as the passage needs.
+static PASSAGE: Requirement =
+    Requirement::new("passage", "the text goes on for as many letters as the passage needs", 0.1);
+
+/// The key has more than one letter.
+static VARIED: Requirement = Requirement::new("varied", "the key has more than one letter", 0.02);
+
+/// What is told leaves one key.
+static UNIQUE: Requirement = Requirement::new("unique", "what is told leaves one key", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +103,7 @@ impl Question for Vigenere {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let length = scale(difficulty, 3, 9);
         let hidden = scale(difficulty, 0, length);
         let words = compose(rng, scale(difficulty, 1, 5));
@@ -102,15 +113,20 @@ impl Question for Vigenere {
             let known: Vec<usize> = (0..told_key.len()).filter(|place| told_key[*place] != UNKNOWN).collect();
             told_key[known[rng.random_range(0..known.len())]] = UNKNOWN;
         }
-        let told_key = String::from_utf8(told_key).ok()?;
-        let passage = if hidden > 0 { Some(passage(rng, &words, key.len() + PASSAGE_BEYOND_KEY)?) } else { None };
+        let told_key = String::from_utf8(told_key).map_err(|error| Refusal::fault(error.to_string()))?;
+        draws.note("length", length);
+        draws.note("hidden", hidden);
+        let passage =
+            if hidden > 0 { Some(passage(rng, &words, key.len() + PASSAGE_BEYOND_KEY).ok_or(&PASSAGE)?) } else { None };
         let instance = Instance { solution: words.join(" "), key, told_key, passage };
         let varied = instance.key.bytes().any(|letter| !instance.key.starts_with(char::from(letter)));
         let unique = instance.passage.as_ref().is_none_or(|passage| {
             let passage = spelled(passage).unwrap_or_default();
             keys(&instance.cipher(), &instance.told_key, &passage, &mut 0).len() == 1
         });
-        (varied && unique).then_some(instance)
+        VARIED.demand(varied)?;
+        UNIQUE.demand(unique)?;
+        Ok(instance)
     }
 
     fn content(&self, instance: &Instance) -> Value {

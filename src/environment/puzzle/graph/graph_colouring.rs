@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::numbers::read_numbers;
 use crate::environment::puzzle::question::{Mark, Question};
@@ -49,12 +50,14 @@ impl Question for GraphColouring {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let nodes = usize::try_from(scale(difficulty, 9, 36)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let nodes = usize::try_from(scale(difficulty, 9, 36))?;
         let colours = rng.random_range(3..=4);
         // Edges per ten nodes. Beyond 23 of 3 colours and 43 of 4 most random graphs cannot be coloured.
         let dense = if colours == 3 { scale(difficulty, 15, 23) } else { scale(difficulty, 22, 42) };
-        let wanted = nodes * usize::try_from(dense).ok()? / 10;
+        let wanted = nodes * usize::try_from(dense)? / 10;
+        draws.note("colours", colours);
+        draws.note("nodes", nodes);
         let mut painted: Vec<usize> = (0..nodes).map(|node| node % colours + 1).collect();
         painted.shuffle(rng);
         let pairs = (1..=nodes).flat_map(|low| (low + 1..=nodes).map(move |high| (low, high)));
@@ -63,7 +66,7 @@ impl Question for GraphColouring {
         let (chosen, _) = pairs.partial_shuffle(rng, wanted);
         let mut edges = chosen.to_vec();
         edges.sort_unstable();
-        Some(Instance { nodes, colours, edges, painted })
+        Ok(Instance { nodes, colours, edges, painted })
     }
 
     fn content(&self, Instance { colours, edges, .. }: &Instance) -> Value {

@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::walk::{self, Cell, Direction, MOVES_PER_TURN_MAX};
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -20,6 +21,9 @@ const RING_ONE_IN: u32 = 12;
 
 /// Moves that a shortest way from start to exit has at least, for each room of a side.
 const DISTANCE_PER_ROOM: usize = 3;
+
+/// The exit is far from the start.
+static FAR: Requirement = Requirement::new("far", "the exit is far from the start", 0.7);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -82,17 +86,20 @@ impl Puzzle for Maze {
         500
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let rooms = u8::try_from(scale(difficulty, 6, 14)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let rooms = u8::try_from(scale(difficulty, 6, 14))?;
         let tenths = scale(difficulty, 20, 10);
         let mut rows = carve(rng, rooms);
         let floor = rows.iter().map(|row| row.matches('-').count()).sum::<usize>();
         let (start, exit) = (random_room(rng, rooms), random_room(rng, rooms));
         set(&mut rows, exit, 'E');
-        let way = way(&rows, start, |cell| letter(&rows, cell) == 'E')?;
-        let moves_max = u32::try_from(floor).ok()? * tenths / 10;
+        draws.note("rooms", rooms);
+        let way = way(&rows, start, |cell| letter(&rows, cell) == 'E');
+        let way = way.ok_or_else(|| Refusal::fault("no way leads to the exit"))?;
+        let moves_max = u32::try_from(floor)? * tenths / 10;
         let solution = way.iter().map(|direction| direction.letter()).collect();
-        (way.len() >= usize::from(rooms) * DISTANCE_PER_ROOM).then_some(Instance { rows, start, moves_max, solution })
+        FAR.demand(way.len() >= usize::from(rooms) * DISTANCE_PER_ROOM)?;
+        Ok(Instance { rows, start, moves_max, solution })
     }
 
     fn content(&self, instance: &Instance) -> Value {

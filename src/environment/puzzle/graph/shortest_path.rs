@@ -6,10 +6,18 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::numbers::read_numbers;
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
+
+/// Some node is far from the start, and the way of the fewest edges there is not the shortest.
+static FAR: Requirement = Requirement::new(
+    "far",
+    "some node is far from the start, and the way of the fewest edges there is not the shortest",
+    0.35,
+);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +56,12 @@ impl Question for ShortestPath {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let nodes = usize::try_from(scale(difficulty, 8, 32)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let nodes = usize::try_from(scale(difficulty, 8, 32))?;
         let degree = scale(difficulty, 25, 50);
         let length_max = scale(difficulty, 9, 60);
-        let hops_min = usize::try_from(scale(difficulty, 3, 5)).ok()?;
-        let wanted = nodes * usize::try_from(degree).ok()? / 10;
+        let hops_min = usize::try_from(scale(difficulty, 3, 5))?;
+        let wanted = nodes * usize::try_from(degree)? / 10;
         let mut pairs: Vec<(usize, usize)> = (1..=nodes)
             .flat_map(|from| (1..=nodes).map(move |to| (from, to)))
             .filter(|(from, to)| from != to)
@@ -69,8 +77,10 @@ impl Question for ShortestPath {
             short.len() > hops_min && length(&edges, &straight) > length(&edges, &short)
         };
         let targets: Vec<usize> = (1..=nodes).filter(far).collect();
-        let to = *targets.get(rng.random_range(0..targets.len().max(1)))?;
-        Some(Instance { nodes, edges, from, to })
+        draws.note("nodes", nodes);
+        let to = *targets.get(rng.random_range(0..targets.len().max(1))).ok_or(&FAR)?;
+        draws.note("hops", short.path(to).map_or(0, |path| path.len() - 1));
+        Ok(Instance { nodes, edges, from, to })
     }
 
     fn content(&self, Instance { edges, from, to, .. }: &Instance) -> Value {
@@ -274,7 +284,8 @@ mod tests {
     #[test]
     fn the_least_length_is_that_of_trying_all_paths() {
         let mut rng = seeded(&[b"paths"]);
-        let instances: Vec<Instance> = (0..200).filter_map(|_| ShortestPath.generate(&mut rng, 0.0)).collect();
+        let instances: Vec<Instance> =
+            (0..200).filter_map(|_| ShortestPath.generate(&mut rng, 0.0, &mut Draws::default()).ok()).collect();
         assert!(instances.len() > 10, "{}", instances.len());
         for instance in instances {
             assert_eq!(search(&instance).distances[instance.to], least(&instance, &mut vec![instance.from]));

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -54,8 +55,8 @@ impl Question for TopologicalOrder {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let size = usize::try_from(scale(difficulty, 8, 24)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let size = usize::try_from(scale(difficulty, 8, 24))?;
         let mut order: Vec<char> = ('A'..='Z').take(size).collect();
         order.shuffle(rng);
         let pairs = (0..size).flat_map(|first| (first + 1..size).map(move |second| (first, second)));
@@ -74,7 +75,8 @@ impl Question for TopologicalOrder {
         let mut neighbours: Vec<(char, char)> =
             starts.map(|place| (order[*place].min(order[place + 1]), order[*place].max(order[place + 1]))).collect();
         neighbours.sort_unstable();
-        Some(Instance { before, pinned, neighbours, solution: order.iter().collect() })
+        draws.note("items", size);
+        Ok(Instance { before, pinned, neighbours, solution: order.iter().collect() })
     }
 
     fn metadata(&self, instance: &Instance) -> Value {

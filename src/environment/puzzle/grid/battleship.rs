@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::square::{Square, draw};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
@@ -26,7 +27,13 @@ const FLEETS: [&[usize]; 4] =
     [&[3, 2, 2, 1, 1], &[3, 3, 2, 2, 1, 1], &[4, 3, 2, 2, 2, 1, 1, 1], &[4, 3, 3, 2, 2, 2, 1, 1, 1, 1]];
 
 /// How often a place is looked for until a fleet counts as not fitting.
-const PLACINGS_MAX: u32 = 60;
+const PLACINGS_MAX: usize = 60;
+
+/// A ship lies inside the sea and touches no other.
+static FITTING: Requirement = Requirement::new("fitting", "a ship lies inside the sea and touches no other", 0.75);
+
+/// Every ship finds a place in as many draws as are made.
+static FLEET: Requirement = Requirement::new("fleet", "every ship finds a place in as many draws as are made", 0.05);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -107,15 +114,20 @@ impl Puzzle for Battleship {
         100
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let size = usize::try_from(scale(difficulty, 7, 10)).ok()?;
-        let misses = usize::try_from(scale(difficulty, 8, 11)).ok()?;
-        let silent = usize::try_from(scale(difficulty, 0, 4)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let size = usize::try_from(scale(difficulty, 7, 10))?;
+        let misses = usize::try_from(scale(difficulty, 8, 11))?;
+        let silent = usize::try_from(scale(difficulty, 0, 4))?;
         let mut ships: Vec<Vec<Square>> = Vec::new();
         for length in fleet(size) {
-            let ship =
-                (0..PLACINGS_MAX).map(|_| random_ship(rng, size, *length)).find(|ship| fits(&ships, ship, size))?;
-            ships.push(ship);
+            let ship = draws.until(&FITTING, PLACINGS_MAX, |draws| {
+                let ship = random_ship(rng, size, *length);
+                let fits = fits(&ships, &ship, size);
+                draws.note_part("row", ship[0].row, fits);
+                draws.note_part("column", ship[0].column, fits);
+                fits.then_some(ship)
+            });
+            ships.push(ship.ok_or(&FLEET)?);
         }
         let shots_max = ships.iter().map(Vec::len).sum::<usize>() + misses;
         let mut lines = || {
@@ -126,7 +138,7 @@ impl Puzzle for Battleship {
             lines
         };
         let (silent_rows, silent_columns) = (lines(), lines());
-        Some(Instance { ships, size, shots_max, silent_rows, silent_columns })
+        Ok(Instance { ships, size, shots_max, silent_rows, silent_columns })
     }
 
     fn content(&self, instance: &Instance) -> Value {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::square::{Square, draw};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
@@ -27,6 +28,13 @@ const PRESSES_NEEDED_MIN: usize = 3;
 
 /// Independent sets of presses that change nothing, beyond which the shortest solution is not looked for.
 const IDLE_MAX: usize = 6;
+
+/// So few sets of presses change nothing that the shortest solution is known.
+static FEW_IDLE: Requirement =
+    Requirement::new("few_idle", "so few sets of presses change nothing that the shortest solution is known", 0.03);
+
+/// The lights need more than a few presses.
+static PRESSES: Requirement = Requirement::new("presses", "the lights need more than a few presses", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -97,20 +105,25 @@ impl Puzzle for LightsOut {
         100
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let size = usize::try_from(scale(difficulty, 5, 9)).ok()?;
-        let presses = usize::try_from(scale(difficulty, 4, 18)).ok()?;
-        let spare = usize::try_from(scale(difficulty, 12, 4)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let size = usize::try_from(scale(difficulty, 5, 9))?;
+        let presses = usize::try_from(scale(difficulty, 4, 18))?;
+        let spare = usize::try_from(scale(difficulty, 12, 4))?;
         let mut squares: Vec<Square> = Square::all(size).collect();
         squares.shuffle(rng);
         let mut rows = vec![".".repeat(size); size];
         let (holes, lights) = squares.split_at(HOLES);
         holes.iter().for_each(|hole| set(&mut rows, *hole, '#'));
         lights.iter().take(presses).for_each(|light| press(&mut rows, *light));
-        let (needed, _) = fewest_presses(&rows)?;
+        draws.note("size", size);
+        let (needed, _) = fewest_presses(&rows).map_err(|unsolved| match unsolved {
+            Unsolved::Idle => Refusal::from(&FEW_IDLE),
+            Unsolved::Never => Refusal::fault("what was pressed cannot be undone"),
+        })?;
         let solution: Vec<String> = needed.iter().map(Square::to_string).collect();
         let presses_max = needed.len() + spare;
-        (needed.len() >= PRESSES_NEEDED_MIN).then(|| Instance { rows, presses_max, solution: solution.join(" ") })
+        PRESSES.demand(needed.len() >= PRESSES_NEEDED_MIN)?;
+        Ok(Instance { rows, presses_max, solution: solution.join(" ") })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -241,12 +254,20 @@ fn read_presses(rows: &[String], input: Input<'_>) -> Option<Vec<Square>> {
     lights.filter(|lights| (1..=PRESSES_PER_TURN_MAX).contains(&lights.len()))
 }
 
-/// The fewest presses that turn all lights off, and the additions of equations that it took to find them; `None` when
-/// there are none, or too many sets of presses change nothing.
+/// Why the fewest presses are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unsolved {
+    /// No presses turn all lights off.
+    Never,
+    /// Too many sets of presses change nothing, to try them all.
+    Idle,
+}
+
+/// The fewest presses that turn all lights off, and the additions of equations that it took to find them.
 ///
 /// Presses are their own inverse and their order does not matter, so that each light is an equation over the field of two
 /// elements: the sum of the presses on it and beside it is whether it is on. Gauss-Jordan elimination solves them.
-fn fewest_presses(rows: &[String]) -> Option<(Vec<Square>, u32)> {
+fn fewest_presses(rows: &[String]) -> Result<(Vec<Square>, u32), Unsolved> {
     let size = rows.len();
     let lights: Vec<Square> = Square::all(size).filter(|square| square.on(rows) != Some('#')).collect();
     // One equation per light: bit `i` for press `i`, and the sum as the bit after all presses.
@@ -273,19 +294,22 @@ fn fewest_presses(rows: &[String]) -> Option<(Vec<Square>, u32)> {
         pivots.push(press);
     }
     if equations[pivots.len()..].iter().any(|equation| *equation != 0) {
-        return None;
+        return Err(Unsolved::Never);
     }
     let idle: Vec<usize> = (0..lights.len()).filter(|press| !pivots.contains(press)).collect();
-    let shortest = (0..1_usize << idle.len().min(IDLE_MAX)).map(|choice| {
+    if idle.len() > IDLE_MAX {
+        return Err(Unsolved::Idle);
+    }
+    let shortest = (0..1_usize << idle.len()).map(|choice| {
         let chosen = idle.iter().enumerate().filter(|(index, _)| choice >> index & 1 == 1);
         let chosen = chosen.fold(sum, |bits, (_, press)| bits | 1 << press);
         // What a pivot has to be follows from the presses chosen in its equation.
         let pressed = pivots.iter().zip(&equations).filter(|(_, equation)| (*equation & chosen).count_ones() % 2 == 1);
         pressed.fold(chosen ^ sum, |bits, (press, _)| bits | 1 << press)
     });
-    let shortest = shortest.min_by_key(|presses| presses.count_ones())?;
+    let shortest = shortest.min_by_key(|presses| presses.count_ones()).ok_or(Unsolved::Never)?;
     let pressed = lights.into_iter().enumerate().filter(|(index, _)| shortest >> index & 1 == 1);
-    (idle.len() <= IDLE_MAX).then(|| (pressed.map(|(_, light)| light).collect(), additions))
+    Ok((pressed.map(|(_, light)| light).collect(), additions))
 }
 
 #[cfg(test)]
@@ -320,7 +344,7 @@ mod tests {
                 lights_on(&pressed) == 0
             });
             let fewest = all.map(usize::count_ones).min();
-            let found = fewest_presses(&board).map(|(presses, _)| u32::try_from(presses.len()).expect("few"));
+            let found = fewest_presses(&board).ok().map(|(presses, _)| u32::try_from(presses.len()).expect("few"));
             assert_eq!(found, fewest, "{board:?}");
         }
     }

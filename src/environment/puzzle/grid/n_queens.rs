@@ -6,10 +6,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::numbers::read_numbers;
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
+
+/// Every row has a column that no queen before attacks.
+static PLACED: Requirement = Requirement::new("placed", "every row has a column that no queen before attacks", 0.98);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -31,23 +35,25 @@ impl Question for NQueens {
     fn facts(&self) -> Facts {
         Facts {
             name: "n_queens",
-            version: 1,
+            version: 2,
             category: Category::Grid,
             tags: &["constraints"],
             multi_turn: false,
             description: "Complete a placement of queens that do not attack each other on a board with closed squares.",
             rule: "Any placement is right that keeps the queens given, uses no closed square and has no two queens in a row, column or diagonal.",
-            scale: "Boards from 6 by 6 to 12 by 12, with fewer queens given.",
+            scale: "Boards from 8 by 8 to 12 by 12, with fewer queens given.",
             effort: "Places queens row by row, columns in order; squares tried.",
             floor: 0.02,
             heavy: false,
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let size = usize::try_from(scale(difficulty, 6, 12)).ok()?;
-        let given = usize::try_from(scale(difficulty, 2, 1)).ok()?;
-        let queens = random_placement(rng, size)?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let size = usize::try_from(scale(difficulty, 8, 12))?;
+        let given = usize::try_from(scale(difficulty, 2, 1))?;
+        draws.note("size", size);
+        let queens = random_placement(rng, size).ok_or(&PLACED)?;
+        queens.first().into_iter().for_each(|queen| draws.note("first_queen", queen));
         let mut order: Vec<usize> = (0..size).collect();
         order.shuffle(rng);
         let mut rows: Vec<String> = Vec::new();
@@ -63,7 +69,7 @@ impl Question for NQueens {
             rows.push((0..size).map(square).collect());
         }
         let columns: Vec<String> = queens.iter().map(|queen| (queen + 1).to_string()).collect();
-        Some(Instance { rows, solution: columns.join(" ") })
+        Ok(Instance { rows, solution: columns.join(" ") })
     }
 
     fn metadata(&self, instance: &Instance) -> Value {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::level::{Grid, Moved};
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::walk::{self, Cell, Direction, MOVES_PER_TURN_MAX};
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -77,14 +78,16 @@ impl Puzzle for Sokoban {
         500
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let side = scale(difficulty, 6, 9);
         let boxes = scale(difficulty, 1, 3);
         let pulls = scale(difficulty, 5, 24);
+        draws.note("side", side);
+        draws.note("boxes", boxes);
         let made = level::make(rng, side, boxes, pulls)?;
-        let steps = u32::try_from(made.solution.len()).ok()?;
+        let steps = u32::try_from(made.solution.len())?;
         let solution = made.solution.iter().map(|direction| direction.letter()).collect();
-        Some(Instance { rows: made.rows, moves_max: steps * 2 + 10, solution })
+        Ok(Instance { rows: made.rows, moves_max: steps * 2 + 10, solution })
     }
 
     fn content(&self, instance: &Instance) -> Value {

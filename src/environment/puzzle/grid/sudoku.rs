@@ -9,12 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::board::{Board, CELLS};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
 
 /// How many clues above the wanted number are still fine, where no more can be taken away.
 const CLUES_ABOVE_MAX: usize = 1;
+
+/// So many clues can be taken away that hardly more than wanted are left.
+static DUG: Requirement =
+    Requirement::new("dug", "so many clues can be taken away that hardly more than wanted are left", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -47,13 +52,16 @@ impl Question for Sudoku {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let clues = usize::try_from(scale(difficulty, 46, 25)).ok()?;
-        let mut board = Board::random(rng);
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let clues = usize::try_from(scale(difficulty, 46, 25))?;
+        let mut board =
+            Board::random(rng).ok_or_else(|| Refusal::fault("the boxes on the diagonal cannot be completed"))?;
         let solution = board.write();
         board.dig(rng, clues);
         let left = CELLS - board.empty_cells().len();
-        (left <= clues + CLUES_ABOVE_MAX).then(|| Instance { clues: board.write(), solution })
+        draws.note("clues_wanted", clues);
+        DUG.demand(left <= clues + CLUES_ABOVE_MAX)?;
+        Ok(Instance { clues: board.write(), solution })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -159,7 +167,7 @@ mod tests {
 
     fn instance(difficulty: f64) -> Instance {
         let mut rng = seeded(&[b"sudoku"]);
-        (0..100).find_map(|_| Sudoku.generate(&mut rng, difficulty)).expect("a problem")
+        (0..100).find_map(|_| Sudoku.generate(&mut rng, difficulty, &mut Draws::default()).ok()).expect("a problem")
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use self::tree::{Fact, KINSHIPS, Kinship, Tree, WORDS_ASKED, kinship};
 use super::names;
 use super::words::{listed, words};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -22,6 +23,23 @@ const ASKED_FOR_MAX: usize = 4;
 
 /// Questions that are drawn for a tree until one has a fitting answer.
 const QUESTIONS_MAX: usize = 60;
+
+/// There are names for as many women and men.
+static NAMES: Requirement = Requirement::new("names", "there are names for as many women and men", 0.02);
+
+/// Somebody in the tree has the relation that was drawn to somebody.
+static RELATED: Requirement =
+    Requirement::new("related", "somebody in the tree has the relation that was drawn to somebody", 0.15);
+
+/// A chain of relations leads to a few people.
+static FEW: Requirement = Requirement::new("few", "a chain of relations leads to a few people", 0.06);
+
+/// A chain that leads to a few people is found in as many draws as are made for a tree.
+static PEOPLE: Requirement = Requirement::new(
+    "people",
+    "a chain that leads to a few people is found in as many draws as are made for a tree",
+    0.02,
+);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +71,7 @@ impl Question for FamilyRelations {
     fn facts(&self) -> Facts {
         Facts {
             name: "family_relations",
-            version: 1,
+            version: 2,
             category: Category::Logic,
             tags: &["multi-hop"],
             multi_turn: false,
@@ -61,21 +79,22 @@ impl Question for FamilyRelations {
             rule: "The relation has to be the right one, under any of the names that the problem lists for it, or all the people asked for have to be named and nobody else.",
             scale: "More people, and longer ways between those in question.",
             effort: "Goes through all facts for each person on the way, one step in the tree after the other; facts read.",
-            floor: 0.06,
+            floor: 0.08,
             heavy: false,
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let size = usize::try_from(scale(difficulty, 14, 40)).ok()?;
-        let tree = Tree::grow(rng, size);
-        let question = ask(rng, &tree, difficulty)?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let size = usize::try_from(scale(difficulty, 14, 40))?;
+        let tree = Tree::grow(rng, size, draws);
+        let question = ask(rng, &tree, difficulty, draws)?;
         let mut facts = tree.facts(rng);
         facts.shuffle(rng);
         let (mut women, mut men) = names::shuffled(rng);
         let mut name = |female: bool| if female { women.pop() } else { men.pop() }.map(str::to_owned);
-        let names = tree.people.iter().map(|person| name(person.female)).collect::<Option<Vec<String>>>()?;
-        Some(Instance { names, tree, facts, question })
+        let names =
+            tree.people.iter().map(|person| name(person.female)).collect::<Option<Vec<String>>>().ok_or(&NAMES)?;
+        Ok(Instance { names, tree, facts, question })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -257,24 +276,28 @@ fn vocabulary() -> String {
 }
 
 /// Draws a question whose answer is as far away in the tree as the difficulty wants.
-fn ask(rng: &mut ChaCha8Rng, tree: &Tree, difficulty: f64) -> Option<Asked> {
-    let steps = usize::try_from(scale(difficulty, 2, 4)).ok()?;
+fn ask(rng: &mut ChaCha8Rng, tree: &Tree, difficulty: f64, draws: &mut Draws) -> Result<Asked, Refusal> {
+    let steps = usize::try_from(scale(difficulty, 2, 4))?;
     let hops = scale(difficulty, 2, 5);
-    if rng.random() { ask_relation(rng, tree, steps) } else { ask_people(rng, tree, hops) }
+    if rng.random() { ask_relation(rng, tree, steps, draws) } else { ask_people(rng, tree, hops, draws) }
 }
 
-fn ask_relation(rng: &mut ChaCha8Rng, tree: &Tree, steps: usize) -> Option<Asked> {
+fn ask_relation(rng: &mut ChaCha8Rng, tree: &Tree, steps: usize, draws: &mut Draws) -> Result<Asked, Refusal> {
+    draws.note("asked", "relation");
     let far = |kinship: &&Kinship| (steps..=steps + 2).contains(&kinship.steps()) && !kinship.is_told();
     let kinships: Vec<&Kinship> = KINSHIPS.iter().filter(far).collect();
     // The relation comes first, so that those which few people have are asked for as often as others.
-    let kinship = kinships.choose(rng)?;
+    let kinship = kinships.choose(rng).ok_or_else(|| Refusal::fault("no relation is as far"))?;
+    draws.note_answer("relation", kinship.word(false));
     let kin = |of: usize| tree.kin(&BTreeSet::from([of]), kinship, None).into_iter().map(move |person| (person, of));
     let pairs: Vec<(usize, usize)> = (0..tree.people.len()).flat_map(kin).collect();
-    pairs.choose(rng).map(|(person, of)| Asked::Relation { person: *person, of: *of })
+    let (person, of) = pairs.choose(rng).ok_or(&RELATED)?;
+    Ok(Asked::Relation { person: *person, of: *of })
 }
 
-fn ask_people(rng: &mut ChaCha8Rng, tree: &Tree, hops: u32) -> Option<Asked> {
-    (0..QUESTIONS_MAX).find_map(|_| {
+fn ask_people(rng: &mut ChaCha8Rng, tree: &Tree, hops: u32, draws: &mut Draws) -> Result<Asked, Refusal> {
+    draws.note("asked", "people");
+    let question = draws.until(&FEW, QUESTIONS_MAX, |draws| {
         let of = rng.random_range(0..tree.people.len());
         let mut relations: Vec<String> = Vec::new();
         let mut reached = BTreeSet::from([of]);
@@ -290,8 +313,11 @@ fn ask_people(rng: &mut ChaCha8Rng, tree: &Tree, hops: u32) -> Option<Asked> {
             relations.push(word.to_owned());
             reached = people;
         }
-        (1..=ASKED_FOR_MAX).contains(&reached.len()).then_some(Asked::People { of, relations })
-    })
+        let few = (1..=ASKED_FOR_MAX).contains(&reached.len());
+        relations.iter().for_each(|word| draws.note_part("hop", word, few));
+        few.then_some(Asked::People { of, relations })
+    });
+    question.ok_or_else(|| (&PEOPLE).into())
 }
 
 /// The word with `a` or `an` before it.

@@ -8,12 +8,23 @@ use serde_json::{Value, json};
 
 use super::names;
 use super::words::{listed, words};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
 
 /// Claims that are drawn for a speaker until one fits what the speaker is.
 const CLAIMS_MAX: usize = 30;
+
+/// The claim is true of a knight, false of a knave.
+static FITTING: Requirement = Requirement::new("fitting", "the claim is true of a knight, false of a knave", 0.6);
+
+/// Everybody has a claim that fits, in as many draws as are made.
+static CLAIMS: Requirement =
+    Requirement::new("claims", "everybody has a claim that fits, in as many draws as are made", 0.02);
+
+/// The claims leave one choice of roles.
+static UNIQUE: Requirement = Requirement::new("unique", "the claims leave one choice of roles", 0.75);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +88,18 @@ impl Assumed {
 }
 
 impl Claim {
+    /// What it is called in reports.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Is { .. } => "is",
+            Self::Not(_) => "not",
+            Self::Join { by: Connective::And, .. } => "and",
+            Self::Join { by: Connective::Or, .. } => "or",
+            Self::Join { by: Connective::Iff, .. } => "iff",
+            Self::Count { .. } => "count",
+        }
+    }
+
     /// Whether the claim is true; `None` where that depends on people of whom nothing is assumed.
     fn truth(&self, assumed: Assumed) -> Option<bool> {
         match self {
@@ -167,19 +190,26 @@ impl Question for KnightsAndKnaves {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let count = usize::try_from(scale(difficulty, 5, 12)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let count = usize::try_from(scale(difficulty, 5, 12))?;
         let depth = scale(difficulty, 1, 3);
         let knights = rng.random_range(0..1_u16 << count);
         let assumed = Assumed::all(count, knights);
-        let fitting = |speaker: usize, rng: &mut ChaCha8Rng| {
-            let mut drawn = (0..CLAIMS_MAX).map(|_| claim(rng, speaker, count, depth, true));
-            drawn.find(|claim| claim.truth(assumed) == assumed.knight(speaker))
+        let mut fitting = |speaker: usize| {
+            draws.until(&FITTING, CLAIMS_MAX, |draws| {
+                let claim = claim(rng, speaker, count, depth, true);
+                let fits = claim.truth(assumed) == assumed.knight(speaker);
+                draws.note_part("claim", claim.kind(), fits);
+                fits.then_some(claim)
+            })
         };
-        let claims = (0..count).map(|speaker| fitting(speaker, rng)).collect::<Option<Vec<Claim>>>()?;
+        let claims = (0..count).map(&mut fitting).collect::<Option<Vec<Claim>>>().ok_or(&CLAIMS)?;
         let mut solver = Solver { claims: &claims, examined: 0, found: 0 };
         solver.search(0, 0);
-        (solver.found == 1).then(|| Instance { people: names::people(rng, count), claims, knights })
+        UNIQUE.demand(solver.found == 1)?;
+        draws.note("people", count);
+        draws.note("knights", knights.count_ones());
+        Ok(Instance { people: names::people(rng, count), claims, knights })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -416,7 +446,8 @@ mod tests {
     fn one_choice_of_roles_alone_is_accepted() {
         for (seed, difficulty) in [(0_u8, 0.0), (1, 0.3), (2, 0.5), (3, 0.7)] {
             let mut rng = seeded(&[b"unique", &[seed]]);
-            let instance = std::iter::repeat_with(|| KnightsAndKnaves.generate(&mut rng, difficulty));
+            let instance =
+                std::iter::repeat_with(|| KnightsAndKnaves.generate(&mut rng, difficulty, &mut Draws::default()));
             let instance = instance.take(500).flatten().next().expect("a problem");
             let all = (0..1_u16 << instance.people.len()).map(|knights| write_roles(&instance.people, knights));
             let right: Vec<String> = all.filter(|roles| KnightsAndKnaves.check(&instance, roles).score > 0.0).collect();

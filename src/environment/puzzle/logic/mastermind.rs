@@ -7,12 +7,16 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
 use crate::environment::{Input, Reaction};
 use crate::verifier::Judgement;
 use crate::verifier::final_answer::extract;
+
+/// The code is neither the example nor one of the clues.
+static HIDDEN: Requirement = Requirement::new("hidden", "the code is neither the example nor one of the clues", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -108,16 +112,17 @@ impl Puzzle for Mastermind {
         28
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         // The easiest scale has 4,096 codes, the hardest 531,441; the clues make many problems of each.
-        let places = usize::try_from(scale(difficulty, 4, 6)).ok()?;
-        let digits = u8::try_from(scale(difficulty, 8, 9)).ok()?;
+        let places = usize::try_from(scale(difficulty, 4, 6))?;
+        let digits = u8::try_from(scale(difficulty, 8, 9))?;
         let code = random_code(rng, places, digits);
         let clues: Vec<Guess> =
             (0..scale(difficulty, 3, 1)).map(|_| Guess::of(random_code(rng, places, digits), &code)).collect();
-        let given_away = EXAMPLE.starts_with(&code) || clues.iter().any(|clue| clue.code == code);
-        let instance = Instance { code, digits, guesses_max: scale(difficulty, 14, 10), clues };
-        (!given_away).then_some(instance)
+        HIDDEN.demand(!EXAMPLE.starts_with(&code) && clues.iter().all(|clue| clue.code != code))?;
+        draws.note("places", places);
+        draws.note("first_digit", &code[..1]);
+        Ok(Instance { code, digits, guesses_max: scale(difficulty, 14, 10), clues })
     }
 
     fn content(&self, Instance { code, clues, .. }: &Instance) -> Value {

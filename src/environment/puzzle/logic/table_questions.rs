@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use self::query::{Answer, Ask, Cell, Query, Tables};
 use super::words::words;
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -18,6 +19,10 @@ use crate::verifier::number::Written;
 
 /// What may stand between a text and a number in an answer.
 const BETWEEN: [char; 10] = [' ', ',', ':', ';', '(', '-', '=', '|', '\n', '"'];
+
+/// One answer alone is right, and a difference is not zero.
+static DECIDED: Requirement =
+    Requirement::new("decided", "one answer alone is right, and a difference is not zero", 0.4);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -50,13 +55,15 @@ impl Question for TableQuestions {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let rows = usize::try_from(scale(difficulty, 12, 60)).ok()?;
-        let distance = usize::try_from(scale(difficulty, 1, 2)).ok()?;
-        let conditions = usize::try_from(scale(difficulty, 1, 3)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let rows = usize::try_from(scale(difficulty, 12, 60))?;
+        let distance = usize::try_from(scale(difficulty, 1, 2))?;
+        let conditions = usize::try_from(scale(difficulty, 1, 3))?;
         let tables = theme::fill(rng, rows, distance + 1);
-        let query = Query::draw(rng, &tables, conditions)?;
-        tables.answer(&query).0.map(|_| Instance { tables, query })
+        draws.note("theme", &tables.0[0].name);
+        let query = Query::draw(rng, &tables, conditions, draws)?;
+        DECIDED.demand(tables.answer(&query).0.is_some())?;
+        Ok(Instance { tables, query })
     }
 
     fn metadata(&self, Instance { tables, query }: &Instance) -> Value {

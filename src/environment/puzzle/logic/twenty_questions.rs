@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::objects::{Objects, Query};
 use super::words::{listed, words};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::{Puzzle, call, scale};
 use crate::environment::tool::function;
@@ -21,6 +22,10 @@ use crate::verifier::final_answer::extract;
 
 /// Words that may stand in a question without a meaning.
 const FILLERS: [&str; 12] = ["ask", "is", "are", "was", "its", "it", "the", "of", "or", "either", "one", "does"];
+
+/// As many objects as wanted differ, in as many draws as are made.
+static OBJECTS: Requirement =
+    Requirement::new("objects", "as many objects as wanted differ, in as many draws as are made", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -124,11 +129,12 @@ impl Puzzle for TwentyQuestions {
         24
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let count = usize::try_from(scale(difficulty, 24, 64)).ok()?;
-        let objects = Objects::make(rng, count)?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let count = usize::try_from(scale(difficulty, 24, 64))?;
+        let objects = Objects::make(rng, count, draws).ok_or(&OBJECTS)?;
+        objects.properties.iter().for_each(|property| draws.note("property", &property.name));
         let questions_max = objects.questions_needed() + scale(difficulty, 2, 0);
-        Some(Instance { hidden: rng.random_range(0..count), objects, questions_max })
+        Ok(Instance { hidden: rng.random_range(0..count), objects, questions_max })
     }
 
     fn content(&self, Instance { objects, hidden, .. }: &Instance) -> Value {
@@ -326,7 +332,7 @@ mod tests {
 
     fn instance() -> Instance {
         let mut rng = seeded(&[b"objects"]);
-        let objects = (0..50).find_map(|_| Objects::make(&mut rng, 24)).expect("objects");
+        let objects = (0..50).find_map(|_| Objects::make(&mut rng, 24, &mut Draws::default())).expect("objects");
         Instance { objects, hidden: 5, questions_max: 2 }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use self::clue::{Clue, Solver};
 use super::names;
 use super::words::{capitalised, words};
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -73,13 +74,15 @@ impl Question for Zebra {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let (houses, attributes) = SIZES[usize::try_from(scale(difficulty, 0, 4)).ok()?];
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let (houses, attributes) = SIZES[usize::try_from(scale(difficulty, 0, 4))?];
         let mut placed = Vec::new();
         for _ in 0..attributes {
             placed.extend(shuffled_houses(rng, houses));
         }
-        let clues = clue::unique(rng, houses, &placed, difficulty)?;
+        draws.note("houses", houses);
+        draws.note("attributes", attributes);
+        let clues = clue::unique(rng, houses, &placed, difficulty, draws)?;
         let mut others: Vec<usize> = (0..ATTRIBUTES.len()).collect();
         others.shuffle(rng);
         let mut chosen = vec![Attribute { name: "name".to_owned(), values: names::people(rng, houses) }];
@@ -89,7 +92,8 @@ impl Question for Zebra {
             values.truncate(houses);
             chosen.push(Attribute { name: name.to_owned(), values });
         }
-        Some(Instance { houses, attributes: chosen, clues, placed })
+        clues.iter().for_each(|clue| draws.note("clue", clue.kind()));
+        Ok(Instance { houses, attributes: chosen, clues, placed })
     }
 
     fn content(&self, instance: &Instance) -> Value {

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::numbers;
 use crate::environment::puzzle::question::{Mark, Question};
@@ -58,7 +59,7 @@ impl Question for Knapsack {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let weight_max = scale(difficulty, 40, 250);
         let spread = scale(difficulty, 36, 12);
         let items: Vec<Item> = (0..scale(difficulty, 9, 30))
@@ -70,7 +71,9 @@ impl Question for Knapsack {
         let total: u32 = items.iter().map(|item| item.weight).sum();
         let capacity = total * rng.random_range(40..=60) / 100;
         let best = Table::fill(&items, capacity).best(&items);
-        Some(Instance { items, capacity, best })
+        draws.note("items", items.len());
+        draws.note("chosen", best.len());
+        Ok(Instance { items, capacity, best })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -237,7 +240,7 @@ mod tests {
     fn the_best_value_is_that_of_trying_all() {
         let mut rng = seeded(&[b"knapsack"]);
         for _ in 0..10 {
-            let made = Knapsack.generate(&mut rng, 0.1).expect("a problem");
+            let made = Knapsack.generate(&mut rng, 0.1, &mut Draws::default()).expect("a problem");
             let all = (0_u32..1 << made.items.len()).map(|number| {
                 let chosen: Vec<usize> = (0..made.items.len()).filter(|at| number >> at & 1 == 1).collect();
                 totals(&made.items, &chosen)

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::entries;
 use crate::environment::puzzle::question::{Mark, Question};
@@ -14,6 +15,13 @@ use crate::environment::puzzle::scale;
 
 /// Values that the reference solver assigns before it gives up.
 const ASSIGNED_MAX: u32 = 5_000;
+
+/// A clause is new, has three variables, and holds for the planted values and for their opposites.
+static CLAUSE: Requirement = Requirement::new(
+    "clause",
+    "a clause is new, has three variables, and holds for the planted values and for their opposites",
+    0.45,
+);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -50,15 +58,18 @@ impl Question for Sat {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let count = scale(difficulty, 12, 40);
         // Clauses for 100 variables: formulas of 426 and more mostly have no solution.
         let clauses = count * scale(difficulty, 320, 426) / 100;
         let planted: Vec<bool> = (0..count).map(|_| rng.random()).collect();
-        let last = i8::try_from(count).ok()?;
+        let last = i8::try_from(count)?;
+        let clauses = usize::try_from(clauses)?;
+        let mut drawn = 0;
         let mut made = BTreeSet::new();
         let mut order = Vec::new();
-        while order.len() < usize::try_from(clauses).ok()? {
+        while order.len() < clauses {
+            drawn += 1;
             let mut chosen = [(); 3].map(|()| rng.random_range(1..=last));
             chosen.sort_unstable();
             if chosen[0] == chosen[1] || chosen[1] == chosen[2] {
@@ -72,7 +83,9 @@ impl Question for Sat {
                 order.push(clause);
             }
         }
-        Some(Instance { clauses: order, planted })
+        draws.note("variables", count);
+        draws.count(&CLAUSE, drawn, drawn - u64::try_from(order.len()).unwrap_or(drawn));
+        Ok(Instance { clauses: order, planted })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -299,7 +312,7 @@ mod tests {
 
     #[test]
     fn the_judge_agrees_with_the_clauses_on_all_assignments() {
-        let made = Sat.generate(&mut seeded(&[b"sat"]), 0.0).expect("a problem");
+        let made = Sat.generate(&mut seeded(&[b"sat"]), 0.0, &mut Draws::default()).expect("a problem");
         let count = made.planted.len();
         let mut right = 0;
         for number in 0..1_u32 << count {

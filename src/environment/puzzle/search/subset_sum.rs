@@ -8,10 +8,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::numbers;
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
+
+/// The number differs from those before.
+static NEW: Requirement = Requirement::new("new", "the number differs from those before", 0.03);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -47,18 +51,21 @@ impl Question for SubsetSum {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let count = usize::try_from(scale(difficulty, 7, 24)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let count = usize::try_from(scale(difficulty, 7, 24))?;
         let largest = 10_u32.pow(scale(difficulty, 2, 5)) - 1;
         let mut made = BTreeSet::new();
         while made.len() < count {
-            made.insert(rng.random_range(largest / 9..=largest));
+            let new = made.insert(rng.random_range(largest / 9..=largest));
+            draws.count(&NEW, 1, u64::from(!new));
         }
         let mut numbers: Vec<u32> = made.into_iter().collect();
         numbers.shuffle(rng);
         let chosen = numbers[..rng.random_range(count / 3 + 1..=count * 2 / 3)].to_vec();
         numbers.shuffle(rng);
-        Some(Instance { numbers, target: chosen.iter().sum(), chosen })
+        draws.note("numbers", count);
+        draws.note("chosen", chosen.len());
+        Ok(Instance { numbers, target: chosen.iter().sum(), chosen })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -169,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_judge_agrees_with_the_sum_on_all_choices() {
-        let made = SubsetSum.generate(&mut seeded(&[b"sums"]), 0.2).expect("a problem");
+        let made = SubsetSum.generate(&mut seeded(&[b"sums"]), 0.2, &mut Draws::default()).expect("a problem");
         for choice in 0..1_u32 << made.numbers.len() {
             let chosen: Vec<u32> =
                 (0..made.numbers.len()).filter(|at| choice >> at & 1 == 1).map(|at| made.numbers[at]).collect();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::lexicon::{LEXICON, Reached};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::entries;
 use crate::environment::puzzle::question::{Mark, Question};
@@ -21,6 +22,12 @@ const AVOIDED: usize = 3;
 
 /// How many words there must be to choose those from; ladders in thinly settled parts would come again and again.
 const NEAR_MIN: usize = 15;
+
+/// Some word is as far from the first as wanted.
+static FAR: Requirement = Requirement::new("far", "some word is as far from the first as wanted", 0.3);
+
+/// There are enough words near the ladder to choose from.
+static NEAR: Requirement = Requirement::new("near", "there are enough words near the ladder to choose from", 0.1);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -66,17 +73,19 @@ impl Question for WordLadder {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let (letters, distance) = if difficulty < 0.5 {
             (4, scale(difficulty * 2.0, 3, 5))
         } else {
             (5, scale(difficulty * 2.0 - 1.0, 7, 13))
         };
-        let distance = usize::try_from(distance).ok()?;
-        let start = *LEXICON.common_of(letters).choose(rng)?;
+        let distance = usize::try_from(distance)?;
+        draws.note("letters", letters);
+        draws.note("distance", distance);
+        let start = *LEXICON.common_of(letters).choose(rng).ok_or_else(|| Refusal::fault("there are no words"))?;
         let reached = LEXICON.distances(start, distance);
         let ends: Vec<_> = reached.iter().filter(|end| end.distance == distance).collect();
-        let mut last = **ends.choose(rng)?;
+        let mut last = **ends.choose(rng).ok_or(&FAR)?;
         let mut ladder = vec![last.word];
         while last.distance > 0 {
             last = reached[last.before];
@@ -89,15 +98,13 @@ impl Question for WordLadder {
         let detour = |to: &Reached| from_start.get(&to.word).map_or(usize::MAX, |from| from + to.distance);
         let near = from_goal.iter().filter(|to| detour(to) <= distance + 2).map(|to| to.word);
         let mut avoid: Vec<usize> = near.filter(|word| !ladder.contains(word)).collect();
-        if avoid.len() < NEAR_MIN {
-            return None;
-        }
+        NEAR.demand(avoid.len() >= NEAR_MIN)?;
         avoid.shuffle(rng);
         avoid.truncate(AVOIDED);
         let words =
             |numbers: &[usize]| numbers.iter().map(|number| LEXICON.word(*number).to_owned()).collect::<Vec<_>>();
-        let words_max = ladder.len() + usize::try_from(scale(difficulty, 3, 1)).ok()?;
-        Some(Instance { ladder: words(&ladder), avoid: words(&avoid).into_iter().collect(), words_max })
+        let words_max = ladder.len() + usize::try_from(scale(difficulty, 3, 1))?;
+        Ok(Instance { ladder: words(&ladder), avoid: words(&avoid).into_iter().collect(), words_max })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -244,7 +251,9 @@ mod tests {
     fn made_ladders_are_shortest_ones_of_common_words() {
         let mut rng = seeded(&[b"ladders"]);
         for difficulty in [0.0, 0.4, 0.6, 1.0] {
-            let made = (0..100).find_map(|_| WordLadder.generate(&mut rng, difficulty)).expect("a problem");
+            let made = (0..100)
+                .find_map(|_| WordLadder.generate(&mut rng, difficulty, &mut Draws::default()).ok())
+                .expect("a problem");
             let start = LEXICON.number(made.start()).expect("a word");
             let goal = LEXICON.number(made.goal()).expect("a word");
             let reached = LEXICON.distances(start, usize::MAX);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::towers::{Move, Towers};
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::question::{Mark, Question};
 use crate::environment::puzzle::scale;
@@ -18,6 +19,9 @@ const FOUR_PEGS_MOVES_MAX: u32 = 8;
 
 /// So many that there are many arrangements even where few of them have to be moved.
 const DISKS: u32 = 10;
+
+/// Some arrangement is as many moves away as wanted.
+static FAR: Requirement = Requirement::new("far", "some arrangement is as many moves away as wanted", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +59,18 @@ impl Question for Hanoi {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
         let distance = scale(difficulty.powi(2), 5, 100);
         let pegs = if distance <= FOUR_PEGS_MOVES_MAX { 4 } else { 3 };
         let towers = Towers { pegs, disks: DISKS };
         let start = rng.random_range(0..towers.arrangements());
         let found = towers.distances(start, distance, None);
-        let goal = *found.farthest(distance)?.choose(rng)?;
+        draws.note("pegs", pegs);
+        draws.note("moves", distance);
+        let goal = *found.farthest(distance).and_then(|far| far.choose(rng)).ok_or(&FAR)?;
         let moves = found.moves(&towers, goal);
-        let spare = moves.len() * usize::try_from(scale(difficulty, 60, 0)).ok()? / 100;
-        Some(Instance {
+        let spare = moves.len() * usize::try_from(scale(difficulty, 60, 0))? / 100;
+        Ok(Instance {
             pegs,
             start: towers.pegs_of(start),
             goal: towers.pegs_of(goal),
@@ -266,7 +272,9 @@ mod tests {
     fn made_problems_have_the_stated_shortest_solution() {
         let mut rng = seeded(&[b"hanoi"]);
         for difficulty in [0.0, 0.2, 0.5, 1.0] {
-            let made = (0..50).find_map(|_| Hanoi.generate(&mut rng, difficulty)).expect("a problem");
+            let made = (0..50)
+                .find_map(|_| Hanoi.generate(&mut rng, difficulty, &mut Draws::default()).ok())
+                .expect("a problem");
             assert_eq!(Hanoi.check(&made, &write(&made.moves)).score, 1.0);
             assert_eq!(Hanoi.effort(&made) as usize, made.moves.len());
         }

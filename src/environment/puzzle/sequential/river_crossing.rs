@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::river::{BEGINNING, Banks, Group, Refusal, River};
+use crate::environment::draws::{self, Draws, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::entries;
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -32,6 +33,12 @@ const NAMES: [&str; 56] = [
 
 /// Words for a crossing of the ferryman alone.
 const ALONE: [&str; 4] = ["nothing", "nobody", "none", "alone"];
+
+/// Everybody can cross by some plan.
+static POSSIBLE: Requirement = Requirement::new("possible", "everybody can cross by some plan", 0.65);
+
+/// The shortest plan is long enough.
+static LONG: Requirement = Requirement::new("long", "the shortest plan is long enough", 0.5);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -120,31 +127,31 @@ impl Puzzle for RiverCrossing {
         100
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let count = usize::try_from(scale(difficulty, 5, 9)).ok()?;
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, draws::Refusal> {
+        let count = usize::try_from(scale(difficulty, 5, 9))?;
         let seats = if count < 8 { 2 } else { rng.random_range(2..=3) };
         let weights: Vec<u32> = (0..count).map(|_| rng.random_range(5..=60)).collect();
-        let heaviest = weights.iter().max().copied()?;
+        let heaviest = weights.iter().max().copied().ok_or_else(|| draws::Refusal::fault("nobody has to cross"))?;
         let load_max = rng.random_range(heaviest..=heaviest + 30 * (seats - 1));
         // Every pair has one of a few quarrelsome passengers in it, whom the boat has room for: else there is no plan.
         let mut apart = BTreeSet::new();
         for _ in 0..scale(difficulty, 3, 12) {
-            let (one, other) = (rng.random_range(0..usize::try_from(seats).ok()?), rng.random_range(0..count));
+            let (one, other) = (rng.random_range(0..usize::try_from(seats)?), rng.random_range(0..count));
             if one != other {
                 apart.insert((one.min(other), one.max(other)));
             }
         }
+        draws.note("seats", seats);
+        draws.note("apart", apart.len());
         let mut places: Vec<usize> = (0..count).collect();
         places.shuffle(rng);
         let placed = |(one, other): (usize, usize)| (places[one].min(places[other]), places[one].max(places[other]));
         let mut apart: Vec<(usize, usize)> = apart.into_iter().map(placed).collect();
         apart.sort_unstable();
         let river = River { weights, seats, load_max, apart };
-        let plan = river.search().plan?;
-        let crossings = u32::try_from(plan.len()).ok()?;
-        if crossings < scale(difficulty, 7, 15) {
-            return None;
-        }
+        let plan = river.search().plan.ok_or(&POSSIBLE)?;
+        let crossings = u32::try_from(plan.len())?;
+        LONG.demand(crossings >= scale(difficulty, 7, 15))?;
         let mut names = NAMES;
         names.shuffle(rng);
         let names = &mut names[..count];
@@ -154,7 +161,7 @@ impl Puzzle for RiverCrossing {
             .zip(&river.weights)
             .map(|(name, weight)| Passenger { name: (*name).to_owned(), weight: *weight });
         let group = |load: Group| river.members(load).map(|one| names[one].to_owned()).collect();
-        Some(Instance {
+        Ok(Instance {
             passengers: passengers.collect(),
             seats,
             load_max,
@@ -416,7 +423,9 @@ mod tests {
     fn made_problems_are_solved_by_their_plan_and_no_shorter_one() {
         let mut rng = seeded(&[b"river"]);
         for difficulty in [0.0, 0.5, 1.0] {
-            let made = (0..500).find_map(|_| RiverCrossing.generate(&mut rng, difficulty)).expect("a problem");
+            let made = (0..500)
+                .find_map(|_| RiverCrossing.generate(&mut rng, difficulty, &mut Draws::default()).ok())
+                .expect("a problem");
             assert_eq!(made.river().search().plan.map(|plan| plan.len()), Some(made.plan.len()));
             assert!(made.plan.len() <= made.crossings_max as usize);
         }

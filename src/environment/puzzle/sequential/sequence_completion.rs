@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::numbers;
 use crate::environment::puzzle::question::{Mark, Question};
@@ -22,6 +23,12 @@ const MODULI: [i64; 12] = [101, 127, 149, 173, 197, 223, 251, 277, 307, 331, 353
 
 /// Sequences that take turns and unknown numbers in each, from easy to hard.
 const SIZES: [(usize, usize); 7] = [(1, 2), (2, 2), (1, 3), (2, 3), (3, 3), (2, 4), (3, 4)];
+
+/// No term is too large.
+static SMALL: Requirement = Requirement::new("small", "no term is too large", 0.02);
+
+/// The terms that are shown leave one continuation.
+static UNIQUE: Requirement = Requirement::new("unique", "the terms that are shown leave one continuation", 0.02);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -104,13 +111,16 @@ impl Question for SequenceCompletion {
         }
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let (sequences, unknowns) = SIZES[usize::try_from(scale(difficulty, 0, 6)).ok()?];
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let (sequences, unknowns) = SIZES[usize::try_from(scale(difficulty, 0, 6))?];
         let modulus = rng.random_bool(difficulty).then(|| MODULI[rng.random_range(0..MODULI.len())]);
         let mut features = Feature::ALL.to_vec();
         features.shuffle(rng);
         features.truncate(unknowns);
         features.sort_unstable();
+        draws.note("sequences", sequences);
+        draws.note("modulus", modulus.unwrap_or(0));
+        features.iter().for_each(|feature| draws.note("feature", feature.name()));
         let asked = if sequences == 1 { 2 } else { 1 };
         let mut parts = Vec::new();
         for _ in 0..sequences {
@@ -118,10 +128,10 @@ impl Question for SequenceCompletion {
             part.extend(rng, asked)?;
             parts.push(part.terms);
         }
-        let length = parts.first()?.len();
+        let length = parts.first().map_or(0, Vec::len);
         let mut terms: Vec<i64> = (0..length).flat_map(|place| parts.iter().map(move |part| part[place])).collect();
         let next = terms.split_off((length - asked) * sequences);
-        Some(Instance { features, modulus, sequences, terms, next })
+        Ok(Instance { features, modulus, sequences, terms, next })
     }
 
     fn metadata(&self, instance: &Instance) -> Value {
@@ -235,8 +245,11 @@ struct Elimination {
 }
 
 impl Sequence<'_> {
-    /// Makes the terms to be shown and so many more; `None` when they become too large or leave the continuation open.
-    fn extend(&mut self, rng: &mut ChaCha8Rng, asked: usize) -> Option<()> {
+    /// Makes the terms to be shown and so many more.
+    ///
+    /// # Errors
+    /// When they become too large or leave the continuation open.
+    fn extend(&mut self, rng: &mut ChaCha8Rng, asked: usize) -> Result<(), Refusal> {
         let coefficients: Vec<i64> =
             self.features.iter().map(|feature| feature.coefficient(rng, self.modulus)).collect();
         for _ in 0..free_terms(self.features) {
@@ -250,16 +263,15 @@ impl Sequence<'_> {
         while self.terms.len() < shown + asked {
             let mut sum = 0_i64;
             for (feature, coefficient) in self.features.iter().zip(&coefficients) {
-                sum = sum.checked_add(feature.value(&self.terms)?.checked_mul(*coefficient)?)?;
+                let product = feature.value(&self.terms).and_then(|value| value.checked_mul(*coefficient));
+                sum = product.and_then(|product| sum.checked_add(product)).ok_or(&SMALL)?;
             }
             let term = self.modulus.map_or(sum, |modulus| sum.rem_euclid(modulus));
-            if term.abs() > TERM_MAX {
-                return None;
-            }
+            SMALL.demand(term.abs() <= TERM_MAX)?;
             self.terms.push(term);
         }
         let known = Sequence { terms: self.terms[..shown].to_vec(), ..*self };
-        (known.eliminate().rank == self.features.len()).then_some(())
+        UNIQUE.demand(known.eliminate().rank == self.features.len())
     }
 
     /// Solves for the coefficients by Gaussian elimination, modulo the modulus or a large prime. With as many pivots as
@@ -343,7 +355,7 @@ mod tests {
         let mut rng = seeded(&[b"sequences"]);
         for features in [[Feature::Before(1), Feature::Power(0)], [Feature::Before(1), Feature::Before(2)]] {
             let mut made = Sequence { features: &features, modulus: Some(11), terms: Vec::new() };
-            while made.extend(&mut rng, 2).is_none() {
+            while made.extend(&mut rng, 2).is_err() {
                 made.terms.clear();
             }
             let shown = made.terms.len() - 2;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::board::Board;
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::facts::{Category, Facts};
 use crate::environment::puzzle::list::numbers;
 use crate::environment::puzzle::{Puzzle, call, scale};
@@ -21,6 +22,9 @@ use crate::verifier::final_answer::extract;
 
 /// Moves that one turn may hold.
 const MOVES_PER_TURN_MAX: usize = 100;
+
+/// The tiles are far from their places.
+static FAR: Requirement = Requirement::new("far", "the tiles are far from their places", 0.25);
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +97,8 @@ impl Puzzle for SlidingTiles {
         200
     }
 
-    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64) -> Option<Instance> {
-        let (rows, columns) = [(3, 3), (3, 4), (4, 4)][usize::try_from(scale(difficulty, 0, 2)).ok()?];
+    fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
+        let (rows, columns) = [(3, 3), (3, 4), (4, 4)][usize::try_from(scale(difficulty, 0, 2))?];
         let mut numbers: Vec<u8> = (0..rows * columns).collect();
         numbers.shuffle(rng);
         let goal = Board(numbers.chunks(usize::from(columns)).map(<[u8]>::to_vec).collect());
@@ -103,15 +107,17 @@ impl Puzzle for SlidingTiles {
             let mut movable = start.movable();
             // Moving the same tile twice would leave everything as it was.
             movable.retain(|tile| tiles.last() != Some(tile));
-            let tile = *movable.choose(rng)?;
+            let tile = *movable.choose(rng).ok_or_else(|| Refusal::fault("no tile can be moved"))?;
             start.slide(tile);
             tiles.push(tile);
         }
         tiles.reverse();
-        let moves_max = tiles.len() + tiles.len() * usize::try_from(scale(difficulty, 100, 20)).ok()? / 100;
+        let moves_max = tiles.len() + tiles.len() * usize::try_from(scale(difficulty, 100, 20))? / 100;
+        draws.note("rows", rows);
+        draws.note("columns", columns);
         // A walk that goes in circles is too easy.
-        let far_enough = start.apart(&goal) >= u32::try_from(tiles.len()).ok()? / 3 + 3;
-        far_enough.then_some(Instance { start, goal, moves_max, tiles })
+        FAR.demand(start.apart(&goal) >= u32::try_from(tiles.len())? / 3 + 3)?;
+        Ok(Instance { start, goal, moves_max, tiles })
     }
 
     fn content(&self, instance: &Instance) -> Value {
@@ -262,7 +268,7 @@ mod tests {
     fn made_boards_hold_every_tile_once_and_are_reached_by_their_tiles() {
         let mut rng = seeded(&[b"tiles"]);
         for difficulty in [0.0, 0.5, 1.0] {
-            let made = SlidingTiles.generate(&mut rng, difficulty).expect("a problem");
+            let made = SlidingTiles.generate(&mut rng, difficulty, &mut Draws::default()).expect("a problem");
             let mut board = made.start.clone();
             assert!(made.tiles.iter().all(|tile| board.slide(*tile)) && board == made.goal);
             let tiles: BTreeSet<u8> = board.0.iter().flatten().copied().collect();

@@ -61,6 +61,20 @@ impl Step {
         }
     }
 
+    /// What it is called in reports.
+    pub(super) const fn kind(self) -> &'static str {
+        match self {
+            Self::Days { .. } => "days",
+            Self::Months { .. } => "months",
+            Self::WorkingDays { .. } => "working_days",
+            Self::Weekday { .. } => "weekday",
+            Self::WeekdayOfMonth { .. } => "weekday_of_month",
+            Self::MonthEnd => "month_end",
+            Self::LeapDay => "leap_day",
+            Self::IfLeapYear { .. } => "if_leap_year",
+        }
+    }
+
     /// Where the step leads from a day; `None` out of the calendar.
     pub(super) fn apply(self, day: Date) -> Option<Date> {
         let days_on = |days: i32| day.checked_add(Span::new().try_days(days).ok()?).ok();

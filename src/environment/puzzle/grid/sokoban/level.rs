@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::environment::draws::{Refusal, Requirement};
 use crate::environment::puzzle::walk::{Cell, Direction};
 
 /// How far the boxes must be from their nearest goals in sum, walls left aside, for a level to be worth solving: less is
@@ -13,6 +14,15 @@ const DISTANCE_MIN: u32 = 3;
 
 /// One wall in so many inner places.
 const WALL_ONE_IN: u32 = 7;
+
+/// The walls leave room for boxes and player.
+static ROOM: Requirement = Requirement::new("room", "the walls leave room for boxes and player", 0.02);
+
+/// The boxes are far enough from their goals.
+static FAR: Requirement = Requirement::new("far", "the boxes are far enough from their goals", 0.45);
+
+/// No box stands on a goal.
+static OFF_GOALS: Requirement = Requirement::new("off_goals", "no box stands on a goal", 0.15);
 
 /// What a move came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,17 +193,20 @@ pub(super) struct Made {
     pub(super) solution: Vec<Direction>,
 }
 
-/// Makes a level with `side` inner places each way by pulling `boxes` away from their goals at most `pulls` times; `None`
-/// when too little came of it. The pulls in reverse are the solution.
-pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> Option<Made> {
-    let mut grid = random_walls(rng, u8::try_from(side).ok()?);
+/// Makes a level with `side` inner places each way by pulling `boxes` away from their goals at most `pulls` times. The pulls in
+/// reverse are the solution.
+///
+/// # Errors
+/// When the walls leave too little room, or too little came of the pulls.
+pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> Result<Made, Refusal> {
+    let mut grid = random_walls(rng, u8::try_from(side)?);
     for _ in 0..boxes {
-        let goal = random_floor(rng, &grid, &grid.goals)?;
+        let goal = random_floor(rng, &grid, &grid.goals).ok_or(&ROOM)?;
         grid.goals.push(goal);
     }
     grid.goals.sort_unstable();
     let mut boxes = grid.goals.clone();
-    let mut player = random_floor(rng, &grid, &boxes)?;
+    let mut player = random_floor(rng, &grid, &boxes).ok_or(&ROOM)?;
     let mut solution = Vec::new();
     for _ in 0..pulls {
         let walks = grid.walks(player, &boxes);
@@ -212,12 +225,11 @@ pub(super) fn make(rng: &mut ChaCha8Rng, side: u32, boxes: u32, pulls: u32) -> O
         player = direction.from(stand);
     }
     boxes.sort_unstable();
-    if grid.pushes_min(&boxes) < DISTANCE_MIN || grid.placed(&boxes) > 0 {
-        return None;
-    }
+    FAR.demand(grid.pushes_min(&boxes) >= DISTANCE_MIN)?;
+    OFF_GOALS.demand(grid.placed(&boxes) == 0)?;
     let solution: Vec<Direction> = solution.into_iter().rev().map(Direction::back).collect();
     let solution = shorten(&grid, player, &boxes, &solution);
-    Some(Made { rows: grid.draw(player, &boxes), solution })
+    Ok(Made { rows: grid.draw(player, &boxes), solution })
 }
 
 /// One push of a solution.
@@ -334,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_search_solves_every_small_level() {
-        let levels = (0_u32..200).filter_map(|seed| make(&mut seeded(&[&seed.to_le_bytes()]), 5, 1, 8));
+        let levels = (0_u32..200).filter_map(|seed| make(&mut seeded(&[&seed.to_le_bytes()]), 5, 1, 8).ok());
         let levels: Vec<Made> = levels.collect();
         assert!(levels.len() > 20, "{}", levels.len());
         assert!(levels.iter().all(|made| can_be_solved(&made.rows)));

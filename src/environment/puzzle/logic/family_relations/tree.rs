@@ -7,11 +7,17 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::environment::draws::{Draws, Requirement};
+
 /// Children that a couple has at most.
 const CHILDREN_MAX: usize = 4;
 
 /// How far down from a root couple people are born.
 const GENERATIONS_MAX: u8 = 5;
+
+/// Whoever is drawn has room for a child, or has no parents yet.
+static GROWN: Requirement =
+    Requirement::new("grown", "whoever is drawn has room for a child, or has no parents yet", 0.3);
 
 /// A relation between two people, whichever sex they have.
 #[derive(Debug)]
@@ -150,13 +156,14 @@ pub(super) struct Fact {
 
 impl Tree {
     /// A family of so many people and one more at most. Nobody marries into the own family.
-    pub(super) fn grow(rng: &mut ChaCha8Rng, size: usize) -> Self {
+    pub(super) fn grow(rng: &mut ChaCha8Rng, size: usize, draws: &mut Draws) -> Self {
         let mut tree = Self { people: Vec::new() };
         tree.add(false, None, 1);
         tree.marry(0);
         while tree.people.len() < size {
             let person = rng.random_range(0..tree.people.len());
             let Person { parents, partner, generation, .. } = tree.people[person];
+            let before = tree.people.len();
             match partner {
                 None => tree.marry(person),
                 Some(partner) if rng.random_ratio(3, 4) => {
@@ -172,6 +179,7 @@ impl Tree {
                 }
                 Some(_) => {}
             }
+            draws.count(&GROWN, 1, u64::from(tree.people.len() == before));
         }
         tree
     }
@@ -333,7 +341,7 @@ pub(super) mod tests {
     #[test]
     fn nobody_has_two_relations_to_anybody() {
         for seed in 0..10_u8 {
-            let tree = Tree::grow(&mut seeded(&[b"tree", &[seed]]), 30);
+            let tree = Tree::grow(&mut seeded(&[b"tree", &[seed]]), 30, &mut Draws::default());
             for of in 0..tree.people.len() {
                 let mut all: Vec<usize> = Vec::new();
                 for kinship in &KINSHIPS {
@@ -349,7 +357,7 @@ pub(super) mod tests {
     fn the_facts_tell_the_whole_tree() {
         for seed in 0..20_u8 {
             let mut rng = seeded(&[b"facts", &[seed]]);
-            let tree = Tree::grow(&mut rng, 30);
+            let tree = Tree::grow(&mut rng, 30, &mut Draws::default());
             let facts = tree.facts(&mut rng);
             let mut parents: Vec<Option<usize>> = vec![None; tree.people.len()];
             let mut female: Vec<Option<bool>> = vec![None; tree.people.len()];

@@ -8,6 +8,7 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
 use crate::environment::puzzle::logic::words::listed;
 
 /// Rows that a question is about at least.
@@ -15,6 +16,14 @@ const ROWS_MIN: usize = 3;
 
 /// Conditions that are drawn until they leave enough rows and not all.
 const DRAWS_MAX: usize = 30;
+
+/// The conditions are on different columns and leave enough rows, but not all.
+static SELECTIVE: Requirement =
+    Requirement::new("selective", "the conditions are on different columns and leave enough rows, but not all", 0.7);
+
+/// Such conditions are found in as many draws as are made.
+static CONDITIONS: Requirement =
+    Requirement::new("conditions", "such conditions are found in as many draws as are made", 0.05);
 
 /// Tables in a chain: a row refers to a row of the next table by the column that is called like the first column there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -105,7 +114,31 @@ impl fmt::Display for Answer {
     }
 }
 
+impl Ask {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Total { .. } => "total",
+            Self::Row { largest: true, .. } => "row_largest",
+            Self::Row { .. } => "row_smallest",
+            Self::Group { largest: true, .. } => "group_largest",
+            Self::Group { .. } => "group_smallest",
+            Self::Difference { .. } => "difference",
+        }
+    }
+}
+
 impl Test {
+    /// What it is called in reports.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Is(_) => "is",
+            Self::IsNot(_) => "is_not",
+            Self::Above(_) => "above",
+            Self::Below(_) => "below",
+        }
+    }
+
     fn passes(&self, cell: &Cell) -> bool {
         match (self, cell) {
             (Self::Is(text), Cell::Text(other)) => text == other,
@@ -222,9 +255,14 @@ fn first_of(mut numbered: Vec<(i64, String)>, largest: bool) -> Option<(i64, Str
 
 impl Query {
     /// Draws a question with so many conditions, one of them on the last table.
-    pub(super) fn draw(rng: &mut ChaCha8Rng, tables: &Tables, conditions: usize) -> Option<Self> {
+    pub(super) fn draw(
+        rng: &mut ChaCha8Rng,
+        tables: &Tables,
+        conditions: usize,
+        draws: &mut Draws,
+    ) -> Result<Self, Refusal> {
         let last = tables.0.len() - 1;
-        let conditions = (0..DRAWS_MAX).find_map(|_| {
+        let conditions = draws.until(&SELECTIVE, DRAWS_MAX, |draws| {
             let mut drawn: Vec<Condition> = Vec::new();
             for at in 0..conditions {
                 let table = if at == 0 { last } else { rng.random_range(0..=last) };
@@ -235,10 +273,14 @@ impl Query {
             }
             let before = tables.0[0].rows.len();
             let left = tables.chosen(&drawn, &mut 0).len();
-            ((ROWS_MIN..before).contains(&left) && drawn.len() == conditions).then_some(drawn)
-        })?;
-        let ask = ask(rng, tables)?;
-        Some(Self { conditions, ask })
+            let selective = (ROWS_MIN..before).contains(&left) && drawn.len() == conditions;
+            drawn.iter().for_each(|condition| draws.note_part("test", condition.test.kind(), selective));
+            selective.then_some(drawn)
+        });
+        let conditions = conditions.ok_or(&CONDITIONS)?;
+        let ask = ask(rng, tables).ok_or_else(|| Refusal::fault("the tables have no columns to ask for"))?;
+        draws.note("ask", ask.kind());
+        Ok(Self { conditions, ask })
     }
 
     /// The question in words.

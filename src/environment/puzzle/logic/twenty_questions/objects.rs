@@ -5,6 +5,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::environment::draws::{Draws, Requirement};
+
 /// What objects are called; any of them may have any properties.
 const NAMES: [&str; 72] = [
     "anchor", "apron", "badge", "banner", "barrel", "basket", "bell", "bench", "blanket", "bottle", "bowl", "brush",
@@ -32,6 +34,9 @@ const PROPERTIES_CHOSEN: usize = 4;
 
 /// How often properties are drawn for an object, as they may be those of another one.
 const DRAWS_PER_OBJECT: usize = 5;
+
+/// The object differs from those before.
+static NEW: Requirement = Requirement::new("new", "the object differs from those before", 0.2);
 
 /// Objects with properties, at most 64 of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -68,7 +73,7 @@ impl Query {
 
 impl Objects {
     /// So many objects that differ in their properties; `None` when too many that were drawn are alike.
-    pub(super) fn make(rng: &mut ChaCha8Rng, count: usize) -> Option<Self> {
+    pub(super) fn make(rng: &mut ChaCha8Rng, count: usize, draws: &mut Draws) -> Option<Self> {
         let mut names = NAMES.map(str::to_owned).to_vec();
         names.shuffle(rng);
         names.truncate(count);
@@ -78,8 +83,12 @@ impl Objects {
         let mut rows: Vec<Vec<u8>> = Vec::new();
         for _ in 0..count * DRAWS_PER_OBJECT {
             let row = properties.iter().map(|(_, values)| value(rng, values.len())).collect();
-            if rows.len() < count && !rows.contains(&row) {
-                rows.push(row);
+            if rows.len() < count {
+                let new = !rows.contains(&row);
+                draws.count(&NEW, 1, u64::from(!new));
+                if new {
+                    rows.push(row);
+                }
             }
         }
         let property = |(name, values): (&str, [&str; 5])| Property {
@@ -206,7 +215,8 @@ mod tests {
     fn every_object_is_found_with_the_questions_that_are_said_to_be_needed() {
         let mut rng = seeded(&[b"objects"]);
         for count in [24, 64] {
-            let objects = (0..100).find_map(|_| Objects::make(&mut rng, count)).expect("objects");
+            let objects =
+                (0..100).find_map(|_| Objects::make(&mut rng, count, &mut Draws::default())).expect("objects");
             let needed = objects.questions_needed();
             assert!(2_usize.pow(needed) >= count && 2_usize.pow(needed) <= count * 4, "{needed}");
             let asked = (0..count).map(|hidden| {

@@ -5,11 +5,24 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::environment::draws::{Draws, Refusal, Requirement};
+
 /// Clues that are drawn for each item before it is asked whether they are enough.
 const CLUES_PER_ITEM: usize = 3;
 
 /// Clues that the solver applies before it gives up.
 const APPLIED_MAX: u32 = 10_000;
+
+/// The clues that were drawn leave one arrangement.
+static UNIQUE: Requirement = Requirement::new("unique", "the clues that were drawn leave one arrangement", 0.02);
+
+/// Some item has the relation that was drawn; otherwise the clue names the house.
+static RELATED: Requirement =
+    Requirement::new("related", "some item has the relation that was drawn; otherwise the clue names the house", 0.15);
+
+/// The solver decides whether a clue can be left out; otherwise the clue stays.
+static NEEDED: Requirement =
+    Requirement::new("needed", "the solver decides whether a clue can be left out; otherwise the clue stays", 0.005);
 
 /// One clue. Houses count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -114,6 +127,21 @@ impl Clue {
         }
     }
 
+    /// What it is called in reports.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::House { .. } => "house",
+            Self::Pair { relation, .. } => match relation {
+                Relation::Same => "same",
+                Relation::Different => "different",
+                Relation::NextTo => "next_to",
+                Relation::DirectlyLeft => "directly_left",
+                Relation::Left => "left",
+                Relation::OneBetween => "one_between",
+            },
+        }
+    }
+
     /// How much the clue tells; 0 is the most.
     fn rank(&self) -> usize {
         match self {
@@ -126,9 +154,17 @@ impl Clue {
 }
 
 /// Clues that hold for the arrangement and for no other one; without any of them there are others, or the solver gives up.
-/// `None` when those that were drawn were too few.
-pub(super) fn unique(rng: &mut ChaCha8Rng, houses: usize, placed: &[usize], difficulty: f64) -> Option<Vec<Clue>> {
-    let mut clues: Vec<Clue> = (0..placed.len() * CLUES_PER_ITEM).map(|_| draw(rng, houses, placed)).collect();
+///
+/// # Errors
+/// When those that were drawn were too few, or the solver gives up on them.
+pub(super) fn unique(
+    rng: &mut ChaCha8Rng,
+    houses: usize,
+    placed: &[usize],
+    difficulty: f64,
+    draws: &mut Draws,
+) -> Result<Vec<Clue>, Refusal> {
+    let mut clues: Vec<Clue> = (0..placed.len() * CLUES_PER_ITEM).map(|_| draw(rng, houses, placed, draws)).collect();
     clues.sort_unstable();
     clues.dedup();
     clues.shuffle(rng);
@@ -136,27 +172,26 @@ pub(super) fn unique(rng: &mut ChaCha8Rng, houses: usize, placed: &[usize], diff
     if rng.random_bool(difficulty) {
         clues.sort_by_key(Clue::rank);
     }
-    if !is_unique(houses, &clues, placed.len()) {
-        return None;
+    match Solver::new(houses, &clues).solutions(placed.len()) {
+        None => return Err(Refusal::fault(format!("the solver gave up after {APPLIED_MAX} clues"))),
+        Some(found) => UNIQUE.demand(found == 1)?,
     }
     let mut at = 0;
     while at < clues.len() {
         let clue = clues.remove(at);
-        if !is_unique(houses, &clues, placed.len()) {
+        let found = Solver::new(houses, &clues).solutions(placed.len());
+        draws.count(&NEEDED, 1, u64::from(found.is_none()));
+        if found != Some(1) {
             clues.insert(at, clue);
             at += 1;
         }
     }
     clues.shuffle(rng);
-    Some(clues)
-}
-
-fn is_unique(houses: usize, clues: &[Clue], items: usize) -> bool {
-    Solver::new(houses, clues).solutions(items) == Some(1)
+    Ok(clues)
 }
 
 /// A clue that holds.
-fn draw(rng: &mut ChaCha8Rng, houses: usize, placed: &[usize]) -> Clue {
+fn draw(rng: &mut ChaCha8Rng, houses: usize, placed: &[usize], draws: &mut Draws) -> Clue {
     let item = rng.random_range(0..placed.len());
     let house = Clue::House { item, house: placed[item] };
     if rng.random_ratio(1, 12) {
@@ -171,6 +206,7 @@ fn draw(rng: &mut ChaCha8Rng, houses: usize, placed: &[usize]) -> Clue {
             && relation.holds(placed[item], placed[*other])
     };
     let others: Vec<usize> = (0..placed.len()).filter(tells).collect();
+    draws.count(&RELATED, 1, u64::from(others.is_empty()));
     others.choose(rng).map_or(house, |other| {
         let mut items = [item, *other];
         if relation.symmetric() {
@@ -307,7 +343,9 @@ mod tests {
             let all: Vec<Vec<usize>> = (0..216)
                 .map(|n| [&orders[n % 6], &orders[n / 6 % 6], &orders[n / 36]].map(Clone::clone).concat())
                 .collect();
-            let clues = (0..20).find_map(|_| unique(&mut rng, 3, &all[100], difficulty)).expect("clues");
+            let clues = (0..20)
+                .find_map(|_| unique(&mut rng, 3, &all[100], difficulty, &mut Draws::default()).ok())
+                .expect("clues");
             let solutions = |clues: &[Clue]| {
                 let agree = all.iter().filter(|placed| clues.iter().all(|clue| clue.holds(placed)));
                 agree.cloned().collect::<Vec<_>>()
