@@ -127,10 +127,11 @@ impl Call {
             merge: false,
             alone: true,
             programs: None,
+            watch: false,
         };
         let [input, output, error] = streams;
         let ends = Ends { input, output, error: Some(error), terminal: false };
-        self.running = Some((spawn::start(&exec, &shared.limits, shared.user, &ends)?, exec));
+        self.running = Some((spawn::start(&exec, &shared.limits, shared.user, &ends, None)?, exec));
         Ok(())
     }
 
