@@ -28,7 +28,8 @@ pub(super) fn close(laid: &mut Artefacts, folder: &str, there_already: &[String]
     let closed: Vec<(String, Artefact)> = laid
         .iter()
         .filter(|(path, artefact)| {
-            !matches!(artefact.kind, ArtefactKind::Link(_)) && !(is_made && path.starts_with(&below))
+            let is_link = matches!(artefact.kind, ArtefactKind::Link(_));
+            !is_link && (!is_made || !path.starts_with(&below))
         })
         .map(|(path, artefact)| (path.to_owned(), Artefact { mode: artefact.mode & !EVERYBODY, ..artefact.clone() }))
         .collect();
