@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::row::Row;
+use super::{hidden, secrets};
 use crate::secrets::Secrets;
 use crate::work::{Call, Desk, Input, JudgeError, Judgement, Opening, Work};
 
@@ -42,7 +43,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
         Err(why) => return Report { faults: vec![why], ..report },
     };
     report.task = task.name.clone();
-    let attempts = Attempts { work, row, desk, backend };
+    let attempts = Attempts { work, row, desk, backend, secrets: SECRETS };
 
     match work.oracle(row, 0) {
         None => report.faults.push("it has no solution".to_owned()),
@@ -89,14 +90,53 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
     report
 }
 
+/// Proves a task that hides secrets with so many other ones: its solution scores 1 and doing nothing 0 whatever they are, and none of
+/// them is always the same. Answers what is wrong, by the number of the key.
+pub async fn check_keys(
+    work: &dyn Work,
+    row: &Value,
+    desk: &Desk,
+    backend: Option<&str>,
+    keys: u8,
+) -> Result<Vec<String>, String> {
+    let task = Row::read(row)?;
+    let calls = work.oracle(row, 0).ok_or("it has no solution")?;
+    let mut faults = Vec::new();
+    let mut draws = Vec::new();
+    for key in 0..keys {
+        let secrets = Secrets::Key([key; 32]);
+        draws.push(secrets::draw(&task.scene.secrets, secrets));
+        let attempts = Attempts { work, row, desk, backend, secrets };
+        for (what, calls, wanted) in [("solution", calls.as_slice(), 1.0), ("null", &[], 0.0)] {
+            match attempts.play(&format!("{}-{what}-{key}", task.name), calls).await {
+                Ok((judgement, ..)) if (score(&judgement) - wanted).abs() <= NEAR => {}
+                Ok((judgement, _, told)) => {
+                    let score = score(&judgement);
+                    faults.push(format!("key {key}: {what} scores {score}: {}; {told}", failed(&judgement)));
+                }
+                Err(why) => faults.push(format!("key {key}: {what}: {why}")),
+            }
+        }
+    }
+    faults.extend(hidden::constant(&draws));
+    Ok(faults)
+}
+
 struct Attempts<'a> {
     work: &'a dyn Work,
     row: &'a Value,
     desk: &'a Desk,
     backend: Option<&'a str>,
+    secrets: Secrets,
 }
 
 impl Attempts<'_> {
+    /// What whoever acts is told of the secrets at the beginning.
+    fn leaks(&self, shown: &str) -> Vec<String> {
+        let Ok(task) = Row::read(self.row) else { return Vec::new() };
+        hidden::told(&task, shown, &secrets::draw(&task.scene.secrets, self.secrets))
+    }
+
     /// Plays calls in a room of its own and judges: the judgement, the evidence, and what was seen last.
     async fn play(&self, name: &str, calls: &[Call]) -> Result<(Judgement, Value, String), String> {
         let mut config = Map::new();
@@ -104,22 +144,26 @@ impl Attempts<'_> {
             config.insert("backend".to_owned(), json!(backend));
         }
         let name = format!("check-{}", name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"));
-        let opening = Opening { name, secrets: SECRETS, config, resumed: false, from: None };
+        let opening = Opening { name, secrets: self.secrets, config, resumed: false, from: None };
         let mut room = self.work.open(self.row, &opening, self.desk).await.map_err(|error| error.to_string())?;
         let played = async {
             let mut told = room.observe().await?.text;
+            let leaks = self.leaks(&told);
             for call in calls {
                 let seen = room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await?;
                 if !seen.terminated {
                     told = seen.text;
                 }
             }
-            Ok::<_, SandboxError>((room.evidence().await?, told))
+            Ok::<_, SandboxError>((room.evidence().await?, told, leaks))
         };
         let played = played.await;
         room.close().await;
-        let (evidence, told) = played.map_err(|error| error.to_string())?;
-        let judged = crate::blame::judge(self.work, self.row, SECRETS, &evidence, self.desk).await;
+        let (evidence, told, leaks) = played.map_err(|error| error.to_string())?;
+        if let Some(leak) = leaks.into_iter().next() {
+            return Err(leak);
+        }
+        let judged = crate::blame::judge(self.work, self.row, self.secrets, &evidence, self.desk).await;
         let judgement = judged.map_err(|error| match error {
             JudgeError::Verifier(why) => format!("the judge failed: {why}"),
             JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),

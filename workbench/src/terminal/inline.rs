@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Judge, Row, Scene, Solution, StoredFile};
-use super::secrets;
+use super::{hidden, secrets};
 use crate::checks::CheckForm;
 use crate::checks::form::resolved;
 use crate::work::Fault;
@@ -157,6 +157,9 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         if inline.instruction.contains(&format!("${{{name}}}")) {
             fault("instruction", format!("tells the secret {name:?}, which differs from session to session"));
         }
+    }
+    for detail in hidden::unused(&inline.secrets, &inline.setup.files, inline.setup.run.as_deref()) {
+        fault("secrets", detail);
     }
     for (place, files) in [("setup.files", &inline.setup.files), ("judge.files", &inline.judge.files)] {
         for (index, file) in files.iter().enumerate() {

@@ -3,6 +3,7 @@
 pub mod check;
 mod difference;
 mod doubt;
+mod hidden;
 pub(crate) mod inline;
 mod judge;
 mod keys;
