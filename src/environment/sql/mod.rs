@@ -5,6 +5,7 @@ mod place;
 mod publication;
 pub mod shipped;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,8 +19,10 @@ use palestra_sql::judge::{self, JudgeError};
 use palestra_sql::library::Library;
 use palestra_sql::task::Task as SqlTask;
 use palestra_sql::template::Suite;
+use palestra_sql::template::audit::Effort;
 use palestra_sql::value::Dialect;
 use palestra_sql::{prove, room};
+use parking_lot::Mutex;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
@@ -62,6 +65,8 @@ pub struct SqlKind {
     library: Arc<dyn Library>,
     /// Makes the tasks, where they are not stored.
     suite: Option<Arc<Suite>>,
+    /// Templates that a proof has audited: once each, whatever the number of their tasks.
+    audited: Mutex<BTreeSet<String>>,
     verifier_version: String,
 }
 
@@ -93,7 +98,7 @@ impl SqlKind {
             .build_with_digest(heading.digest.clone());
         spec.templates = heading.templates;
         let verifier_version = Digest::of(format!("{VERIFIER} {RULE} over {}", spec.digest).as_bytes()).to_string();
-        Self { spec, databases, library, suite, verifier_version }
+        Self { spec, databases, library, suite, audited: Mutex::default(), verifier_version }
     }
 
     /// On which engines tasks are proven: those that templates name; what was published as databases is played on SQLite, and where
@@ -103,6 +108,16 @@ impl SqlKind {
             Some(suite) => &suite.environment().engines,
             None => &[Dialect::Sqlite],
         }
+    }
+
+    /// What is wrong with a template beside the tasks that are played, where nobody has looked yet.
+    async fn audit(&self, template: &str) -> Result<Vec<String>, String> {
+        let (Some(suite), Some(dialect)) = (&self.suite, self.proven_on().first()) else { return Ok(Vec::new()) };
+        if !self.audited.lock().insert(template.to_owned()) {
+            return Ok(Vec::new());
+        }
+        let engine = self.databases.engine(*dialect).await.map_err(|error| error.to_string())?;
+        Ok(suite.audit(&engine, template, Effort::USUAL).await?.faults)
     }
 
     fn told(&self, split: &str, number: u64, index: Option<u64>, task: &SqlTask, secret: Value) -> Task {
@@ -298,6 +313,9 @@ impl Prover for SqlKind {
             if let Err(fault) = prove::task(&engine, &self.library, &read, task.seed).await {
                 faults.push(format!("on {}: {fault}", dialect.name()));
             }
+        }
+        if faults.is_empty() {
+            faults.extend(self.audit(&read.template).await?);
         }
         Ok(faults)
     }

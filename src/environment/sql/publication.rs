@@ -13,6 +13,7 @@ use palestra_sql::prove;
 use palestra_sql::second::Search;
 use palestra_sql::task::Spoken;
 use palestra_sql::template::Suite;
+use palestra_sql::template::audit::Effort;
 use palestra_sql::value::Dialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,6 +129,18 @@ async fn parse_templates(submission: Submission, databases: &Databases) -> Resul
                     );
                 }
             }
+        }
+    }
+    // Where no task is wrong, what was drawn for others is looked at too.
+    if faults.is_empty()
+        && let Some(dialect) = environment.engines.first()
+    {
+        let engine = engine(databases, *dialect).await?;
+        for (template, _) in suite.templates() {
+            let place = format!("templates/{template}.yaml");
+            let audited = suite.audit(&engine, template, Effort::USUAL).await;
+            let found = audited.map_or_else(|why| vec![why], |report| report.faults);
+            faults.extend(found.into_iter().map(|detail| SqlFault::new(place.clone(), detail)));
         }
     }
     if !faults.is_empty() {
