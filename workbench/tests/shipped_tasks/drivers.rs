@@ -169,7 +169,8 @@ fn attack(row: &Value, form: &str) -> Vec<Call> {
 /// What a check's driver should print, in its first case.
 fn expected_of(check: &Value) -> Option<String> {
     let stdout = check.pointer("/cases/0/stdout/equals").or_else(|| check.pointer("/stdout/equals"));
-    stdout.and_then(Value::as_str).map(str::to_owned)
+    // Its beginning is enough to give a forgery away, and the script that lays the attack has to stay short.
+    stdout.and_then(Value::as_str).map(|text| text.chars().take(400).collect::<String>())
 }
 
 async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
