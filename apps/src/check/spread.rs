@@ -246,7 +246,7 @@ impl Counting {
             order => order.iter().map(share).collect(),
         };
         if self.order.is_empty() {
-            values.sort_by(|left, right| right.drawn.cmp(&left.drawn));
+            values.sort_by_key(|share| std::cmp::Reverse(share.drawn));
             let told = if values.len() > VALUES_TOLD_MAX { VALUES_TOLD_MAX - 1 } else { VALUES_TOLD_MAX };
             for share in values.split_off(told.min(values.len())) {
                 spread.others += share.drawn;

@@ -221,7 +221,6 @@ fn script(python: &Language, name: &str, limits: Limits) -> Trial<'static> {
     Trial { argv, env, limits, ..Trial::default() }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
 pub(super) fn infra(error: SandboxError) -> JudgeError {
     error.into()
 }
