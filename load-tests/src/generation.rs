@@ -10,7 +10,7 @@ use clap::Args;
 use nix::time::{ClockId, clock_gettime};
 use palestra::environment::puzzle::{self, Examinable};
 use palestra::environment::task::Task;
-use palestra::environment::{Context, Environment, Input, Opening, Place, Tasks};
+use palestra::environment::{Context, Environment, Input, Opening, Place, Secrets, Tasks};
 use palestra::verifier::Case;
 use palestra_protocol::action::Action;
 use palestra_protocol::id::EpisodeId;
@@ -144,8 +144,16 @@ fn measure(puzzle: &dyn Examinable, budget: Duration) -> anyhow::Result<Speed> {
 /// The place after the oracle acted in it.
 fn solve(puzzle: &dyn Examinable, task: &Arc<Task>) -> anyhow::Result<Box<dyn Environment>> {
     let config = Map::new();
-    let opening =
-        Opening { task, seed: 0, config: &config, episode: EpisodeId::new(), resumed: false, folder: None, from: None };
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config: &config,
+        episode: EpisodeId::new(),
+        resumed: false,
+        folder: None,
+        from: None,
+    };
     let Place::Pure(mut place) = puzzle.open(opening)? else { anyhow::bail!("puzzles are pure") };
     let mut context = Context::seeded(&[b"generation"]);
     for action in puzzle.oracle(task).context("a puzzle has an oracle")? {

@@ -107,12 +107,12 @@ impl Question for Echo {
     }
 
     fn check(&self, instance: &Instance, answer: &str) -> Mark {
-        assert!(self.0 != Plant::JudgeCrashes || instance.number % 40 != 0, "the judge cannot read {answer}");
+        assert!(self.0 != Plant::JudgeCrashes || !instance.number.is_multiple_of(40), "the judge cannot read {answer}");
         if answer == instance.number.to_string() { Mark::right("it is") } else { Mark::wrong("it is not") }
     }
 
     fn solution(&self, instance: &Instance) -> String {
-        let off = self.0 == Plant::SolutionRefused && instance.number % 40 == 0;
+        let off = self.0 == Plant::SolutionRefused && instance.number.is_multiple_of(40);
         (instance.number + u32::from(off)).to_string()
     }
 

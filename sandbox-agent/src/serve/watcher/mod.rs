@@ -215,12 +215,11 @@ impl Watcher {
         };
         match pending.call.number {
             libc::SYS_execve | libc::SYS_execveat => {}
-            _ if is_naming(pending.call.number) => {
-                if returned == 0 {
-                    let file = look::standing(&pending.given);
-                    self.notes.saw(&Sight::Placed { pid, path: pending.given, file });
-                }
+            _ if is_naming(pending.call.number) && returned == 0 => {
+                let file = look::standing(&pending.given);
+                self.notes.saw(&Sight::Placed { pid, path: pending.given, file });
             }
+            _ if is_naming(pending.call.number) => {}
             _ if returned >= 0 => self.opened(tid, returned, pending),
             _ if pending.given.ends_with(".pyc") => self.notes.saw(&Sight::Missed { pid, path: pending.given }),
             _ => {}

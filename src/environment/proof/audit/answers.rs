@@ -1,6 +1,6 @@
 //! What the solutions answer, and what is to be had by the same answer for every task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use palestra_protocol::action::Action;
@@ -114,17 +114,17 @@ fn commonest<'a>(answers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)
 impl Player<'_> {
     /// What these actions score on a task; nothing where they cannot be played.
     fn score_of(&self, sample: &Sample, actions: &[Action]) -> f64 {
-        let constant = Box::new(Constant(actions.to_vec().into_iter()));
+        let constant = Box::new(Constant(actions.iter().cloned().collect()));
         let played = catch_unwind(AssertUnwindSafe(|| self.play(&sample.task, constant)));
         played.ok().and_then(Result::ok).unwrap_or(0.0)
     }
 }
 
 /// The same actions for every task.
-struct Constant(std::vec::IntoIter<Action>);
+struct Constant(VecDeque<Action>);
 
 impl Policy for Constant {
     fn next_action(&mut self) -> Option<Action> {
-        self.0.next()
+        self.0.pop_front()
     }
 }
