@@ -247,12 +247,18 @@ pub(super) async fn judge(
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let judged = on_change(row, &want, &delta, Look::Watched, desk).await;
             let (mut found, replaced) = judged.map_err(judge_error)?;
+            let unseen = trust::unseen(&found.record);
             doubts.extend(trust::doubts(&known(row, compared, &replaced), &found.record));
             if found.record.closing.as_ref().is_some_and(|closing| closing.refused > 0) {
                 // Nobody can trace what is traced already, and a watcher decides no score.
                 (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
             }
-            Ok(judgement(&found, &doubts, From::FreshDelta))
+            let mut judged = judgement(&found, &doubts, From::FreshDelta);
+            if let Some(why) = unseen {
+                judged.trainable = false;
+                judged.checks[0].evidence.push_str(&format!("\n{why}"));
+            }
+            Ok(judged)
         }
         On::Artefacts { scene, .. } => {
             let mut artefacts = Artefacts::default();
@@ -333,7 +339,8 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
     Ok(judgement(&found, &[], From::InPlace))
 }
 
-/// The reward called `reward` is the score; where there is none, the mean of all.
+/// The reward called `reward` is the score; where there is none, the mean of all. A score above 0 that the acting side may have
+/// given itself is not trainable. A score of 0 is: whoever failed must not be able to hide it by what costs trust.
 fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
     let named = |(name, score): (&String, &f64)| {
         let evidence = format!("the tests gave {score}; they printed: {}", found.printed);
@@ -344,8 +351,9 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
         None => found.rewards.iter().map(named).collect(),
     };
     let mut trainable = from != From::InPlace;
+    let failed = checks.iter().all(|check| check.score <= 0.0);
     if found.lingered {
-        trainable = false;
+        trainable &= failed;
         checks[0].evidence.push_str("\nprocesses outlived the tests and could have written the reward");
     }
     if found.twice {
@@ -353,7 +361,7 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
         checks[0].evidence.push_str("\nthe tests left two files with rewards, of which the lower counts");
     }
     if !doubts.is_empty() {
-        trainable = false;
+        trainable &= failed;
         let shown: Vec<&str> = doubts.iter().take(20).map(String::as_str).collect();
         checks[0].evidence.push_str(&format!("\nwhat judges may have been changed: {}", shown.join("; ")));
     }
@@ -422,5 +430,20 @@ mod tests {
         assert!(!judgement(&found("1", true), &[], From::FreshDelta).trainable);
         assert!(!judgement(&found("1", false), &["/etc".to_owned()], From::FreshDelta).trainable);
         assert!(!judgement(&found("1", false), &[], From::InPlace).trainable);
+        assert!(!judgement(&found("{\"a\": 0.25, \"b\": 0}", false), &["/etc".to_owned()], From::FreshDelta).trainable);
+    }
+
+    #[test]
+    fn a_failure_is_not_hidden_by_what_costs_trust() {
+        let found = Found {
+            rewards: from_json("0").expect("rewards"),
+            printed: String::new(),
+            lingered: true,
+            twice: false,
+            record: Record::default(),
+        };
+        let judged = judgement(&found, &["/tests was changed".to_owned()], From::FreshDelta);
+        assert!(judged.trainable && judged.checks[0].evidence.contains("/tests was changed"), "{judged:?}");
+        assert!(!judgement(&found, &[], From::InPlace).trainable);
     }
 }

@@ -103,8 +103,13 @@ async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() 
         "rm /etc/hostname; ln -sf x /etc/motd",
     ] {
         let judgement = attempt(&test, &plain, &format!("{solved}; {doubtful}")).await.expect("judged");
-        assert!(!judgement.trainable, "{doubtful}: {judgement:?}");
+        // A failure counts, whatever was touched.
+        assert_eq!(judgement.trainable, score(&judgement) <= 0.0, "{doubtful}: {judgement:?}");
     }
+    let failed = attempt(&test, &plain, "mkdir -p /tests /logs/verifier; echo 1 > /logs/verifier/reward.txt")
+        .await
+        .expect("judged");
+    assert_eq!((score(&failed), failed.trainable), (0.0, true), "{failed:?}");
     let in_place = row(&test, &[("x/task.toml", "[verifier]\nenvironment_mode = \"in_place\"\n")]);
     let judgement = attempt(&test, &in_place, solved).await.expect("judged");
     assert_eq!((score(&judgement), judgement.from, judgement.trainable), (1.0, From::InPlace, false));

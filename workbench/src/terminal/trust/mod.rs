@@ -46,12 +46,17 @@ pub(super) struct Known {
     pub(super) folder: String,
 }
 
-/// Why a score cannot be trusted; nothing where it can.
-pub(super) fn doubts(known: &Known, record: &Record) -> Vec<String> {
-    let Some(closing) = &record.closing else { return vec!["nobody watched what the tests loaded".to_owned()] };
-    if let Some(why) = &closing.blind {
-        return vec![format!("nobody could watch what the tests loaded: {why}")];
+/// Why nobody saw what the judge loaded, where that is so.
+pub(super) fn unseen(record: &Record) -> Option<String> {
+    match &record.closing {
+        None => Some("nobody watched what the tests loaded".to_owned()),
+        Some(closing) => closing.blind.as_ref().map(|why| format!("nobody could watch what the tests loaded: {why}")),
     }
+}
+
+/// Why a score cannot be trusted, by what was seen; nothing where it can.
+pub(super) fn doubts(known: &Known, record: &Record) -> Vec<String> {
+    let Some(closing) = record.closing.as_ref().filter(|closing| closing.blind.is_none()) else { return Vec::new() };
     let mut case = Case { known, began_ns: closing.began_ns, touched_ns: i64::MAX, ..Case::new(known) };
     for sight in &record.sights {
         case.take(sight);

@@ -103,14 +103,15 @@ impl Tale {
 
 #[test]
 fn what_nobody_watched_doubted() {
-    assert!(!doubts(&Known::default(), &Record::default()).is_empty());
-    for closing in [
-        Closing { blind: Some("no tracing".to_owned()), ..Closing::default() },
-        Closing { dropped: 1, ..Closing::default() },
-        Closing { refused: 1, ..Closing::default() },
-        Closing::default(),
-    ] {
+    assert!(unseen(&Record::default()).is_some());
+    let blind = Closing { blind: Some("no tracing".to_owned()), ..Closing::default() };
+    let told = unseen(&Record { sights: Vec::new(), closing: Some(blind) });
+    assert!(told.is_some_and(|why| why.contains("no tracing")));
+    for closing in
+        [Closing { dropped: 1, ..Closing::default() }, Closing { refused: 1, ..Closing::default() }, Closing::default()]
+    {
         let record = Record { sights: Vec::new(), closing: Some(closing.clone()) };
+        assert_eq!(unseen(&record), None);
         assert!(!doubts(&Known::default(), &record).is_empty(), "{closing:?}");
     }
 }
