@@ -1,6 +1,7 @@
 //! Lists what is shipped: the apps, every folder of `environments/app/` with its YAML files, and the work that is done in
 //! sandboxes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -8,22 +9,45 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let apps = root.join("environments").join("app");
-    println!("cargo::rerun-if-changed={}", apps.display());
-    let mut list = String::from("const APPS: &[(&str, &[(&str, &str)])] = &[\n");
-    for folder in sorted(&apps)?.into_iter().filter(|path| path.is_dir()) {
-        let mut files = String::new();
-        for file in sorted(&folder)?.into_iter().filter(|path| path.extension().is_some_and(|name| name == "yaml")) {
-            // Writing to a string cannot fail.
-            let _ = write!(files, "({:?}, include_str!({:?})), ", name(&file), file.display().to_string());
-        }
-        let _ = writeln!(list, "    ({:?}, &[{files}]),", name(&folder));
-    }
-    list.push_str("];\n");
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(target.join("shipped_apps.rs"), list)?;
+    fs::write(target.join("shipped_apps.rs"), apps(&root.join("environments"))?)?;
     fs::write(target.join("shipped_work.rs"), work(&root.join("environments"))?)?;
     fs::write(target.join("shipped_sql.rs"), sql(&root.join("environments").join("sql"))?)
+}
+
+/// Every folder of `app/` is an app, and every one of `former/app/NAME/` an earlier version of it: its files stand in place of those
+/// of the same name.
+fn apps(environments: &Path) -> io::Result<String> {
+    let (apps, former) = (environments.join("app"), environments.join("former").join("app"));
+    println!("cargo::rerun-if-changed={}", apps.display());
+    println!("cargo::rerun-if-changed={}", former.display());
+    let mut list = String::from("const APPS: &[(&str, &[(&str, &str)])] = &[\n");
+    let mut earlier = String::from("const FORMER_APPS: &[(&str, &[(&str, &str)])] = &[\n");
+    for folder in sorted(&apps)?.into_iter().filter(|path| path.is_dir()) {
+        let files = definitions(&folder)?;
+        // Writing to a string cannot fail.
+        let _ = writeln!(list, "    ({:?}, &[{}]),", name(&folder), included(&files));
+        for version in sorted(&former.join(name(&folder)))? {
+            let mut files = files.clone();
+            files.extend(definitions(&version)?);
+            let _ = writeln!(earlier, "    ({:?}, &[{}]),", name(&folder), included(&files));
+        }
+    }
+    Ok(format!("{list}];\n{earlier}];\n"))
+}
+
+/// The YAML files of a folder by name.
+fn definitions(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
+    let files = sorted(folder)?.into_iter().filter(|path| path.extension().is_some_and(|name| name == "yaml"));
+    Ok(files.map(|path| (name(&path), path)).collect())
+}
+
+/// Files with what they hold, as Rust.
+fn included(files: &BTreeMap<String, PathBuf>) -> String {
+    files.iter().fold(String::new(), |mut list, (name, path)| {
+        let _ = write!(list, "({name:?}, include_str!({:?})), ", path.display().to_string());
+        list
+    })
 }
 
 /// Every folder of `sql/` is an environment.

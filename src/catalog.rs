@@ -17,7 +17,7 @@ use crate::environment::EnvironmentKind;
 use crate::environment::app::{self, Files, shipped};
 use crate::environment::published::Definition;
 use crate::environment::task::TaskError;
-use crate::environment::{sql, work};
+use crate::environment::{registry, sql, work};
 use crate::means::Means;
 use crate::store::row::DefinitionRow;
 use crate::store::{Store, StoreError};
@@ -60,6 +60,8 @@ pub struct Catalog(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     builtin: HashMap<String, Builtin>,
+    /// Earlier versions of built-in environments, by name.
+    former: HashMap<String, Vec<Builtin>>,
     /// What places are made of.
     means: Means,
     /// By tenant, name and version.
@@ -82,8 +84,21 @@ impl Catalog {
         let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, means.clone())));
         let builtin =
             apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
+        let mut former: HashMap<String, Vec<Builtin>> = HashMap::new();
+        let kinds = registry::former().into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
+        for (name, source) in shipped::former().into_iter().map(|app| (app.name(), Source::App(app))).chain(kinds) {
+            former.entry(name).or_default().push(Builtin::new(source));
+        }
         let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
-        Self(Arc::new(Inner { store, builtin, means, published: DashMap::new(), checking, proving: Mutex::default() }))
+        Self(Arc::new(Inner {
+            store,
+            builtin,
+            former,
+            means,
+            published: DashMap::new(),
+            checking,
+            proving: Mutex::default(),
+        }))
     }
 
     /// The environment of a name, `family/name` or `family/name@version`.
@@ -104,9 +119,14 @@ impl Catalog {
             Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),
         };
         if let Some(builtin) = self.0.builtin.get(plain) {
-            let entry = builtin.entry().await?;
-            let fits = version.is_none_or(|version| version == entry.spec().version);
-            return if fits { Ok(Arc::clone(entry)) } else { Err(unknown()) };
+            let former = self.0.former.get(plain).into_iter().flatten();
+            for builtin in std::iter::once(builtin).chain(former) {
+                let entry = builtin.entry().await?;
+                if version.is_none_or(|version| version == entry.spec().version) {
+                    return Ok(Arc::clone(entry));
+                }
+            }
+            return Err(unknown());
         }
         if let Some(version) = version
             && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))

@@ -29,6 +29,12 @@ pub fn builtin(settings: &BuiltinSettings) -> Vec<Arc<dyn EnvironmentKind>> {
     kinds
 }
 
+/// Earlier versions of built-in environments, which are played and judged under their own number.
+#[must_use]
+pub fn former() -> Vec<Arc<dyn EnvironmentKind>> {
+    puzzle::former().into_iter().map(|puzzle| puzzle as Arc<dyn EnvironmentKind>).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

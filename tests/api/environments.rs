@@ -86,3 +86,23 @@ async fn one_document_publishes_as_well() {
     assert_eq!(published["environment"]["splits"]["train"], 1);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn earlier_versions_of_built_in_environments_are_still_played() {
+    let server = TestServer::start().await;
+    for (name, newest) in [("puzzle/n_queens", 2), ("app/shop", 2), ("app/sheet", 2)] {
+        let spec = server.get(&format!("/v1/environments/{name}")).await.ok();
+        assert_eq!(spec["version"], newest, "{name}");
+        for version in 1..=newest {
+            let body = json!({"environment": format!("{name}@{version}"), "task": {"split": "train", "seed": 3}});
+            let created = server.post("/v1/sessions", &body).await.ok();
+            assert_eq!(created["environment"], format!("{name}@{version}"));
+            let verdict =
+                server.post(&format!("/v1/sessions/{}/verify", created["id"].as_str().unwrap()), &json!({})).await;
+            assert_eq!(verdict.ok()["status"], "scored", "{name}@{version}");
+        }
+        let unknown = json!({"environment": format!("{name}@{}", newest + 1)});
+        assert_eq!(server.post("/v1/sessions", &unknown).await.code(), "unknown_environment");
+    }
+    server.stop().await;
+}

@@ -23,6 +23,12 @@ pub fn all() -> Vec<Shipped> {
     APPS.iter().map(|&(folder, files)| Shipped { folder, files }).collect()
 }
 
+/// Earlier versions of shipped apps: what began as one goes on as one.
+#[must_use]
+pub fn former() -> Vec<Shipped> {
+    FORMER_APPS.iter().map(|&(folder, files)| Shipped { folder, files }).collect()
+}
+
 impl Shipped {
     /// `app/name`.
     #[must_use]

@@ -38,6 +38,12 @@ use super::{EnvironmentKind, Input, Reaction};
 use crate::verifier::Judgement;
 use facts::Facts;
 
+/// Earlier versions of puzzles: what began as one goes on as one.
+#[must_use]
+pub fn former() -> Vec<Arc<dyn Examinable>> {
+    grid::former()
+}
+
 /// Every puzzle, by category.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Examinable>> {

@@ -13,10 +13,15 @@ use super::Examinable;
 use super::kind::PuzzleKind;
 use super::question::Single;
 
+/// Earlier versions.
+pub(super) fn former() -> Vec<Arc<dyn Examinable>> {
+    vec![Arc::new(PuzzleKind::new(Single(n_queens::FORMER)))]
+}
+
 pub(super) fn puzzles() -> Vec<Arc<dyn Examinable>> {
     vec![
         Arc::new(PuzzleKind::new(Single(sudoku::Sudoku))),
-        Arc::new(PuzzleKind::new(Single(n_queens::NQueens))),
+        Arc::new(PuzzleKind::new(Single(n_queens::NEWEST))),
         Arc::new(PuzzleKind::new(battleship::Battleship)),
         Arc::new(PuzzleKind::new(lights_out::LightsOut)),
         Arc::new(PuzzleKind::new(sokoban::Sokoban)),

@@ -17,7 +17,21 @@ static PLACED: Requirement = Requirement::new("placed", "every row has a column 
 
 /// The puzzle.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NQueens;
+pub(super) struct NQueens {
+    version: u32,
+    /// Rows of the smallest board.
+    least: u32,
+    /// In words.
+    scale: &'static str,
+}
+
+/// The newest version.
+pub(super) const NEWEST: NQueens =
+    NQueens { version: 2, least: 8, scale: "Boards from 8 by 8 to 12 by 12, with fewer queens given." };
+
+/// The version before, whose smallest boards had so few placements that one answer was often right.
+pub(super) const FORMER: NQueens =
+    NQueens { version: 1, least: 6, scale: "Boards from 6 by 6 to 12 by 12, with fewer queens given." };
 
 /// A problem.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,13 +49,13 @@ impl Question for NQueens {
     fn facts(&self) -> Facts {
         Facts {
             name: "n_queens",
-            version: 2,
+            version: self.version,
             category: Category::Grid,
             tags: &["constraints"],
             multi_turn: false,
             description: "Complete a placement of queens that do not attack each other on a board with closed squares.",
             rule: "Any placement is right that keeps the queens given, uses no closed square and has no two queens in a row, column or diagonal.",
-            scale: "Boards from 8 by 8 to 12 by 12, with fewer queens given.",
+            scale: self.scale,
             effort: "Places queens row by row, columns in order; squares tried.",
             floor: 0.02,
             heavy: false,
@@ -49,7 +63,7 @@ impl Question for NQueens {
     }
 
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Instance, Refusal> {
-        let size = usize::try_from(scale(difficulty, 8, 12))?;
+        let size = usize::try_from(scale(difficulty, self.least, 12))?;
         let given = usize::try_from(scale(difficulty, 2, 1))?;
         draws.note("size", size);
         let queens = random_placement(rng, size).ok_or(&PLACED)?;
@@ -212,7 +226,7 @@ mod tests {
         let empty = Instance { rows: vec![".".repeat(6); 6], solution: four[0].to_owned() };
         let right: Vec<String> = answers(6)
             .map(|columns| write(&columns))
-            .filter(|answer| NQueens.check(&empty, answer).score == 1.0)
+            .filter(|answer| NEWEST.check(&empty, answer).score == 1.0)
             .collect();
         assert_eq!(right.len(), 4);
         assert!(four.iter().all(|answer| right.iter().any(|found| found == answer)));
@@ -221,17 +235,17 @@ mod tests {
     #[test]
     fn queens_given_and_closed_squares_bind() {
         let four = ["2 4 6 1 3 5", "3 6 2 5 1 4", "4 1 5 2 6 3", "5 3 1 6 4 2"];
-        let scores = four.map(|answer| NQueens.check(&instance(), answer).score);
+        let scores = four.map(|answer| NEWEST.check(&instance(), answer).score);
         assert_eq!(scores, [1.0, 0.0, 0.0, 0.0]);
         let mut closed = Instance { rows: vec![".".repeat(6); 6], solution: four[1].to_owned() };
         closed.rows[0] = ".x.x..".to_owned();
-        assert_eq!(four.map(|answer| NQueens.check(&closed, answer).score), [0.0, 1.0, 0.0, 1.0]);
+        assert_eq!(four.map(|answer| NEWEST.check(&closed, answer).score), [0.0, 1.0, 0.0, 1.0]);
         for answer in ["[2, 4, 6, 1, 3, 5]", "2,4,6,1,3,5", "2\n4\n6\n1\n3\n5"] {
-            assert_eq!(NQueens.check(&instance(), answer).score, 1.0, "{answer}");
+            assert_eq!(NEWEST.check(&instance(), answer).score, 1.0, "{answer}");
         }
         for answer in ["", "2 4 6 1 3", "2 4 6 1 3 5 2", "0 4 6 1 3 5", "2 4 6 1 3 7", "246135", "-2 4 6 1 3 5", "９"]
         {
-            assert_eq!(NQueens.check(&instance(), answer).score, 0.0, "{answer}");
+            assert_eq!(NEWEST.check(&instance(), answer).score, 0.0, "{answer}");
         }
     }
 }

@@ -71,7 +71,7 @@ impl Question for FamilyRelations {
     fn facts(&self) -> Facts {
         Facts {
             name: "family_relations",
-            version: 2,
+            version: 1,
             category: Category::Logic,
             tags: &["multi-hop"],
             multi_turn: false,
