@@ -62,8 +62,10 @@ async fn say(server: &TestServer, session: &str, text: &str) -> Value {
 async fn hidden(server: &TestServer, session: &str) -> (String, String) {
     let step = say(server, session, "cat in.txt number.txt").await;
     let text = step["observation"]["text"].as_str().expect("text");
-    let mut lines = text.lines().map(str::to_owned);
-    (lines.next().expect("a flag"), lines.next().expect("a number"))
+    // What a server that was started anew has to say comes before.
+    let mut lines = text.lines().rev().map(str::to_owned);
+    let number = lines.next().expect("a number");
+    (lines.next().expect("a flag"), number)
 }
 
 async fn score(server: &TestServer, session: &str) -> Value {
