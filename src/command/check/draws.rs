@@ -2,21 +2,14 @@
 
 use std::io::{Result, Write};
 
-use comfy_table::{Table, presets};
 use palestra_apps::check::{Report, Spread};
+
+use crate::terminal::Table;
 
 /// Writes which draws became tasks and why the others did not, then how the values of each parameter are spread.
 pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
-    let mut fates = Table::new();
-    let mut spreads = Table::new();
-    fates.load_style(presets::UTF8_BORDERS_ONLY).set_header([
-        "template",
-        "draws",
-        "tasks",
-        "thrown away or faulty",
-        "looked beside",
-    ]);
-    spreads.load_style(presets::UTF8_BORDERS_ONLY).set_header(["template", "parameter", "value: draws > tasks"]);
+    let mut fates = Table::new(["template", "draws", "tasks", "thrown away or faulty", "looked beside"]);
+    let mut spreads = Table::new(["template", "parameter", "value: draws > tasks"]);
     for (template, figures) in &report.templates {
         let draws = &figures.draws;
         let again = draws.again.iter().map(|(why, count)| format!("{count}: {why}"));
