@@ -70,20 +70,20 @@ pub(super) const MISTAKES: &[Mistake] = &[
         r#"        - {updated: t.tool, fields: {state: "'out'"}}
 "#,
         "",
-        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: nothing else: 1 other changes: tool/T0579.state was in, is out",
+        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: nothing else: 1 other changes: tool/T9993.state was in, is out",
     ),
     (
         r#"state: "'out'"}}
     milestones"#,
         r#"state: "'repair'"}}
     milestones"#,
-        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: updated t.tool: tool/T0579.state: was in, is out, expected repair",
+        "app.yaml:59:3: tasks.lend_cheapest: the solution does not reach the goal: updated t.tool: tool/T9993.state: was in, is out, expected repair",
     ),
     (
         r#"      - {do: members, args: {search: t.who.name}, as: m}
       - {do: lend, args: {tool: "r.items[0]", member: "m.items[0]""#,
         r#"      - {do: lend, args: {tool: "r.items[0]", member: t.who"#,
-        r#"app.yaml:59:3: tasks.lend_cheapest: the solution uses what it cannot know: call 2, lend.member: "M8005""#,
+        r#"app.yaml:59:3: tasks.lend_cheapest: the solution uses what it cannot know: call 2, lend.member: "M4751""#,
     ),
     (
         r#"      changes:

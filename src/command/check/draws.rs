@@ -18,7 +18,7 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
             template.clone(),
             draws.made.to_string(),
             draws.accepted.to_string(),
-            again.chain(faulty).collect::<Vec<_>>().join("\n"),
+            again.chain(faulty).collect::<Vec<_>>().join("; "),
             format!("{} tasks, {} played", draws.looked_beside, draws.compared),
         ]);
         for spread in &draws.parameters {
