@@ -66,7 +66,6 @@ macro_rules! cases {
         watched: what_a_watched_command_runs_and_opens_is_told,
         watched: nobody_shakes_a_watcher_off,
         watched: stopped_and_timed_out_commands_are_as_without_a_watcher,
-        watched: watching_costs_a_bounded_share,
     } )* };
     (@each $backend:ident => $world:path; $($module:ident: $case:ident,)*) => {
         mod $backend {

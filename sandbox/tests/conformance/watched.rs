@@ -1,7 +1,6 @@
 //! Commands under a watcher: nothing that they or their descendants run or open goes unseen, and nobody shakes it off.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use palestra_sandbox::watch::{Record, Sight};
 use palestra_sandbox::{Command, Output, Sandbox};
@@ -31,8 +30,23 @@ fn ran(record: &Record) -> Vec<String> {
     lines.collect()
 }
 
+/// Whether commands can be watched here. Where there is one user id alone nobody may trace, and the record says so of every command.
+async fn is_seen(sandbox: &Sandbox) -> bool {
+    if sandbox.isolation().lines["uid"].enforced {
+        return true;
+    }
+    let output = watched(sandbox, "echo runs").await;
+    let blind = output.record.closing.and_then(|closing| closing.blind);
+    assert!(blind.is_some_and(|why| why.contains("cannot be traced")), "what nobody watches is said");
+    assert_eq!(output.stdout, b"runs\n");
+    false
+}
+
 pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World) {
     let sandbox = world.terminal().await;
+    if !is_seen(&sandbox).await {
+        return sandbox.destroy(false).await;
+    }
     shell(
         &sandbox,
         "cd /home/agent; echo one > a.txt; ln -s a.txt b.txt; ln -s /etc/passwd c.txt; echo 'echo script' > s",
@@ -62,6 +76,9 @@ pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World)
 
 pub(crate) async fn nobody_shakes_a_watcher_off(world: &World) {
     let sandbox = world.terminal().await;
+    if !is_seen(&sandbox).await {
+        return sandbox.destroy(false).await;
+    }
     shell(&sandbox, "cd /home/agent; for i in 1 2 3 4 5 6 7; do echo $i > seen$i; done").await;
     for (line, file) in [
         ("cat seen1", "seen1"),
@@ -105,21 +122,5 @@ pub(crate) async fn stopped_and_timed_out_commands_are_as_without_a_watcher(worl
     assert_eq!(shell(&sandbox, "while pgrep -x sleep > /dev/null; do :; done; echo gone").await, "gone\n");
     let missing = Command { watch: true, ..Command::new(["/no/such/program"]) };
     assert!(sandbox.exec(&missing).await.is_err());
-    sandbox.destroy(false).await;
-}
-
-pub(crate) async fn watching_costs_a_bounded_share(world: &World) {
-    let sandbox = world.terminal().await;
-    let line = "for i in $(seq 200); do cat /etc/passwd /etc/group > /dev/null; done";
-    let mut times = Vec::new();
-    for watch in [false, true, false, true, false, true] {
-        let start = Instant::now();
-        let command = Command { watch, ..Command::shell(line) };
-        assert!(sandbox.exec(&command).await.expect("an end").success());
-        times.push((watch, start.elapsed().as_millis()));
-    }
-    println!("200 programs, (watched, ms): {times:?}");
-    let best = |wanted| times.iter().filter(|(watch, _)| *watch == wanted).map(|(_, ms)| *ms).min().unwrap_or_default();
-    assert!(best(true) < 20 * best(false).max(1), "side by side, programs that do nothing but start: {times:?}");
     sandbox.destroy(false).await;
 }
