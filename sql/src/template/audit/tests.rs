@@ -82,9 +82,9 @@ world: shop
 difficulty: 0.2
 others: 2
 parameters:
-  p: {column: {table: customers, column: name}}
-instruction: Where does ${p} live?
-gold: SELECT city FROM customers WHERE name = ${p}
+  p: {column: {table: customers, column: city}}
+instruction: Who lives in ${p}?
+gold: SELECT name FROM customers WHERE city = ${p}
 ",
     );
     let spread = &report.parameters["p"];
