@@ -370,7 +370,7 @@ async fn what_is_wrong_with_a_definition_is_told_with_its_place_and_nothing_is_p
         (TOOLSHED.replace("answer: {status: refused, code: blocked}", "answer: {status: ok}"), "lend_blocked"),
         (
             TOOLSHED.replace(
-                "{do: lend, args: {tool: \"r.items[0]\", member: \"m.items[0]\", days: t.days}}",
+                "{do: lend, args: {tool: \"one(r.items, x, x.name == t.tool.name)\", member: \"one(m.items, x, x.name == t.who.name)\", days: t.days}}",
                 "{do: loans}",
             ),
             "lend_tool",

@@ -195,7 +195,11 @@ async fn hostile_frames_change_no_session_of_others_and_no_frame_fails_inside() 
     assert_eq!((&after["hash"], &after["seq"]), (&before["hash"], &before["seq"]));
     assert_eq!(server.get("/v1/sessions").await.ok()["data"].as_array().expect("a list").len(), sessions);
     let ended = server.post(&format!("{path}/step"), &add(2, 2)).await.ok();
-    assert_eq!(ended["verdict"]["score"], 1.0, "the session that was attacked goes on as if nothing had happened");
+    assert_eq!((&ended["observation"]["data"], &ended["terminated"]), (&json!({"count": 3}), &json!(true)));
+    assert_eq!(
+        ended["verdict"]["status"], "scored",
+        "the session that was attacked goes on as if nothing had happened"
+    );
     server.stop().await;
 }
 
