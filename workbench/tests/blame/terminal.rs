@@ -15,11 +15,9 @@ instruction: Write it.
 setup:
   files: [{path: in.txt, text: "b\na\n"}]
 artefacts: [out.txt, tool.sh]
-judge:
-  files: [{path: /judge/in.txt, text: "3\n1\n2\n"}]
 checks:
   - {name: out, file: out.txt, equals: "a\nb\n"}
-  - {name: tool, weight: 3, run: "sh tool.sh < /judge/in.txt", timeout_ms: 2000, stdout: {lines: ["1", "2", "3"]}}
+  - {name: tool, weight: 3, run: "sh tool.sh", input: "3\n1\n2\n", timeout_ms: 2000, stdout: {lines: ["1", "2", "3"]}}
 solution: |
   sort in.txt > out.txt
   echo sort > tool.sh
