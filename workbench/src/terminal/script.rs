@@ -17,7 +17,7 @@ use super::doubt;
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
 use super::trust::{self, Known};
-use crate::checks::Artefacts;
+use crate::checks::{Artefacts, json};
 use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
 
@@ -185,7 +185,7 @@ fn lower(first: BTreeMap<String, f64>, second: Option<BTreeMap<String, f64>>) ->
 }
 
 fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let value = json::read(text).map_err(|error| format!("it is not JSON: {error}"))?;
     let rewards = match value {
         Value::Object(rewards) => rewards.into_iter().collect(),
         other => BTreeMap::from([("reward".to_owned(), other)]),
@@ -388,9 +388,18 @@ mod tests {
         }
         assert_eq!(from_json("{\"a\": 1, \"b\": 0.25}").expect("rewards").len(), 2);
         assert_eq!(from_json("1"), Ok(BTreeMap::from([("reward".to_owned(), 1.0)])));
-        for wrong in
-            ["", "{}", "NaN", "{\"a\": NaN}", "{\"a\": \"1\"}", "{\"a\": true}", "{\"a\": 1e999}", "{\"a\": 2}", "[1]"]
-        {
+        for wrong in [
+            "",
+            "{}",
+            "{\"a\": 0, \"a\": 1}",
+            "NaN",
+            "{\"a\": NaN}",
+            "{\"a\": \"1\"}",
+            "{\"a\": true}",
+            "{\"a\": 1e999}",
+            "{\"a\": 2}",
+            "[1]",
+        ] {
             assert!(from_json(wrong).is_err(), "{wrong}");
         }
     }

@@ -87,7 +87,7 @@ async fn what_is_broken_in_the_judge_is_no_score() {
     }
     let evidence = json!({"patch": format!("sha256:{}", "0".repeat(64))});
     let judged = place.repository.judge(&row, Secrets::Seed(1), &evidence, &place.desk).await;
-    assert!(matches!(judged, Err(JudgeError::Verifier(_))), "{judged:?}");
+    assert!(matches!(judged, Err(JudgeError::Unavailable(_))), "{judged:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
