@@ -48,14 +48,14 @@ pub enum Sight {
     Ran(Ran),
     /// A process opened a file.
     Opened(Opened),
-    /// A process looked for a file that is not there; told of names that end in `.pyc` only.
+    /// A process looked for a compiled module: a name that ends in `.pyc`, whatever stands there.
     Missed {
         /// Which process.
         pid: i32,
         /// Absolute.
         path: String,
     },
-    /// A process made a name for a file: by renaming or linking.
+    /// A process changed what stands at a path without opening it: by renaming, linking, removing, cutting or its permissions.
     Placed {
         /// Which process.
         pid: i32,

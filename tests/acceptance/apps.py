@@ -10,13 +10,14 @@ from harness import ADMIN_KEY, Server, binary, expect, main
 APPS_MIN, TEMPLATES_MIN, INFEASIBLE_SHARE_MIN = 10, 120, 0.2
 SEEDS_LONG, SEEDS_SHORT = 50, 4
 CALLS_LONG, CALLS_SHORT = 10_000, 300
+DRAWS_LONG, DRAWS_SHORT = 1_000, 100
 EPISODES_LONG, EPISODES_SHORT = 200, 12
 
 
 def check(short):
     """The reports of `palestra check app/*`, by app."""
-    seeds, calls = (SEEDS_SHORT, CALLS_SHORT) if short else (SEEDS_LONG, CALLS_LONG)
-    command = [binary(), "check", "app/*", "--json", "--seeds", str(seeds), "--calls", str(calls)]
+    seeds, calls, draws = (SEEDS_SHORT, CALLS_SHORT, DRAWS_SHORT) if short else (SEEDS_LONG, CALLS_LONG, DRAWS_LONG)
+    command = [binary(), "check", "app/*", "--json", "--seeds", str(seeds), "--calls", str(calls), "--draws", str(draws)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     expect(done.returncode == 0, f"{' '.join(command[1:])} failed:\n{done.stderr[-4000:]}")
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

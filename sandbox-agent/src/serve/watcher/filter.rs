@@ -18,10 +18,20 @@ const SECOND_AT: u32 = 24;
 
 /// Calls at which the watcher looks. No process can trace another that is traced already, so `ptrace` only needs to be seen.
 #[cfg(target_arch = "x86_64")]
-const OLDER: [libc::c_long; 5] = [libc::SYS_open, libc::SYS_creat, libc::SYS_rename, libc::SYS_link, libc::SYS_symlink];
+const OLDER: [libc::c_long; 9] = [
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_rename,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_unlink,
+    libc::SYS_rmdir,
+    libc::SYS_mknod,
+    libc::SYS_chmod,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: [libc::c_long; 0] = [];
-const SEEN: [libc::c_long; 9] = [
+const SEEN: [libc::c_long; 13] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_execve,
@@ -30,6 +40,10 @@ const SEEN: [libc::c_long; 9] = [
     libc::SYS_renameat2,
     libc::SYS_linkat,
     libc::SYS_symlinkat,
+    libc::SYS_unlinkat,
+    libc::SYS_mknodat,
+    libc::SYS_truncate,
+    libc::SYS_fchmodat,
     libc::SYS_ptrace,
 ];
 

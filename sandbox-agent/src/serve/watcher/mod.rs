@@ -220,9 +220,15 @@ impl Watcher {
                 self.notes.saw(&Sight::Placed { pid, path: pending.given, file });
             }
             _ if is_naming(pending.call.number) => {}
-            _ if returned >= 0 => self.opened(tid, returned, pending),
-            _ if pending.given.ends_with(".pyc") => self.notes.saw(&Sight::Missed { pid, path: pending.given }),
-            _ => {}
+            _ => {
+                // What Python looks for first tells an import from a source that is read as text, whatever stands there.
+                if pending.given.ends_with(".pyc") {
+                    self.notes.saw(&Sight::Missed { pid, path: pending.given.clone() });
+                }
+                if returned >= 0 {
+                    self.opened(tid, returned, pending);
+                }
+            }
         }
     }
 
@@ -290,6 +296,7 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
         libc::SYS_open => return Some((here, a, b as i32)),
         libc::SYS_creat => return Some((here, a, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)),
         libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => return Some((here, b, 0)),
+        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_chmod => return Some((here, a, 0)),
         _ => {}
     }
     Some(match call.number {
@@ -299,14 +306,23 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
         libc::SYS_execveat => (a, b, 0),
         libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => (c, d, 0),
         libc::SYS_symlinkat => (b, c, 0),
+        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_fchmodat => (a, b, 0),
+        libc::SYS_truncate => (here, a, 0),
         _ => return None,
     })
 }
 
+/// Whether a call makes, changes or takes away what stands at a path, without opening it.
 fn is_naming(number: libc::c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if matches!(number, libc::SYS_rename | libc::SYS_link | libc::SYS_symlink) {
-        return true;
+    match number {
+        libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => return true,
+        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_chmod => return true,
+        _ => {}
     }
-    matches!(number, libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat | libc::SYS_symlinkat)
+    match number {
+        libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat | libc::SYS_symlinkat => true,
+        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_truncate | libc::SYS_fchmodat => true,
+        _ => false,
+    }
 }

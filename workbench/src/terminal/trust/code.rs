@@ -37,6 +37,11 @@ pub(super) fn is_code(path: &str, file: &File) -> bool {
         || file.head.get(4..8) == Some("0d0a")
 }
 
+/// Whether a file may be loaded as it is, without being compiled first: by Python, a compiled module or a library.
+pub(super) fn is_compiled(path: &str, file: &File) -> bool {
+    [".pyc", ".pyo", ".so"].iter().any(|ending| path.ends_with(ending)) || file.head.starts_with(BEGINNINGS[0])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

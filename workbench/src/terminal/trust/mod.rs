@@ -187,7 +187,7 @@ impl<'a> Case<'a> {
             exe: ran.exe.clone(),
             folder: ran.folder.clone(),
             argv: ran.argv.clone(),
-            paths: ran.argv.iter().skip(1).map(|argument| resolved(argument, &ran.folder)).collect(),
+            paths: process::handed(&ran.argv).map(|argument| resolved(argument, &ran.folder)).collect(),
             is_told: ran.cut || ran.argv.iter().skip(1).any(|argument| words::may_be_code(&ran.exe, argument)),
             ..Process::default()
         };
@@ -327,33 +327,44 @@ impl<'a> Case<'a> {
         if led && is_below(path, TESTS) {
             return self.doubt(format!("a link that the acting side made led `{}` to {path}", process.line()));
         }
-        self.read(&process, opened);
+        self.read(&process, opened, led);
     }
 
-    /// A process of the judge's read a file of the acting side's.
-    fn read(&mut self, process: &Process, opened: &Opened) {
+    /// A process of the judge's read a file of the acting side's. Where a link of the acting side's led there (`led`), the link itself
+    /// has to be asked for: what it leads to may have been, as something else.
+    fn read(&mut self, process: &Process, opened: &Opened, led: bool) {
         let path = opened.path.as_str();
         let code = code::is_code(path, &opened.file) || code::is_code(&opened.given, &opened.file);
-        if [path, &opened.given].iter().any(|path| process.is_handed(path)) {
+        let holds = |asked: &dyn Fn(&str) -> bool| asked(&opened.given) || (!led && asked(path));
+        if holds(&|path| process.is_handed(path)) {
             return if code { self.hand_over(opened) } else { self.process(opened.pid).is_swayed = true };
         }
-        let named = [path, &opened.given].iter().any(|path| {
+        let named = holds(&|path| {
             self.says(process, |text| words::names(text, path)) || self.is_in_a_named_folder(process, path)
         });
         let (exe, line) = (process.exe.as_str(), process.line());
         let made = "which the acting side made or changed";
         if !named {
             self.doubt(format!("the tests' own `{line}` loaded {path}, {made} and which they do not name"));
-        } else if code
-            && !(words::is_python(exe) && !self.imports(process, path) && !self.says(process, words::evaluates))
-        {
+        } else if code && !self.is_python_text(process, opened) {
             self.doubt(format!("the tests' own `{line}` loaded {path}, {made} and which may be code"));
         } else if words::is_shell(exe) {
             if self.says(process, |text| words::sources(text, path)) {
                 self.doubt(format!("the tests' own `{line}` may have carried out {path}, {made}"));
             }
             self.process(opened.pid).reads = Some(path.to_owned());
+        } else if process.texts.is_empty() && !process.is_told {
+            // It holds no code of the judge's: what it starts from here on, such as commands of a build or of a setting, is the file's.
+            self.process(opened.pid).is_swayed = true;
         }
+    }
+
+    /// Whether a process of Python's reads what looks like code as text: a source that it did not look for as a module.
+    fn is_python_text(&self, process: &Process, opened: &Opened) -> bool {
+        let names = [opened.path.as_str(), opened.given.as_str()];
+        words::is_python(&process.exe)
+            && !names.iter().any(|path| code::is_compiled(path, &opened.file) || self.imports(process, path))
+            && !self.says(process, words::evaluates)
     }
 
     /// A process runs a file that it was handed as a program, and so do those that were handed it before and wait for this one.

@@ -44,6 +44,15 @@ impl Process {
     }
 }
 
+/// The arguments that may be files which a program is handed: neither options, nor the module or code that one of them names.
+pub(super) fn handed(argv: &[String]) -> impl Iterator<Item = &str> {
+    let names = |option: &str| ["-m", "-c", "-e"].contains(&option);
+    let pairs = argv.iter().zip(argv.iter().skip(1));
+    pairs
+        .filter(move |(before, argument)| !argument.starts_with('-') && !names(before))
+        .map(|(_, argument)| argument.as_str())
+}
+
 /// A path as it is seen from a folder, without dots.
 pub(super) fn resolved(path: &str, folder: &str) -> String {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
