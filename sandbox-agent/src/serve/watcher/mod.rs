@@ -320,9 +320,15 @@ fn is_naming(number: libc::c_long) -> bool {
         libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_chmod => return true,
         _ => {}
     }
-    match number {
-        libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat | libc::SYS_symlinkat => true,
-        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_truncate | libc::SYS_fchmodat => true,
-        _ => false,
-    }
+    matches!(
+        number,
+        libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_linkat
+            | libc::SYS_symlinkat
+            | libc::SYS_unlinkat
+            | libc::SYS_mknodat
+            | libc::SYS_truncate
+            | libc::SYS_fchmodat
+    )
 }
