@@ -1,6 +1,6 @@
 //! Actions: what the acting side does in one turn.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One turn of the acting side, in any of four forms.
@@ -40,18 +40,23 @@ pub struct Call {
 
 /// The JSON forms of an action: exactly one of `text`, `tool`, `calls` and `message`.
 #[derive(Default, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct Form {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_null")]
     text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_null")]
     tool: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_null")]
     arguments: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_null")]
     calls: Option<Vec<Call>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "not_null")]
     message: Option<Map<String, Value>>,
+}
+
+/// A field that may be left out, and is not null where it stands.
+fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 impl TryFrom<Form> for Action {
@@ -162,6 +167,9 @@ mod tests {
             r#"{"text":"a","extra":1}"#,
             r#"{"calls":[{"tool":"a"}]}"#,
             r#"{"text":1}"#,
+            r#"{"text":"a","tool":null}"#,
+            r#"{"tool":"a","arguments":null}"#,
+            r#"{"calls":[{"id":"a","tool":"b","arguments":null}]}"#,
             r#"{"message":{"role":"user","content":"hello"}}"#,
             "[]",
         ] {

@@ -121,7 +121,7 @@ impl std::error::Error for NameError {}
 const fn is_unseen(character: char) -> bool {
     is_command(character)
         || matches!(character,
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{2065}'
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{2800}'
             | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}')
 }
 
@@ -191,6 +191,7 @@ mod tests {
             '\u{202e}',
             '\u{2066}',
             '\u{200b}',
+            '\u{2800}',
             '\u{feff}',
             '\u{e0041}',
             '\u{2028}',

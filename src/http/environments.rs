@@ -3,6 +3,7 @@
 use axum::extract::State;
 use palestra_protocol::environment::{Environment, Task};
 use palestra_protocol::list::{List, Page};
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Code;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -64,6 +65,9 @@ pub(super) async fn list_environments(
     let limit = query.limit.unwrap_or(page::ROWS_MAX);
     if !(1..=page::ROWS_MAX).contains(&limit) {
         return Err(Failure::new(Code::Malformed, format!("limit is 1 to {}", page::ROWS_MAX)));
+    }
+    if query.cursor.as_deref().is_some_and(|cursor| !NameKind::Environment.fits(cursor)) {
+        return Err(page::unknown_cursor());
     }
     let mut environments = app.catalog().list(&principal.tenant).await?;
     environments.retain(|environment| query.wants(environment));

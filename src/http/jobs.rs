@@ -240,7 +240,7 @@ pub(super) async fn list_metrics(
     }
     let after = query.cursor.unwrap_or(0);
     if i64::try_from(after).is_err() {
-        return Err(Failure::new(Code::Malformed, "cursor is none that a list answered"));
+        return Err(page::unknown_cursor());
     }
     let kind = Some(JobEventKind::Metric);
     let rows = app.jobs().events_page(&principal.tenant, job, kind, after, asked.limit).await?;

@@ -21,9 +21,14 @@ pub(super) fn request<Id: FromStr>(limit: Option<u32>, cursor: Option<String>) -
         return Err(Failure::new(Code::Malformed, format!("limit is 1 to {ROWS_MAX}")));
     }
     if cursor.as_deref().is_some_and(|cursor| cursor.parse::<Id>().is_err()) {
-        return Err(Failure::new(Code::Malformed, "cursor is none that a list answered"));
+        return Err(unknown_cursor());
     }
     Ok(PageRequest { before: cursor, limit: limit + 1 })
+}
+
+/// The answer to a cursor that no list gave.
+pub(super) fn unknown_cursor() -> Failure {
+    Failure::new(Code::Malformed, "unknown cursor: pass `next_cursor` of a previous page")
 }
 
 /// The page that rows make, which were asked for by [`request`].

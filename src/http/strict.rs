@@ -1,9 +1,11 @@
-//! A reader that takes objects for objects alone. The one underneath would also take the fields of a structure as an array in
-//! the right order, and calls JSON unreadable that has something else in the place of a name from a list.
+//! A reader that takes objects for objects alone, each member once. The one underneath would also take the fields of a structure as an
+//! array in the right order, keeps the last of several members of one name where an object is free in form, and calls JSON unreadable
+//! that has something else in the place of a name from a list.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer, StringDeserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
@@ -23,16 +25,24 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     type Error = D::Error;
 
     forward! {
-        deserialize_any(); deserialize_bool();
+        deserialize_bool();
         deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
         deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
         deserialize_f32(); deserialize_f64(); deserialize_char(); deserialize_str(); deserialize_string();
         deserialize_bytes(); deserialize_byte_buf(); deserialize_option(); deserialize_unit();
-        deserialize_seq(); deserialize_map(); deserialize_identifier(); deserialize_ignored_any();
+        deserialize_seq(); deserialize_identifier(); deserialize_ignored_any();
         deserialize_unit_struct(name: &'static str);
         deserialize_newtype_struct(name: &'static str);
         deserialize_tuple(length: usize);
         deserialize_tuple_struct(name: &'static str, length: usize);
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(Free(visitor))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Free(visitor))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -85,50 +95,90 @@ macro_rules! visit {
     )*};
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
-    type Value = V::Value;
+/// Around the visitor of an object that is free in form. A structure's own reader looks after its members itself.
+struct Free<V>(V);
 
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.expecting(formatter)
+macro_rules! visitor {
+    ($around:ident, $fields:ident => $members:expr) => {
+        impl<'de, V: Visitor<'de>> Visitor<'de> for $around<V> {
+            type Value = V::Value;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.expecting(formatter)
+            }
+
+            visit! {
+                visit_bool(bool);
+                visit_i8(i8); visit_i16(i16); visit_i32(i32); visit_i64(i64); visit_i128(i128);
+                visit_u8(u8); visit_u16(u16); visit_u32(u32); visit_u64(u64); visit_u128(u128);
+                visit_f32(f32); visit_f64(f64); visit_char(char);
+                visit_str(&str); visit_borrowed_str(&'de str); visit_string(String);
+                visit_bytes(&[u8]); visit_borrowed_bytes(&'de [u8]); visit_byte_buf(Vec<u8>);
+            }
+
+            fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+                self.0.visit_none()
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+                self.0.visit_unit()
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+                self.0.visit_some(Strict(value))
+            }
+
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
+                self.0.visit_newtype_struct(Strict(value))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<V::Value, A::Error> {
+                self.0.visit_seq(Strict(values))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, $fields: A) -> Result<V::Value, A::Error> {
+                self.0.visit_map($members)
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
+                self.0.visit_enum(Strict(choice))
+            }
+        }
+    };
+}
+
+visitor!(Strict, fields => Strict(fields));
+visitor!(Free, members => Members { members: Strict(members), names: HashSet::new() });
+
+/// The members of an object that is free in form.
+struct Members<A> {
+    members: Strict<A>,
+    names: HashSet<String>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        let Some(name) = self.members.next_key::<String>()? else { return Ok(None) };
+        if !self.names.insert(name.clone()) {
+            let shown: String = name.chars().take(NAME_CHARACTERS_SHOWN).collect();
+            return Err(A::Error::custom(format_args!("the member {shown:?} stands twice in one object")));
+        }
+        seed.deserialize(StringDeserializer::new(name)).map(Some)
     }
 
-    visit! {
-        visit_bool(bool);
-        visit_i8(i8); visit_i16(i16); visit_i32(i32); visit_i64(i64); visit_i128(i128);
-        visit_u8(u8); visit_u16(u16); visit_u32(u32); visit_u64(u64); visit_u128(u128);
-        visit_f32(f32); visit_f64(f64); visit_char(char);
-        visit_str(&str); visit_borrowed_str(&'de str); visit_string(String);
-        visit_bytes(&[u8]); visit_borrowed_bytes(&'de [u8]); visit_byte_buf(Vec<u8>);
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.members.next_value_seed(seed)
     }
 
-    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
-        self.0.visit_none()
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
-        self.0.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Strict(value))
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Strict(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Strict(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Strict(fields))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(Strict(choice))
+    fn size_hint(&self) -> Option<usize> {
+        self.members.size_hint()
     }
 }
+
+/// Characters of a member's name that an error shows.
+const NAME_CHARACTERS_SHOWN: usize = 100;
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<S> {
     type Value = S::Value;
@@ -232,6 +282,27 @@ mod tests {
         }
         for action in [r#"["a",null,null,null,null]"#, r#"{"calls":[["id","tool",{}]]}"#] {
             assert!(from_slice::<Step>(format!("{{\"action\":{action}}}").as_bytes()).is_err(), "{action}");
+        }
+    }
+
+    #[test]
+    fn a_member_stands_once_in_an_object_at_any_depth() {
+        for text in [
+            r#"{"environment":"a/b","metadata":{"a":1,"a":1}}"#,
+            r#"{"environment":"a/b","metadata":[{"b":{"a":1,"\u0061":2}}]}"#,
+            r#"{"environment":"a/b","config":{"x":{"y":1,"y":2}}}"#,
+            r#"{"environment":"a/b","environment":"a/b"}"#,
+        ] {
+            let error = from_slice::<CreateSession>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.classify(), Category::Data, "{text}: {error}");
+        }
+        for action in [
+            r#"{"tool":"move","arguments":{"to":1,"to":2}}"#,
+            r#"{"calls":[{"id":"a","tool":"move","arguments":{"to":{"x":1,"x":2}}}]}"#,
+            r#"{"message":{"role":"assistant","content":"","content":"a"}}"#,
+        ] {
+            let error = from_slice::<Step>(format!("{{\"action\":{action}}}").as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("stands twice in one object"), "{action}: {error}");
         }
     }
 

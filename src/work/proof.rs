@@ -15,6 +15,7 @@ use super::failure::WorkError;
 use super::playing::versioned;
 use crate::environment::app::{FAMILY, shipped};
 use crate::environment::proof;
+use crate::environment::proof::audit::{TASKS_PER_SEED, audit};
 use crate::environment::registry::{BuiltinSettings, builtin};
 use crate::environment::sql::{PROVEN_SEEDS_MAX, is_sql};
 use crate::environment::work::family;
@@ -123,13 +124,17 @@ async fn prove_builtin(environment: &Environment, tasks: u64, found: &mut Found)
         return Ok(None);
     }
     let seeds = tasks.min(Effort::FULL.seeds);
-    let proof = tokio::task::spawn_blocking(move || proof::prove(&kind, seeds)).await;
-    let proof = proof.map_err(|error| broke_off(&error))?;
-    let failures: Vec<String> = proof.faults.into_iter().map(|(place, fault)| format!("{place}: {fault}")).collect();
-    for failure in &failures {
-        found.fail("", "the environment is proven", failure.clone());
+    let both = move || (proof::prove(&kind, seeds), audit(&kind, seeds.saturating_mul(TASKS_PER_SEED)));
+    let (proof, audit) = tokio::task::spawn_blocking(both).await.map_err(|error| broke_off(&error))?;
+    let faults = proof.faults.iter().map(|fault| (fault, "the environment is proven"));
+    let faults = faults.chain(audit.faults.iter().map(|fault| (fault, "what its generator draws holds")));
+    let mut failures = Vec::new();
+    for ((place, fault), check) in faults {
+        let failure = format!("{place}: {fault}");
+        found.fail("", check, failure.clone());
+        failures.push(failure);
     }
-    Ok(Some(json!({"tasks": proof.tasks, "failures": failures})))
+    Ok(Some(json!({"tasks": proof.tasks, "failures": failures, "audit": audit})))
 }
 
 #[cfg(test)]

@@ -23,15 +23,17 @@ class Document:
         with open(os.path.join(FOLDER, "openapi", "openapi.json")) as file:
             self.whole = json.load(file)
 
-    def plain(self, schema):
-        """A schema without references on top; None where it leaves a choice that is not followed here."""
+    def plain(self, schema, value=None):
+        """A schema without references on top. Of several forms, the one whose members the value has; None where no value tells."""
         while "$ref" in schema:
             schema = self.whole["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
         for word in ("oneOf", "anyOf"):
             if word in schema:
                 real = [choice for choice in schema[word] if choice.get("type") != "null"]
                 if len(real) != 1:
-                    return None
+                    forms = [self.plain(choice) or {} for choice in real]
+                    fits = lambda form: isinstance(value, dict) and set(form.get("required", [])) <= set(value) <= set(form.get("properties", {}))
+                    return next(filter(fits, forms), None)
                 return {**self.plain(real[0]), "nullable": len(real) < len(schema[word])} if self.plain(real[0]) else None
         return None if "allOf" in schema else schema
 
@@ -54,10 +56,13 @@ def types(schema):
 
 def wrong(document, schema, value, depth=0):
     """Values that the schema forbids: pairs of what is wrong and the value."""
-    schema = document.plain(schema)
+    schema = document.plain(schema, value)
     if schema is None or depth > DEPTH_MAX:
         return
     allowed = types(schema)
+    if isinstance(value, dict) and "object" in allowed and "properties" not in schema:
+        yield "a member twice in an object that is free in form", Twice({**value, "a": 1}, "a")
+        yield "a member twice further down", {**value, "a": [Twice({"b": 1}, "b")]}
     if "const" not in schema:
         for kind, other in KINDS.items():
             if kind not in allowed and not (kind == "integer" and "number" in allowed):
@@ -164,7 +169,7 @@ class World:
             return path, {"items": [{"environment": "bench/counter"}]}
         if path.startswith("/v1/sessions:"):
             item = {"session": self.session()["id"]}
-            return path, {"items": [{**item, "action": {"text": "1"}} if path.endswith("step") else item]}
+            return path, {"items": [{**item, "action": {"tool": "add", "arguments": {}}} if path.endswith("step") else item]}
         if path.startswith("/v1/sessions/{id}/"):
             opened = self.session()
             base = f"/v1/sessions/{opened['id']}/"
@@ -172,7 +177,7 @@ class World:
             if call == "restore":
                 return base + call, {"snapshot": self.api.post(base + "snapshots", {"name": "a"})["id"]}
             return base + call, {
-                "step": {"seq": 1, "action": {"text": "1"}, "episode": opened["episode"], "observe": {"text_bytes": 100}, "meta": {}},
+                "step": {"seq": 1, "action": {"tool": "add", "arguments": {}}, "episode": opened["episode"], "observe": {"text_bytes": 100}, "meta": {}},
                 "reset": {"task": {"split": "train", "index": 0}, "seed": 1},
                 "finish": {"reason": "gave_up", "episode": opened["episode"]},
                 "verify": {"wait_ms": 1_000, "probe": False},

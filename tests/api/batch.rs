@@ -29,6 +29,26 @@ async fn items_have_outcomes_of_their_own_in_order() {
 }
 
 #[tokio::test]
+async fn an_item_is_what_the_document_says() {
+    let server = TestServer::start().await;
+    let null_key = json!({"environment": "bench/counter", "key": null});
+    let created = server.post("/v1/sessions:create", &json!({"items": [null_key]})).await.ok();
+    assert_eq!(created["data"][0]["error"]["code"], "invalid", "{created}");
+    let opened = counter(&server).await;
+    let id = opened["id"].as_str().unwrap();
+    let twice = format!(
+        r#"{{"items":[{{"session":"{id}","seq":1,"action":{{"tool":"add","arguments":{{"amount":1,"amount":2}}}}}},
+            {{"session":"{id}","seq":1,"action":{{"tool":"add","arguments":null}}}}]}}"#
+    );
+    let request = server.request(Method::POST, "/v1/sessions:step").header("content-type", "application/json");
+    let stepped = read(request.body(twice)).await.ok();
+    for item in stepped["data"].as_array().unwrap() {
+        assert_eq!(item["error"]["code"], "invalid", "{stepped}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_batch_has_a_bound() {
     let server = TestServer::start().await;
     let item = json!({"environment": "bench/counter"});

@@ -239,7 +239,10 @@ async fn the_gate_passes_what_is_sound_and_says_what_it_tried() {
     let light = LightWorker::start(&server, &[]).await;
     let (_, result) = succeeded(&server, "check", json!({"environment": "puzzle/countdown", "tasks": 6})).await;
     assert_eq!((&result["passed"], &result["failures"]), (&json!(true), &json!([])), "{result}");
-    assert_eq!(result["proof"], json!({"tasks": 18, "failures": []}), "{result}");
+    let proof = &result["proof"];
+    assert_eq!((&proof["tasks"], &proof["failures"]), (&json!(18), &json!([])), "{result}");
+    assert_eq!((&proof["audit"]["tasks"], &proof["audit"]["faults"]), (&json!(120), &json!([])), "{result}");
+    assert!(proof["audit"]["reasons"].as_object().is_some_and(|reasons| !reasons.is_empty()), "{result}");
     let test = &result["splits"]["test"];
     assert!(close(&test["builtin:oracle"]["mean"]["mean"], 1.0), "{test}");
     assert_eq!((&test["builtin:null"]["scored"], &test["builtin:random"]["scored"]), (&json!(6), &json!(6)), "{test}");

@@ -8,12 +8,9 @@ use serde_json::json;
 
 use super::Failure;
 use crate::environment::EnvironmentKind;
-use crate::environment::proof::audit::audit;
+use crate::environment::proof::audit::{TASKS_PER_SEED, audit};
 use crate::environment::proof::prove;
 use crate::environment::registry::{BuiltinSettings, builtin};
-
-/// Tasks that are audited for each seed of the check: 1,000 by default.
-const AUDITED_PER_SEED: u64 = 20;
 
 /// The built-in environments that an argument stands for: `control/cartpole`, `puzzle/*`.
 fn found(asked: &str) -> Vec<Arc<dyn EnvironmentKind>> {
@@ -42,7 +39,7 @@ pub(super) async fn check(
     let mut failed = Vec::new();
     for kind in found(asked) {
         let name = kind.spec().name.clone();
-        let both = move || (prove(&kind, seeds), audit(&kind, seeds.saturating_mul(AUDITED_PER_SEED)));
+        let both = move || (prove(&kind, seeds), audit(&kind, seeds.saturating_mul(TASKS_PER_SEED)));
         let both = tokio::task::spawn_blocking(both).await;
         let (proof, audit) = both.map_err(|error| Failure::Other(error.to_string()))?;
         let faults = [proof.faults, audit.faults.clone()].concat();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -158,8 +159,11 @@ fn settle(submission: &Submission, header: Header, faults: &mut Faults) -> (Stri
         ));
     }
     let tags = if submission.tags.is_empty() { header.tags } else { submission.tags.clone() };
-    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.is_empty() || tag.len() > NAME_BYTES_MAX) {
+    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > NAME_BYTES_MAX) {
         faults.file(format!("there are at most {TAGS_MAX} tags of 1 to {NAME_BYTES_MAX} bytes"));
+    }
+    for (tag, error) in tags.iter().filter_map(|tag| Some((tag, NameKind::Label.check(tag).err()?))) {
+        faults.file(format!("tag {}: {error}", rule::quote(tag)));
     }
     let description = submission.description.clone().or(header.description).unwrap_or_default();
     if description.len() > DESCRIPTION_BYTES_MAX {

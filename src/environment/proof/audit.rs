@@ -20,6 +20,9 @@ pub use answers::Answers;
 /// Tasks of an audit in full.
 pub const TASKS: u64 = 1_000;
 
+/// Tasks of an audit for each task of each split that is proven: 1,000 where 50 are.
+pub const TASKS_PER_SEED: u64 = 20;
+
 /// Difficulties that are gone through, from 0 to 1.
 const LEVELS: u64 = 21;
 
