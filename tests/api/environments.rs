@@ -90,7 +90,14 @@ async fn one_document_publishes_as_well() {
 #[tokio::test]
 async fn earlier_versions_of_built_in_environments_are_still_played() {
     let server = TestServer::start().await;
-    for (name, newest) in [("puzzle/n_queens", 2), ("app/shop", 2), ("app/sheet", 2)] {
+    for (name, newest) in [
+        ("puzzle/n_queens", 2),
+        ("app/calendar", 2),
+        ("app/chat", 2),
+        ("app/sheet", 2),
+        ("app/shop", 3),
+        ("app/workspace", 2),
+    ] {
         let spec = server.get(&format!("/v1/environments/{name}")).await.ok();
         assert_eq!(spec["version"], newest, "{name}");
         for version in 1..=newest {
