@@ -8,6 +8,8 @@ mod likeness;
 mod policies;
 mod random;
 mod spread;
+mod told;
+mod twins;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -11,6 +11,8 @@ use super::finding::{Finding, Kind};
 use super::knowledge::Knowledge;
 use super::likeness::Likeness;
 use super::spread::{Counting, Missing, Spread};
+use super::told::Told;
+use super::twins;
 use crate::app::App;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
@@ -27,8 +29,8 @@ pub(super) const THROWN_AWAY_MOST: f64 = 0.9;
 const DRAWS_LEAST: u64 = 40;
 /// Tasks that are compared with those beside them.
 const TASKS_COMPARED: u64 = 200;
-/// Tasks of which each column of the data is changed to see what their solutions could know.
-const TASKS_PERTURBED: u64 = 3;
+/// Tasks that are taken for tasks of other templates.
+const TASKS_TWINNED: u64 = 20;
 /// Draws of a template without a solution, for each of which a way is searched for.
 const DRAWS_SEARCHED: u64 = 10;
 
@@ -49,6 +51,8 @@ pub struct DrawFigures {
     pub looked_beside: u64,
     /// Neighbours that were played.
     pub compared: u64,
+    /// Tasks whose columns were changed together alone, though they are solved in a new way or show something new.
+    pub passed_over: u64,
 }
 
 struct Audit<'a> {
@@ -58,6 +62,7 @@ struct Audit<'a> {
     countings: Vec<Counting>,
     likeness: Likeness,
     knowledge: Knowledge,
+    told: Told,
     findings: BTreeMap<(Kind, Option<usize>), Finding>,
     /// A seed that was thrown away, by reason.
     thrown: BTreeMap<Redraw, u64>,
@@ -78,7 +83,8 @@ pub(super) fn audit(
         figures: DrawFigures::default(),
         countings: Counting::of(app, &template.params),
         likeness: Likeness::of(template),
-        knowledge: Knowledge::default(),
+        knowledge: Knowledge::of(app),
+        told: Told::default(),
         findings: BTreeMap::new(),
         thrown: BTreeMap::new(),
     };
@@ -104,7 +110,7 @@ impl Audit<'_> {
         self.figures.made += 1;
         if let Ok(data) = ticket.base() {
             for counting in &mut self.countings {
-                counting.count(app, data, &values, task.is_ok(), seed);
+                counting.count(ticket, data, &values, task.is_ok());
             }
         }
         match task {
@@ -148,14 +154,24 @@ impl Audit<'_> {
             );
             self.note(Kind::Namesake, Some(parameter), message, ticket.seed);
         }
-        if self.figures.accepted <= TASKS_PERTURBED
-            && let Some(column) = self.knowledge.unseen(ticket, instance)
-        {
+        let unseen = self.findings.contains_key(&(Kind::Unseen, None));
+        if !unseen && let Some(column) = self.knowledge.unseen(ticket, instance) {
             let message = format!(
                 "the goal follows from {column}, which neither the text nor any call of the solution shows: look it up in the \
                  solution, or tell it"
             );
             self.note(Kind::Unseen, None, message, ticket.seed);
+        }
+        self.told.count(instance, ticket.seed);
+        if self.figures.accepted <= TASKS_TWINNED
+            && let Some(twin) = twins::twin(ticket, instance)
+        {
+            let other = &self.app.templates[twin].name;
+            let message = format!(
+                "a task of {other} begins with the same data, reads the same and is solved otherwise: tell the two apart in their \
+                 texts, or draw them from unlike data"
+            );
+            self.note(Kind::SameText, None, message, ticket.seed);
         }
         if self.figures.looked_beside < TASKS_COMPARED {
             self.figures.looked_beside += 1;
@@ -198,9 +214,11 @@ impl Audit<'_> {
 
     fn finish(mut self) -> (DrawFigures, Vec<Finding>) {
         self.figures.compared = self.likeness.compared;
+        self.figures.passed_over = self.knowledge.passed_over;
         self.figures.parameters =
             self.countings.iter().filter(|counting| counting.tells()).map(Counting::spread).collect();
         self.ignored();
+        self.contradicted();
         // What faults throw away is missing for their sake.
         if self.figures.faulty.is_empty() {
             self.missing();
@@ -235,24 +253,43 @@ impl Audit<'_> {
         }
     }
 
+    fn contradicted(&mut self) {
+        let app = self.app;
+        let template = &app.templates[self.place];
+        for found in self.told.contradicted(template) {
+            let name = &template.params[found.parameter].name;
+            let message = format!(
+                "the text tells {name}, which {} repeats, but for {} it has {} instead, in each of {} tasks: goal and \
+                 solution contradict the text",
+                found.call, found.told, found.done, found.tasks
+            );
+            self.note(Kind::Contradicted, Some(found.parameter), message, found.seed);
+        }
+    }
+
     fn missing(&mut self) {
         if self.figures.accepted == 0 {
             return;
         }
         let share = self.figures.accepted as f64 / self.figures.made as f64;
-        let missing: Vec<Missing> = self.countings.iter().flat_map(|counting| counting.missing(share)).collect();
+        let single = self.countings.iter().flat_map(|counting| counting.missing(share));
+        let runs = self.countings.iter().flat_map(|counting| counting.lost_runs(self.app, share));
+        let missing: Vec<Missing> = single.chain(runs).collect();
         for found in missing {
             let Missing { parameter, name, value, drawn, seed } = found;
-            match seed {
-                Some(seed) => {
+            let (kind, message) = match seed {
+                Some(_) => {
                     let message =
                         format!("{name} is never {value} in a task: each of the {drawn} draws with it is thrown away");
-                    self.note(Kind::NeverSurvives, Some(parameter), message, seed);
+                    (Kind::NeverSurvives, message)
                 }
-                None => {
-                    let message = format!("{name} is never {value}: no draw has it, though it is listed");
-                    self.note(Kind::NeverDrawn, Some(parameter), message, 0);
-                }
+                None => (Kind::NeverDrawn, format!("{name} is never {value}: no draw has it, though it is listed")),
+            };
+            match self.findings.get_mut(&(kind.clone(), Some(parameter))) {
+                // A value that is lost is lost with its neighbours, too.
+                Some(known) if known.message.contains(&message) => {}
+                Some(known) => known.message = format!("{}; {message}", known.message),
+                None => self.note(kind, Some(parameter), message, seed.unwrap_or(0)),
             }
         }
     }

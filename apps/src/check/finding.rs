@@ -26,6 +26,10 @@ pub enum Kind {
     ThrownAway,
     /// An answer follows from what no call of the solution has shown.
     Unseen,
+    /// A value that the text tells is exchanged for another one.
+    Contradicted,
+    /// Two templates tell the same of the same beginning, and what solves one does not solve the other.
+    SameText,
 }
 
 impl Kind {
@@ -41,6 +45,8 @@ impl Kind {
             Self::NeverDrawn => "never_drawn",
             Self::ThrownAway => "thrown_away",
             Self::Unseen => "unseen",
+            Self::Contradicted => "contradicted",
+            Self::SameText => "same_text",
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::knowledge::heard;
 use super::policies;
 use crate::app::{Argument, Schedule};
 use crate::task::draw::{Instance, Order, Ticket, accept, begin};
@@ -131,14 +132,17 @@ impl Likeness {
 
     /// Whether two tasks show a difference without being told: in their data, or by what happens later.
     fn begins_otherwise(&self, one: &Arc<Instance>, other: &Arc<Instance>) -> bool {
+        !one.data.document().same(&other.data.document()) || self.happens_otherwise(one, other)
+    }
+
+    /// Whether something else is due in one of two tasks.
+    fn happens_otherwise(&self, one: &Arc<Instance>, other: &Arc<Instance>) -> bool {
         let later = self.later.iter().any(|place| one.values.get(*place) != other.values.get(*place));
-        if later || !one.data.document().same(&other.data.document()) {
-            return true;
-        }
-        match (Episode::begin(one, 0), Episode::begin(other, 0)) {
-            (Ok(one), Ok(other)) => one.world().agenda() != other.world().agenda(),
-            _ => true,
-        }
+        later
+            || match (Episode::begin(one, 0), Episode::begin(other, 0)) {
+                (Ok(one), Ok(other)) => one.world().agenda() != other.world().agenda(),
+                _ => true,
+            }
     }
 
     /// Notes whether tasks that are told otherwise are solved otherwise.
@@ -161,9 +165,12 @@ impl Likeness {
             if known {
                 continue;
             }
-            let Ok(other) = ticket.prepare(values, Order::Created) else { continue };
+            // Near misses differ with a value that nothing else depends on, too: they stay as they are.
+            let Ok(base) = ticket.base() else { return };
+            let planted = instance.values.clone();
+            let Ok(other) = ticket.prepare_beside(base, values, planted, Order::Created) else { continue };
             let other = Arc::new(other);
-            let matters = self.begins_otherwise(instance, &other) || !policies::replays(&other, instance.solution());
+            let matters = self.happens_otherwise(instance, &other) || goes_otherwise(instance, &other);
             self.compared += 1;
             let effects = &mut self.effects[parameter];
             effects.matters |= matters;
@@ -199,6 +206,15 @@ impl Likeness {
             }
         }
         found
+    }
+}
+
+/// Whether the solution of one task reads something else in the other, or does not solve it.
+fn goes_otherwise(one: &Arc<Instance>, other: &Arc<Instance>) -> bool {
+    let read = |instance| heard(instance, one.solution());
+    match (read(one), read(other)) {
+        (Some((answers, _)), Some((others, reached))) => !reached || answers != others,
+        _ => true,
     }
 }
 

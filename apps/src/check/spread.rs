@@ -1,6 +1,6 @@
 //! How the values of a parameter are spread over the draws, and over those of them that became tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -9,9 +9,10 @@ use crate::app::App;
 use crate::data::Data;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
+use crate::task::draw::Ticket;
 use crate::task::parameter::STEPS_LISTED_MAX;
 use crate::task::{Draw, Param};
-use crate::value::Value;
+use crate::value::{RowKey, Value};
 
 /// Parts that a long range is cut into.
 const PARTS: u64 = 8;
@@ -70,6 +71,25 @@ pub(super) struct Counting {
     /// Listed values in the definition's order.
     order: Vec<String>,
     reached: u64,
+    /// What has an order, in that order; of ranges of which no part may be lost.
+    ordered: Option<BTreeMap<i64, Ordered>>,
+}
+
+/// A value that has an order.
+#[derive(Default)]
+struct Ordered {
+    drawn: u64,
+    accepted: u64,
+    /// The rows that have it, by the number of their database: their draws live and die together.
+    rows: BTreeSet<(usize, RowKey)>,
+    seed: u64,
+}
+
+impl Ordered {
+    /// Chances to come through.
+    fn chances(&self) -> u64 {
+        if self.rows.is_empty() { self.drawn } else { self.rows.len() as u64 }
+    }
 }
 
 #[derive(Default)]
@@ -107,6 +127,7 @@ impl Counting {
             counted: BTreeMap::new(),
             order,
             reached: 0,
+            ordered: None,
         };
         let demand = match &param.draw {
             Draw::Choice(_) | Draw::Range(..) => Demand::Listed,
@@ -122,7 +143,7 @@ impl Counting {
             }
             (Draw::Range(low, high, step), _) => {
                 let steps = high.abs_diff(*low) / step.unsigned_abs().max(1);
-                let mut counting = plain(demand, Some((*low, *step, steps)), Vec::new());
+                let mut counting = plain(demand, Some((*low, *step, steps)), Vec::new()).ordered();
                 counting.order = (0..counting.parts()).map(|part| counting.part(app, part)).collect();
                 vec![counting]
             }
@@ -139,12 +160,24 @@ impl Counting {
                         column: Some(place),
                         ..plain(demand, None, Vec::new())
                     })
+                    .map(|counting| if demand == Demand::Drawn { counting.ordered() } else { counting })
                 });
                 counted.collect()
             }
             (_, Type::List(_) | Type::Record(_)) => Vec::new(),
+            (Draw::Days(..), _) => vec![plain(demand, None, Vec::new()).ordered()],
+            _ if demand == Demand::Drawn => vec![plain(demand, None, Vec::new()).ordered()],
             _ => vec![plain(demand, None, Vec::new())],
         }
+    }
+
+    /// The same with its values kept in their order, where they have one.
+    fn ordered(self) -> Self {
+        let numbers = matches!(
+            self.kind.present(),
+            Type::Int | Type::Money(_) | Type::Decimal(_) | Type::Duration | Type::Date | Type::Instant
+        );
+        Self { ordered: numbers.then(BTreeMap::new), ..self }
     }
 
     fn parts(&self) -> u64 {
@@ -170,13 +203,22 @@ impl Counting {
     }
 
     /// Counts a draw.
-    pub(super) fn count(&mut self, app: &App, data: &Data, values: &[Value], accepted: bool, seed: u64) {
+    pub(super) fn count(&mut self, ticket: Ticket<'_>, data: &Data, values: &[Value], accepted: bool) {
         let Some(value) = values.get(self.parameter) else { return };
+        let (app, seed) = (ticket.app, ticket.seed);
         let cell = match (self.column, value) {
             (Some(column), Value::Row(row)) => data.cell(*row, column),
             (Some(_), _) => None,
             (None, value) => Some(value),
         };
+        if let (Some(ordered), Some(Value::Int(number))) = (&mut self.ordered, cell) {
+            let at = ordered.entry(*number).or_insert_with(|| Ordered { seed, ..Ordered::default() });
+            at.drawn += 1;
+            at.accepted += u64::from(accepted);
+            if let Value::Row(row) = value {
+                at.rows.insert((ticket.variant(), *row));
+            }
+        }
         let Some(value) = cell else { return };
         let key = match (self.cut, value) {
             (Some(_), Value::Int(number)) => self.part(app, self.place(*number)),
@@ -204,11 +246,12 @@ impl Counting {
             drawn,
             seed,
         };
-        // A value that is drawn n times survives none of them by chance with (1 - share)^n.
-        let lost = self
-            .counted
-            .iter()
-            .filter(|(_, counted)| counted.accepted == 0 && (1.0 - share).max(0.0).powf(counted.drawn as f64) < LUCK);
+        // What has an order is told with its neighbours. A value that is drawn n times survives none of them by chance with
+        // (1 - share)^n.
+        let alone = self.ordered.is_none() || self.column.is_some();
+        let lost = self.counted.iter().filter(|(_, counted)| {
+            alone && counted.accepted == 0 && (1.0 - share).max(0.0).powf(counted.drawn as f64) < LUCK
+        });
         let mut found: Vec<Missing> =
             lost.map(|(value, counted)| missing(value, counted.drawn, counted.lost)).collect();
         let evenly = 1.0 - 1.0 / self.order.len().max(1) as f64;
@@ -217,6 +260,36 @@ impl Counting {
             found.extend(never.map(|value| missing(value, 0, None)));
         }
         found
+    }
+
+    /// Neighbouring values of which none is in a task, and with them all of a range.
+    pub(super) fn lost_runs(&self, app: &App, share: f64) -> Vec<Missing> {
+        let Some(ordered) = &self.ordered else { return Vec::new() };
+        let all: u64 = ordered.values().map(Ordered::chances).sum();
+        let lost: u64 = ordered.values().filter(|value| value.accepted == 0).map(Ordered::chances).sum();
+        // A row that is thrown away once is so every time.
+        let unlucky = if self.column.is_some() { lost as f64 / all.max(1) as f64 } else { 1.0 - share };
+        let values: Vec<(&i64, &Ordered)> = ordered.iter().collect();
+        let runs = values.chunk_by(|(_, one), (_, other)| (one.accepted == 0) == (other.accepted == 0));
+        let lost = runs.filter(|run| {
+            let chances: u64 = run.iter().map(|(_, value)| value.chances()).sum();
+            // It could have begun at any value.
+            run.iter().all(|(_, value)| value.accepted == 0)
+                && values.len() as f64 * unlucky.clamp(0.0, 1.0).powf(chances as f64) < LUCK
+        });
+        let show = |number: i64| Codec::new(&app.schema).show(&Value::Int(number), &self.kind, &empty(app));
+        let missing = |run: &[(&i64, &Ordered)]| {
+            let ((from, first), (to, _)) = (run.first()?, run.last()?);
+            let value = if from == to { show(**from) } else { format!("from {} to {}", show(**from), show(**to)) };
+            Some(Missing {
+                parameter: self.parameter,
+                name: self.name.clone(),
+                value,
+                drawn: run.iter().map(|(_, value)| value.drawn).sum(),
+                seed: Some(first.seed),
+            })
+        };
+        lost.filter_map(missing).collect()
     }
 
     /// Values beyond which they are no kinds.

@@ -50,7 +50,7 @@ pub enum Count {
 /// Different initial databases where a definition does not say.
 const VARIANTS: i64 = 8;
 /// Most different initial databases: each is kept in memory once it was asked for.
-const VARIANTS_MAX: i64 = 64;
+const VARIANTS_MAX: i64 = 32;
 
 impl SeedDefinition {
     pub(super) fn read(at: &At<'_>) -> Option<Self> {

@@ -243,12 +243,24 @@ impl Ticket<'_> {
 
     /// The same from other data.
     pub(crate) fn prepare_from(&self, base: &Data, values: Vec<Value>, order: Order) -> Result<Instance, Unfit> {
+        let planted = values.clone();
+        self.prepare_beside(base, values, planted, order)
+    }
+
+    /// The same with the near misses of some other values.
+    pub(crate) fn prepare_beside(
+        &self,
+        base: &Data,
+        values: Vec<Value>,
+        planted: Vec<Value>,
+        order: Order,
+    ) -> Result<Instance, Unfit> {
         let (app, template, nothing) = (self.app, self.template(), Agenda::default());
         let mut draws = self.draws("setup");
         let prepared = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup);
         let (data, agenda) = prepared.map_err(stopped)?;
         let mut draws = self.draws("plant");
-        let planted = transact(app, (&data, &agenda), values.clone(), &mut draws, &template.plant);
+        let planted = transact(app, (&data, &agenda), planted, &mut draws, &template.plant);
         let (data, agenda) = planted.map_err(stopped)?;
         for (text, require) in &template.require {
             let draws = || self.draws("require");

@@ -115,6 +115,26 @@ pub enum NoTask {
     Exhausted(Arc<str>, u64, BTreeMap<Redraw, u32>),
 }
 
+impl NoTask {
+    /// The template that is at fault.
+    #[must_use]
+    pub fn template(&self) -> &str {
+        match self {
+            Self::Faulty(draw, _) => &draw.template,
+            Self::Exhausted(template, ..) => template,
+        }
+    }
+
+    /// A word for it in reports.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Faulty(_, flaw) => flaw.word(),
+            Self::Exhausted(..) => "thrown_away",
+        }
+    }
+}
+
 impl fmt::Display for Redraw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -61,7 +61,8 @@ pub(crate) fn is_told(instance: &Instance, text: &str) -> bool {
     told(instance).contains(&fold(text))
 }
 
-fn parameters(instance: &Instance, call: &str) -> Vec<Parameter> {
+/// The parameters of an action or a view.
+pub(crate) fn parameters(instance: &Instance, call: &str) -> Vec<Parameter> {
     match instance.app.calls.get(call) {
         Some(Callable::Action(place)) => instance.app.actions[*place].parameters.clone(),
         Some(Callable::View(place)) => instance.app.views[*place].all_parameters(&instance.app.schema),

@@ -168,3 +168,12 @@ fn every_strict_part_of_the_schema_is_compared() {
         defined.filter(|(_, part)| part["additionalProperties"] == false).map(|(name, _)| name.clone()).collect();
     assert_eq!(compared, strict);
 }
+
+#[test]
+fn the_schema_takes_as_many_variants_as_the_reader() {
+    let most = schema()["properties"]["seed"]["properties"]["variants"]["maximum"].as_u64().expect("a number");
+    let variants = |number: u64| load(&GOOD.replacen("seed:\n", &format!("seed:\n  variants: {number}\n"), 1));
+    assert!(variants(most).is_ok());
+    let faults = variants(most + 1).expect_err("too many");
+    assert!(faults[0].message.contains(&format!("from 1 to {most}")), "{faults:#?}");
+}

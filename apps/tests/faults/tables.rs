@@ -121,6 +121,6 @@ pub(super) const MISTAKES: &[Mistake] = &[
         "seed:
   variants: 1000
 ",
-        "app.yaml:11:13: seed.variants: expected a number from 1 to 64, found 1000",
+        "app.yaml:11:13: seed.variants: expected a number from 1 to 32, found 1000",
     ),
 ];

@@ -19,6 +19,30 @@ const COLLECT: &str = r#"text: ["${parcel.to} is here for a parcel"#;
 const CASH: &str = "cash: t.parcel.due}}";
 const SHELVES: &str = "{do: shelves, args: {search: t.shelf.name}, as: s}";
 const PUT: &str = r#"shelf: "s.items[0]"}}"#;
+const SHELF: &str = "shelf:  {pick: \"find(shelf, s, s != parcel.shelf)\", refer: [name]}";
+const PUT_TEXT: &str = "    text:\n      - \"Put the parcel";
+const CODE: &str = "code: int = 0}}";
+const CODES: &str = "code: \"int(1000, 9999)\"}";
+const SELDOM_WANTED: &str = "slots: {until: t.parcel.until, mark: \"t.parcel.until == add_days(init.today, 9) && t.parcel.shelf.name == 'Door' ? t.parcel.mark : ''\"}";
+const SELDOM_GIVEN: &str = "answers: {until: t.parcel.until, mark: \"t.parcel.until == add_days(init.today, 9) && t.parcel.shelf.name == 'Door' ? t.parcel.mark : ''\"}";
+const COUNT_DONE: &str = r#"  count_done:
+    params:
+      priority: {choice: [low, normal, high, urgent], as: "enum low normal high urgent"}
+      web: {pick: find(project), refer: [name]}
+    text: ["How many open issues of priority ${priority} does the project ${web.name} have (slot count), and how many points are they together (slot points)?"]
+    goal:
+      changes: []
+      answer:
+        status: ok
+        slots:
+          count: "count(issue, i, i.project == t.web && i.priority == t.priority && i.state == 'done')"
+          points: "sum(issue, i, i.project == t.web && i.priority == t.priority && i.state == 'done', i.points)"
+    solution:
+      - {do: projects, args: {search: t.web.name}, as: p}
+      - {do: issues, args: {project: "p.items[0]", priority: t.priority, state: "'done'"}, as: r}
+      - {submit: {status: ok, answers: {count: r.total, points: "sum(r.items, i, i.points)"}}}
+  count_open:
+"#;
 
 /// By sort of fault.
 pub(super) const FAULTS: &[(&str, &[Planted])] = &[
@@ -50,6 +74,36 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                     (TRIAGE_GOAL, "fields: {assignee: t.who, priority: \"t.priority == 'low' ? 'low' : 'high'\"}"),
                     (SET_PRIORITY, "priority: \"t.priority == 'low' ? 'low' : 'high'\"}}\n      - {submit"),
                     (OPEN, "i.state == 'open' && i.assignee == null && i.priority == 'normal'"),
+                ],
+                kinds: &["ignored"],
+            },
+            // One value is exchanged for another, by the solution too.
+            Planted {
+                base: Board,
+                template: "triage",
+                changes: &[
+                    (
+                        TRIAGE_GOAL,
+                        "fields: {assignee: t.who, priority: \"t.priority == 'urgent' ? 'normal' : t.priority\"}",
+                    ),
+                    (SET_PRIORITY, "priority: \"t.priority == 'urgent' ? 'normal' : t.priority\"}}\n      - {submit"),
+                    (OPEN, "i.state == 'open' && i.assignee == null && i.priority != 'normal'"),
+                ],
+                kinds: &["contradicted"],
+            },
+            // The solution is as wrong as the goal, and a near miss differs with the value that both ignore.
+            Planted {
+                base: Board,
+                template: "triage",
+                changes: &[
+                    (TRIAGE_GOAL, "fields: {assignee: t.who, priority: \"'low'\"}"),
+                    (SET_PRIORITY, "priority: \"'low'\"}}\n      - {submit"),
+                    (OPEN, "i.state == 'open' && i.assignee == null && i.priority == 'normal'"),
+                    (
+                        TOLD,
+                        r#"plant: [{insert: {into: project, set: {name: "tpl('Things of priority ${priority}')"}}}]
+    text: ["Give \"${issue.title}\" to ${who.name} and set its priority to ${priority}."]"#,
+                    ),
                 ],
                 kinds: &["ignored"],
             },
@@ -157,6 +211,13 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                 ],
                 kinds: &["ambiguous"],
             },
+            // Two templates tell the same, and each asks for something else.
+            Planted {
+                base: Board,
+                template: "count_open",
+                changes: &[("  count_open:\n", COUNT_DONE)],
+                kinds: &["same_text"],
+            },
             // Only one of two wordings names the shelf.
             Planted {
                 base: Parcels,
@@ -224,6 +285,52 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                 )],
                 kinds: &["never_survives"],
             },
+            // A part of a range: of days, of amounts, of whole numbers, and of what picked rows have.
+            Planted {
+                base: Parcels,
+                template: "relocate",
+                changes: &[
+                    (
+                        SHELF,
+                        "shelf:  {pick: \"find(shelf, s, s != parcel.shelf)\", refer: [name]}\n      by: {date: [\"today()\", \"add_days(today(), 60)\"]}",
+                    ),
+                    (PUT_TEXT, "    require: [\"by < add_days(today(), 40)\"]\n    text:\n      - \"Put the parcel"),
+                ],
+                kinds: &["never_survives"],
+            },
+            Planted {
+                base: Parcels,
+                template: "relocate",
+                changes: &[
+                    (
+                        SHELF,
+                        "shelf:  {pick: \"find(shelf, s, s != parcel.shelf)\", refer: [name]}\n      tip: {money: 0.00..99.00, step: 0.50, currency: EUR}",
+                    ),
+                    (PUT_TEXT, "    require: [\"tip < 60.00 || tip > 69.00\"]\n    text:\n      - \"Put the parcel"),
+                ],
+                kinds: &["never_survives"],
+            },
+            Planted {
+                base: Parcels,
+                template: "relocate",
+                changes: &[
+                    (
+                        SHELF,
+                        "shelf:  {pick: \"find(shelf, s, s != parcel.shelf)\", refer: [name]}\n      room: {int: 1..500}",
+                    ),
+                    (PUT_TEXT, "    require: [\"room <= 455\"]\n    text:\n      - \"Put the parcel"),
+                ],
+                kinds: &["never_survives"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[(
+                    COLLECT,
+                    "require: [\"parcel.code < 6000\"]\n    text: [\"${parcel.to} is here for a parcel",
+                )],
+                kinds: &["never_survives"],
+            },
         ],
     ),
     (
@@ -270,6 +377,80 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                 changes: &[
                     ("slots: {until: t.parcel.until}", "slots: {until: t.parcel.code}"),
                     ("answers: {until: t.parcel.until}", "answers: {until: t.parcel.code}"),
+                ],
+                kinds: &["unseen"],
+            },
+            // No view shows of what sort it is, whether it is fragile, where it lay first, or when that was.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, sort: enum letter box crate = letter}}"),
+                    (CODES, "code: \"int(1000, 9999)\", sort: uniform}"),
+                    ("slots: {until: t.parcel.until}", "slots: {until: t.parcel.sort}"),
+                    ("answers: {until: t.parcel.until}", "answers: {until: t.parcel.sort}"),
+                ],
+                kinds: &["unseen"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, fragile: bool = false}}"),
+                    (CODES, "code: \"int(1000, 9999)\", fragile: \"chance(1, 2)\"}"),
+                    ("slots: {until: t.parcel.until}", "slots: {until: t.parcel.fragile}"),
+                    ("answers: {until: t.parcel.until}", "answers: {until: t.parcel.fragile}"),
+                ],
+                kinds: &["unseen"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, first: ref shelf}}"),
+                    (CODES, "code: \"int(1000, 9999)\", first: pick(find(shelf))}"),
+                    ("slots: {until: t.parcel.until}", "slots: {until: t.parcel.first}"),
+                    ("answers: {until: t.parcel.until}", "answers: {until: t.parcel.first}"),
+                ],
+                kinds: &["unseen"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, handed: opt date}}"),
+                    (CODES, "code: \"int(1000, 9999)\", handed: \"chance(1, 2) ? add_days(today(), -3) : null\"}"),
+                    ("slots: {until: t.parcel.until}", "slots: {until: \"t.parcel.handed == null\"}"),
+                    ("answers: {until: t.parcel.until}", "answers: {until: \"t.parcel.handed == null\"}"),
+                ],
+                kinds: &["unseen"],
+            },
+            // What nothing shows is asked for in one task of twenty.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, mark: text}}"),
+                    (CODES, "code: \"int(1000, 9999)\", mark: iban()}"),
+                    ("slots: {until: t.parcel.until}", SELDOM_WANTED),
+                    ("answers: {until: t.parcel.until}", SELDOM_GIVEN),
+                ],
+                kinds: &["unseen"],
+            },
+            // The same by a branch of the solution.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (CODE, "code: int = 0, mark: text}}"),
+                    (CODES, "code: \"int(1000, 9999)\", mark: iban()}"),
+                    ("slots: {until: t.parcel.until}", SELDOM_WANTED),
+                    (
+                        "      - {submit: {status: ok, answers: {until: t.parcel.until}}}",
+                        "      - if: \"t.parcel.until == add_days(init.today, 9) && t.parcel.shelf.name == 'Door'\"
+        then: [{submit: {status: ok, answers: {until: t.parcel.until, mark: t.parcel.mark}}}]
+        else: [{submit: {status: ok, answers: {until: t.parcel.until, mark: \"''\"}}}]",
+                    ),
                 ],
                 kinds: &["unseen"],
             },
@@ -370,6 +551,23 @@ pub(super) const SOUND: &[(Base, Changes)] = &[
     ),
     // A value that makes no difference to the goal, and is not told.
     (Toolshed, &[("days: {int: 2..7}", "days: {int: 2..7}\n      mood: {choice: [good, bad]}")]),
+    // Text of the same words about unlike beginnings, as twins have it.
+    (
+        Parcels,
+        &[(
+            "asks for a parcel. Hand it out if that is still possible; otherwise say why not.",
+            "is here for a parcel and pays what is due. Hand it out, and say in the slot until until when it would have been kept.",
+        )],
+    ),
+    // Near misses that differ with a value on which the goal depends as well.
+    (
+        Board,
+        &[(
+            TOLD,
+            r#"plant: [{insert: {into: project, set: {name: "tpl('Things of priority ${priority}')"}}}]
+    text: ["Give \"${issue.title}\" to ${who.name} and set its priority to ${priority}."]"#,
+        )],
+    ),
     // What follows from others may be required to be something.
     (
         Parcels,
