@@ -299,7 +299,7 @@ fn schema(connection: &Connection) -> rusqlite::Result<Schema> {
             "index" if sql.is_some() => {
                 let columns = texts(connection, "SELECT name FROM pragma_index_info(?1)", &name)?;
                 let unique = sql.is_some_and(|sql| sql.to_uppercase().contains("UNIQUE"));
-                schema.indexes.push(IndexInfo { name, table, columns, unique, condition: None });
+                schema.indexes.push(IndexInfo { name, table, columns, unique, ..IndexInfo::default() });
             }
             "table" | "view" => {
                 let mut columns = connection.prepare("SELECT name, type, \"notnull\" FROM pragma_table_info(?1)")?;

@@ -359,6 +359,10 @@ pub struct IndexInfo {
     pub unique: bool,
     /// The condition of a partial index.
     pub condition: Option<String>,
+    /// How it compares otherwise than its columns do, in the engine's words: collations, operator classes, NULL that is not distinct.
+    /// For judges; never told to the acting side.
+    #[serde(default, skip_serializing)]
+    pub comparison: Option<String>,
 }
 
 /// Something of a schema that is neither a column, a key, a check nor an index.

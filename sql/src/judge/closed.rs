@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::schema::{bare, indexes_of, refuses_null, same};
 use crate::dataset::Affinity;
-use crate::engine::{ColumnInfo, ForeignKeyInfo, Particular, ParticularSort, Schema, TableInfo};
+use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, TableInfo};
+use crate::script::{Sort, Token, lex, plain};
 use crate::task::Free;
 use crate::value::Dialect;
 
@@ -86,7 +87,7 @@ impl Differences<'_> {
         if table.view {
             // A view that the reference makes or changes may be written in any way: its rows are compared.
             let text = |inventory: &Inventory| {
-                inventory.table(name).and_then(|view| view.sql.clone()).map(|sql| squeezed(&sql))
+                inventory.table(name).and_then(|view| view.sql.clone()).map(|sql| plain(&sql, self.dialect))
             };
             facts.extend(text(of).filter(|_| text(self.before).is_some() && text(self.before) == text(self.after)));
             return facts;
@@ -95,26 +96,36 @@ impl Differences<'_> {
             facts.insert(format!("the primary key ({})", list(&table.primary_key)));
         }
         if !self.is_free(&self.free.keys, name) {
-            facts.extend(self.unique(of, table));
+            facts.extend(unique(&of.schema, table, self.dialect));
         }
         facts.extend(self.indexes(of, table));
-        facts.extend(table.foreign_keys.iter().flat_map(|key| self.reference(name, key)));
+        facts.extend(table.foreign_keys.iter().map(reference));
         facts
     }
 
-    /// A column that stays is what it was. One that the reference makes or changes has a type of the same sort, and any default.
+    /// A column that stays is what it was. One that the reference makes or changes has a type of the same sort, and any constant for a
+    /// default.
     fn column(&self, table: &TableInfo, column: &ColumnInfo) -> Vec<String> {
         let name = bare(&column.name);
+        let place = format!("{}.{name}", table.name);
+        let default = column.default.as_ref().map(|default| format!("the default of {name}: {default}"));
         let mut facts = if table.view {
             vec![format!("the column {name}")]
         } else if self.stays(&table.name, &column.name) {
             let mut facts = vec![format!("the column {name} {}", column.type_name.to_lowercase())];
-            facts.extend(column.default.as_ref().map(|default| format!("the default of {name}: {default}")));
+            facts.extend(default);
             facts
         } else {
-            vec![format!("the column {name} of the sort {}", sort(&column.type_name, self.dialect))]
+            let small = self.refers(&table.name, &column.name) && column.type_name.eq_ignore_ascii_case("smallint");
+            let sort = if small { "small integer".to_owned() } else { sort(&column.type_name, self.dialect) };
+            let mut facts = vec![format!("the column {name} of the sort {sort}")];
+            let may = |default: &str| {
+                is_constant(default, self.dialect)
+                    || self.is_free(&self.free.values, &place) && default.starts_with("nextval(")
+            };
+            facts.extend(default.filter(|_| !column.default.as_deref().is_none_or(may)));
+            facts
         };
-        let place = format!("{}.{name}", table.name);
         let may = self.is_free(&self.free.nullable, &place) || self.is_free(&self.free.keys, &table.name);
         // A primary key takes no NULL by the standard; that SQLite's does is no wish of the task.
         let key = table.primary_key.iter().any(|key| same(key, &column.name));
@@ -124,6 +135,12 @@ impl Differences<'_> {
         facts
     }
 
+    /// Whether a column refers to another after the reference, which has room for every row.
+    fn refers(&self, table: &str, column: &str) -> bool {
+        let keys = self.after.table(table).map(|table| table.foreign_keys.as_slice()).unwrap_or_default();
+        keys.iter().flat_map(|key| &key.columns).any(|name| same(&bare(name), &bare(column)))
+    }
+
     /// Whether the reference leaves a column the type that it has.
     fn stays(&self, table: &str, column: &str) -> bool {
         let type_name = |inventory: &Inventory| {
@@ -131,28 +148,6 @@ impl Differences<'_> {
             Some((column.type_name.to_lowercase(), column.default.clone()))
         };
         type_name(self.before).is_some_and(|before| type_name(self.after) == Some(before))
-    }
-
-    /// Sets of columns that are unique: those that stay as they are, others by the columns that they hang on.
-    fn unique(&self, of: &Inventory, table: &TableInfo) -> BTreeSet<String> {
-        let plain = |inventory: &Inventory| -> BTreeSet<String> {
-            let sets = inventory.table(&table.name).map(|table| table.unique.iter().map(|set| sorted(set)).collect());
-            sets.unwrap_or_default()
-        };
-        let staying: BTreeSet<String> = plain(self.before).intersection(&plain(self.after)).cloned().collect();
-        let mut facts = BTreeSet::new();
-        for set in plain(of) {
-            let words = if staying.contains(&set) { "unique" } else { "unique by" };
-            facts.insert(format!("{words} ({set})"));
-        }
-        for index in indexes_of(&of.schema, &table.name).filter(|index| index.unique) {
-            let terms = index.columns.iter().chain(&index.condition).cloned().collect::<Vec<_>>();
-            let hangs = mentioned(&terms.join(", "), table);
-            if !plain(of).contains(&sorted(&index.columns)) || index.condition.is_some() {
-                facts.insert(format!("unique by ({hangs})"));
-            }
-        }
-        facts
     }
 
     /// Indexes that are not unique. Further ones of columns alone change nothing but time; expressions and conditions can fail.
@@ -177,26 +172,10 @@ impl Differences<'_> {
         words(of).into_iter().filter(|words| wanted.contains(words) || !plain(words)).collect()
     }
 
-    /// A reference. What follows when the row there goes counts for one that was there before.
-    fn reference(&self, table: &str, key: &ForeignKeyInfo) -> Vec<String> {
-        let words = format!("({}) refers to {} ({})", sorted(&key.columns), bare(&key.table), sorted(&key.references));
-        let action = format!("({}) on deletion {}", sorted(&key.columns), key.on_delete.to_lowercase());
-        if self.refers(table, &sorted(&key.columns)) { vec![words, action] } else { vec![words] }
-    }
-
-    fn refers(&self, table: &str, columns: &str) -> bool {
-        let keys = self.before.table(table).map(|table| table.foreign_keys.as_slice()).unwrap_or_default();
-        keys.iter().any(|key| sorted(&key.columns) == columns)
-    }
-
     /// Particulars of a table, or of none, that are not free.
     fn particulars(&self, of: &Inventory, table: &str) -> BTreeSet<String> {
         let counts = |particular: &&Particular| match particular.sort {
             ParticularSort::Trigger | ParticularSort::Refusal => false,
-            ParticularSort::Reference => {
-                let columns = particular.words.trim_start_matches('(').split(')').next().unwrap_or_default();
-                self.refers(table, columns)
-            }
             ParticularSort::Numbered => {
                 let own = |column: &String| column.rsplit_once('.').is_some_and(|(owner, _)| same(owner, table));
                 !self
@@ -205,7 +184,7 @@ impl Differences<'_> {
                     .iter()
                     .any(|column| same(column, &particular.of) || same(&particular.of, table) && own(column))
             }
-            ParticularSort::Generated | ParticularSort::Other => true,
+            ParticularSort::Generated | ParticularSort::Reference | ParticularSort::Other => true,
         };
         let found: Vec<&Particular> = if table.is_empty() {
             of.particulars.iter().filter(|particular| particular.of.is_empty()).collect()
@@ -218,17 +197,16 @@ impl Differences<'_> {
     /// Checks that stay are there; new ones hang on columns on which the reference's new ones hang, and only on those.
     fn checks(&self, name: &str) -> Option<String> {
         let of = |inventory: &Inventory| -> BTreeSet<String> {
-            let checks = inventory.table(name).map(|table| table.checks.iter().map(|check| squeezed(check)).collect());
-            checks.unwrap_or_default()
+            inventory.table(name).map(|table| checks_of(table, self.dialect)).unwrap_or_default()
         };
         let (before, after, left) = (of(self.before), of(self.after), of(self.left));
         if let Some(lost) = before.intersection(&after).find(|check| !left.contains(*check)) {
             return Some(format!("{name} has lost: the check {lost}"));
         }
         let table = self.left.table(name)?;
-        let allowed: BTreeSet<String> = after.difference(&before).flat_map(|check| columns_in(check, table)).collect();
+        let allowed = self.ruled(name);
         let besides = left.difference(&before).filter(|check| !after.contains(*check)).find(|check| {
-            let hangs = columns_in(check, table);
+            let hangs = columns_in(check, table, self.dialect);
             hangs.is_empty() || !hangs.is_subset(&allowed)
         });
         // A check that the reference takes away is not to stay.
@@ -250,8 +228,80 @@ impl Differences<'_> {
         }
         let may = self.is_free(&self.free.triggers, name);
         let mut besides = left.iter().filter(|(trigger, _)| !after.contains_key(*trigger));
-        let besides = besides.find(|(_, sort)| !(may && **sort == ParticularSort::Refusal));
+        let besides = besides.find(|(trigger, sort)| {
+            let hangs = columns_of_row(trigger, self.dialect);
+            !(may && **sort == ParticularSort::Refusal && !hangs.is_empty() && hangs.is_subset(&self.ruled(name)))
+        });
         besides.map(|(trigger, _)| format!("{name} has besides: the trigger {trigger}"))
+    }
+
+    /// Columns on which the checks hang that the reference adds.
+    fn ruled(&self, name: &str) -> BTreeSet<String> {
+        let (Some(before), Some(after)) = (self.before.table(name), self.after.table(name)) else {
+            let new = self.after.table(name).into_iter();
+            let new = new.flat_map(|table| checks_of(table, self.dialect).into_iter().map(move |check| (table, check)));
+            return new.flat_map(|(table, check)| columns_in(&check, table, self.dialect)).collect();
+        };
+        let known = checks_of(before, self.dialect);
+        let new = checks_of(after, self.dialect).into_iter().filter(|check| !known.contains(check));
+        new.flat_map(|check| columns_in(&check, after, self.dialect)).collect()
+    }
+
+    /// Tables that are not made in the reference's very words but for names and indexes that refuse nothing: what they refuse is to be
+    /// tried. Those with any keys are only kept.
+    pub(super) fn other_tables(&self) -> Vec<&TableInfo> {
+        let tables = self.after.schema.tables.iter().filter(|table| !table.view);
+        let tables = tables.filter(|table| !self.is_free(&self.free.keys, &table.name));
+        tables.filter(|table| self.rules(self.after, &table.name) != self.rules(self.left, &table.name)).collect()
+    }
+
+    /// Views in other words than the reference's.
+    pub(super) fn other_views(&self) -> Vec<&TableInfo> {
+        let words = |of: &Inventory, name: &str| {
+            of.table(name).and_then(|view| view.sql.as_ref()).map(|sql| plain(sql, self.dialect))
+        };
+        let views = self.after.schema.tables.iter().filter(|table| table.view);
+        views.filter(|view| words(self.after, &view.name) != words(self.left, &view.name)).collect()
+    }
+
+    /// What decides which rows a table takes.
+    fn rules(&self, of: &Inventory, name: &str) -> BTreeSet<String> {
+        let Some(table) = of.table(name) else { return BTreeSet::new() };
+        let mut rules = unique(&of.schema, table, self.dialect);
+        rules.insert(format!("the primary key ({})", sorted(&table.primary_key)));
+        rules.extend(table.columns.iter().map(|column| exact(table, column, self.dialect).join(", ")));
+        rules.extend(table.foreign_keys.iter().map(reference));
+        rules.extend(checks_of(table, self.dialect));
+        rules.extend(of.of(name).map(|particular| format!("{} {}", particular.of, particular.words)));
+        rules
+    }
+
+    /// In which words the rules of a table, or a view, are written on both sides, and which columns differ.
+    pub(super) fn words_of(&self, name: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (of, other) in [(self.after, self.left), (self.left, self.after)] {
+            let Some(table) = of.table(name) else { continue };
+            words.extend(table.checks.iter().chain(table.sql.iter().filter(|_| table.view)).cloned());
+            words.extend(of.of(name).map(|particular| particular.words.clone()));
+            let words_there = |column: &ColumnInfo| {
+                let there = other.table(name)?;
+                let found = there.columns.iter().find(|found| same(&found.name, &column.name))?;
+                Some(exact(there, found, self.dialect))
+            };
+            let differing = table
+                .columns
+                .iter()
+                .filter(|column| words_there(column).is_none_or(|there| there != exact(table, column, self.dialect)));
+            words.extend(differing.map(|column| column.name.clone()));
+        }
+        words
+    }
+
+    /// Checks of a table that are not the reference's, as they were written.
+    pub(super) fn other_checks(&self, name: &str) -> Vec<&str> {
+        let known = self.after.table(name).map(|table| checks_of(table, self.dialect)).unwrap_or_default();
+        let checks = self.left.table(name).map(|table| table.checks.as_slice()).unwrap_or_default();
+        checks.iter().map(String::as_str).filter(|check| !known.contains(&plain(check, self.dialect))).collect()
     }
 
     fn is_free(&self, list: &[String], name: &str) -> bool {
@@ -290,24 +340,117 @@ fn list(columns: &[String]) -> String {
     columns.iter().map(|column| bare(column)).collect::<Vec<_>>().join(", ")
 }
 
-fn sorted(columns: &[String]) -> String {
+pub(super) fn sorted(columns: &[String]) -> String {
     let mut columns: Vec<String> = columns.iter().map(|column| bare(column)).collect();
     columns.sort_unstable();
     columns.join(", ")
 }
 
-/// Columns of a table that an expression names, in order.
-fn mentioned(expression: &str, table: &TableInfo) -> String {
-    columns_in(expression, table).into_iter().collect::<Vec<_>>().join(", ")
+/// Sets of columns that are unique, and unique indexes that are something else: of expressions, of some rows alone, or that compare in
+/// another way.
+pub(super) fn unique(schema: &Schema, table: &TableInfo, dialect: Dialect) -> BTreeSet<String> {
+    let mut sets: Vec<String> = table.unique.iter().map(|set| sorted(set)).collect();
+    let mut facts = BTreeSet::new();
+    for index in indexes_of(schema, &table.name).filter(|index| index.unique) {
+        let known = |column: &String| table.columns.iter().any(|found| found.name == *column);
+        let set = sorted(&index.columns);
+        let plain_columns = index.comparison.is_none() && index.columns.iter().all(known);
+        if plain_columns && index.condition.as_ref().is_none_or(|condition| excludes_null(condition, index, dialect)) {
+            sets.push(set);
+            continue;
+        }
+        // It is told among the sets as well.
+        if let Some(at) = sets.iter().position(|found| *found == set).filter(|_| index.condition.is_none()) {
+            sets.swap_remove(at);
+        }
+        let comparison = index.comparison.iter().map(|words| format!(" comparing {words}"));
+        let condition = index.condition.iter().map(|condition| format!(" where {}", plain(condition, dialect)));
+        let columns: Vec<String> = index.columns.iter().map(|column| plain(column, dialect)).collect();
+        facts.insert(format!("unique ({}){}", columns.join(", "), comparison.chain(condition).collect::<String>()));
+    }
+    facts.extend(sets.into_iter().map(|set| format!("unique ({set})")));
+    facts
 }
 
-fn columns_in(expression: &str, table: &TableInfo) -> BTreeSet<String> {
-    let outside = expression.split('\'').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
-    let words: BTreeSet<&str> = outside.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).collect();
-    table.columns.iter().map(|column| bare(&column.name)).filter(|column| words.contains(column.as_str())).collect()
+/// Whether the condition of an index leaves out rows alone that have no value there: these are never the same.
+fn excludes_null(condition: &str, index: &IndexInfo, dialect: Dialect) -> bool {
+    let words = plain(condition, dialect).replace(['(', ')'], " ");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let indexed = |name: &str| index.columns.iter().any(|column| bare(column) == name);
+    words.split(|word| *word == "and").all(|term| match term {
+        [name, "is", "not", "null"] | [name, "notnull" | "isnotnull"] => indexed(name),
+        _ => false,
+    })
 }
 
-/// A text without white space that makes no difference.
-fn squeezed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches(';').to_owned()
+/// A reference. That a row which others refer to cannot go is no matter of when it is refused.
+fn reference(key: &ForeignKeyInfo) -> String {
+    let action = key.on_delete.to_lowercase().replace("restrict", "no action");
+    let pairs = key.columns.iter().zip(&key.references);
+    let mut pairs: Vec<String> = pairs.map(|(here, there)| format!("{} to {}", bare(here), bare(there))).collect();
+    pairs.sort_unstable();
+    format!("the reference to {} ({}), on deletion {action}", bare(&key.table), pairs.join(", "))
+}
+
+/// Checks in a form that is the same where nothing differs that matters.
+fn checks_of(table: &TableInfo, dialect: Dialect) -> BTreeSet<String> {
+    table.checks.iter().map(|check| plain(check, dialect)).collect()
+}
+
+/// Columns of a table that an expression names, and what else of a row has a name.
+fn columns_in(expression: &str, table: &TableInfo, dialect: Dialect) -> BTreeSet<String> {
+    let tokens = lex(expression, dialect);
+    let is_name = |(at, token): (usize, &Token)| match token.sort {
+        Sort::Word | Sort::Name => true,
+        // SQLite takes a string for a name after a point.
+        Sort::Text => dialect == Dialect::Sqlite && at > 0 && tokens[at - 1].text(expression) == ".",
+        _ => false,
+    };
+    let names = tokens.iter().enumerate().filter(|named| is_name(*named));
+    let names: BTreeSet<String> = names.map(|(_, token)| token.unquoted(expression).to_lowercase()).collect();
+    let own = bare(&table.name);
+    let (hidden, whole): (&[&str], _) = match dialect {
+        Dialect::Sqlite => (&["rowid", "_rowid_", "oid"], None),
+        Dialect::Postgres => (&["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"], Some(own)),
+    };
+    let columns = table.columns.iter().map(|column| bare(&column.name));
+    columns
+        .chain(hidden.iter().map(|name| (*name).to_owned()))
+        .chain(whole)
+        .filter(|name| names.contains(name))
+        .collect()
+}
+
+/// Columns of the row that changes which a trigger names.
+fn columns_of_row(trigger: &str, dialect: Dialect) -> BTreeSet<String> {
+    let tokens = lex(trigger, dialect);
+    let of_row = tokens.windows(3).filter(|three| {
+        let row = three[0].text(trigger);
+        (row.eq_ignore_ascii_case("new") || row.eq_ignore_ascii_case("old")) && three[1].text(trigger) == "."
+    });
+    of_row.map(|three| three[2].unquoted(trigger).to_lowercase()).collect()
+}
+
+/// Whether a default is one value that is written out, perhaps with its type.
+fn is_constant(default: &str, dialect: Dialect) -> bool {
+    let plain = plain(default, dialect);
+    let mut tokens = lex(&plain, dialect);
+    let (value, of_type) = match tokens.iter().position(|token| token.text(&plain) == ":") {
+        Some(at) => {
+            let rest = tokens.split_off(at);
+            let casts = rest.iter().filter(|token| token.text(&plain) == ":").count();
+            (tokens, casts == 2)
+        }
+        None => (tokens, true),
+    };
+    let mut values = value.iter().filter(|token| !matches!(token.text(&plain), "(" | ")" | "-" | "+"));
+    let first = values.next().is_some_and(|token| match token.sort {
+        Sort::Number | Sort::Text | Sort::Name => true,
+        Sort::Word => matches!(
+            token.text(&plain),
+            "true" | "false" | "null" | "current_date" | "current_time" | "current_timestamp"
+        ),
+        Sort::Parameter | Sort::Symbol => false,
+    });
+    of_type && first && values.next().is_none()
 }

@@ -10,6 +10,7 @@
 mod answer;
 mod bench;
 mod closed;
+mod differential;
 mod plan;
 mod probes;
 mod properties;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Verdict;
 use super::bench::{Desk, Trouble};
+use super::{Verdict, closed};
 use crate::engine::{ColumnInfo, IndexInfo, Schema, TableInfo};
 use crate::task::{SchemaFact, TypeSort};
 use crate::value::Dialect;
@@ -36,9 +36,8 @@ pub(super) fn holds(schema: &Schema, fact: &SchemaFact, dialect: Dialect) -> boo
             table(name).is_some_and(|table| same_list(&table.primary_key, columns))
         }
         SchemaFact::Unique { table: name, columns } => table(name).is_some_and(|table| {
-            let sets = table.unique.iter().chain([&table.primary_key]);
-            let indexes = indexes_of(schema, name).filter(|index| index.unique && index.condition.is_none());
-            sets.chain(indexes.map(|index| &index.columns)).any(|set| same_set(set, columns))
+            let unique = closed::unique(schema, table, dialect);
+            same_set(&table.primary_key, columns) || unique.contains(&format!("unique ({})", closed::sorted(columns)))
         }),
         SchemaFact::ForeignKey { table: name, columns, references } => table(name).is_some_and(|table| {
             table.foreign_keys.iter().any(|key| same(&key.table, references) && same_set(&key.columns, columns))

@@ -8,7 +8,7 @@ use super::bench::{Author, Desk, Scene, Trouble};
 use super::closed::{Differences, Inventory};
 use super::schema::bare;
 use super::state::{place, quoted};
-use super::{Verdict, probes};
+use super::{Verdict, differential, probes};
 use crate::compare::{Grid, difference};
 use crate::engine::{StatementResult, TableInfo};
 use crate::task::{Columns, Compare, Free};
@@ -41,13 +41,17 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
         }
         rows += expected.rows.len();
     }
-    Ok(Ok(json!({"tables": expected.len(), "rows": rows})))
+    let changes = match differential::check(desk, gold, &differences, &expected).await? {
+        Ok(changes) => changes,
+        Err(why) => return Ok(Err(why)),
+    };
+    Ok(Ok(json!({"tables": expected.len(), "rows": rows, "changes": changes})))
 }
 
 /// Rows that stay are the same in every respect; those that the task makes may be of another type of the same sort.
 const EXACTLY: Compare =
     Compare { ordered: false, columns: Columns::Name, tolerance: 0.0, strict_types: true, distinct: false };
-const LOOSELY: Compare = Compare { strict_types: false, ..EXACTLY };
+pub(super) const LOOSELY: Compare = Compare { strict_types: false, ..EXACTLY };
 
 async fn inventory(scene: &mut Scene<'_>) -> Result<Inventory, Trouble> {
     let schema = scene.schema().await?;
@@ -80,7 +84,7 @@ fn compared(table: &TableInfo, chosen: &BTreeSet<String>) -> Vec<String> {
     names.filter(|column| !chosen.contains(&format!("{name}.{}", bare(column)))).collect()
 }
 
-fn dump(table: &str, columns: &[String], dialect: Dialect) -> String {
+pub(super) fn dump(table: &str, columns: &[String], dialect: Dialect) -> String {
     let (schema, name) = place(table, dialect);
     let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
     format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(schema), quoted(name))

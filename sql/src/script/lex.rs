@@ -56,6 +56,19 @@ impl Token {
             _ => None,
         }
     }
+
+    /// Its text without the quotes of either dialect around a name or a string.
+    #[must_use]
+    pub fn unquoted(&self, sql: &str) -> String {
+        let text = self.text(sql);
+        let (quote, inner) = match text.chars().next() {
+            Some('[') => (']', &text[1..]),
+            Some(quote @ ('"' | '`' | '\'')) if matches!(self.sort, Sort::Name | Sort::Text) => (quote, &text[1..]),
+            _ => return text.to_owned(),
+        };
+        let inner = inner.strip_suffix(quote).unwrap_or(inner);
+        if quote == ']' { inner.to_owned() } else { inner.replace(&format!("{quote}{quote}"), &quote.to_string()) }
+    }
 }
 
 /// The tokens of a text. What is never closed reaches to the end.
@@ -104,7 +117,9 @@ impl Lexer<'_> {
             if self.peek(0).is_ascii_whitespace() || self.peek(0) == 0x0b {
                 self.at += 1;
             } else if self.rest().starts_with(b"--") {
-                self.skip_while(|byte| byte != b'\n' && byte != b'\r');
+                // A carriage return alone ends such a comment in PostgreSQL, and none in SQLite.
+                let postgres = self.postgres();
+                self.skip_while(|byte| byte != b'\n' && !(postgres && byte == b'\r'));
             } else if self.rest().starts_with(b"/*") {
                 self.skip_comment();
             } else {

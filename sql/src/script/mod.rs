@@ -68,6 +68,26 @@ impl Chars<'_> {
     }
 }
 
+/// SQL without what makes no difference: white space, comments, the case of what is not quoted (in SQLite of any name), quotes around
+/// plain names, a semicolon at the end.
+#[must_use]
+pub fn plain(sql: &str, dialect: Dialect) -> String {
+    let word = |token: &Token| match token.sort {
+        Sort::Word => token.text(sql).to_lowercase(),
+        Sort::Name => {
+            let name = token.unquoted(sql);
+            let letters = |letter: char| {
+                letter == '_' || letter.is_alphanumeric() && (dialect == Dialect::Sqlite || !letter.is_uppercase())
+            };
+            let simple = !name.is_empty() && name.chars().all(letters);
+            if simple { name.to_lowercase() } else { token.text(sql).to_owned() }
+        }
+        _ => token.text(sql).to_owned(),
+    };
+    let words: Vec<String> = lex(sql, dialect).iter().map(word).collect();
+    words.join(" ").trim_end_matches([' ', ';']).to_owned()
+}
+
 /// What a statement has open, so that a semicolon does not end it.
 #[derive(Debug, Default)]
 struct Depth {

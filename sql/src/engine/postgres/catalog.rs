@@ -23,7 +23,9 @@ fn tables() -> String {
     };
     let constraint = columns_of("o.conrelid", "o.conkey");
     let foreign = columns_of("o.confrelid", "o.confkey");
-    let indexed = columns_of("i.indrelid", "i.indkey::int2[]");
+    // What an index only includes is no part of its key.
+    let indexed =
+        columns_of("i.indrelid", "i.indkey::int2[]").replace("k.number)", "k.number WHERE k.place <= i.indnkeyatts)");
     format!(
         "SELECT json_build_object('name', {NAME}, 'view', c.relkind IN ('v', 'm'), \
          'columns', (SELECT coalesce(json_agg(json_build_object('name', a.attname, \
@@ -48,13 +50,24 @@ fn tables() -> String {
     )
 }
 
+/// How an index compares otherwise than its columns do, and whether it does at all; NULL where it is as usual.
+const COMPARISON: &str = "\
+    nullif(pg_catalog.concat_ws(', ', (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attname, o.opcname, l.collname), ', ' ORDER BY k.place) \
+    FROM pg_catalog.generate_series(1, i.indnkeyatts) k(place) \
+    LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.place - 1] AND a.attnum <> 0 \
+    LEFT JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[k.place - 1] AND NOT o.opcdefault \
+    LEFT JOIN pg_catalog.pg_collation l ON l.oid = i.indcollation[k.place - 1] AND l.oid IS DISTINCT FROM a.attcollation \
+    WHERE o.oid IS NOT NULL OR l.oid IS NOT NULL), \
+    CASE WHEN pg_catalog.pg_get_indexdef(i.indexrelid) LIKE '%NULLS NOT DISTINCT%' THEN 'NULL is not distinct' END, \
+    CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive AND i.indimmediate) THEN 'not valid at once' END), '')";
+
 fn indexes() -> String {
     format!(
         "SELECT json_build_object('name', x.relname, 'table', {NAME}, 'columns', (SELECT json_agg(coalesce(a.attname, \
          pg_catalog.pg_get_indexdef(i.indexrelid, k.place::int, false)) ORDER BY k.place) \
          FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place) LEFT JOIN pg_catalog.pg_attribute a \
          ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number <> 0 WHERE k.place <= i.indnkeyatts), \
-         'unique', i.indisunique, 'condition', pg_catalog.pg_get_expr(i.indpred, i.indrelid)) \
+         'unique', i.indisunique, 'condition', pg_catalog.pg_get_expr(i.indpred, i.indrelid), 'comparison', {COMPARISON}) \
          FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {OURS} \
          AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conindid = i.indexrelid AND o.contype IN ('p', 'u', 'x')) \
@@ -104,6 +117,7 @@ struct Index {
     columns: Vec<String>,
     unique: bool,
     condition: Option<String>,
+    comparison: Option<String>,
 }
 
 /// The schema as the session's transaction sees it.
@@ -153,7 +167,7 @@ impl From<Table> for TableInfo {
 
 impl From<Index> for IndexInfo {
     fn from(index: Index) -> Self {
-        let Index { name, table, columns, unique, condition } = index;
-        Self { name, table, columns, unique, condition }
+        let Index { name, table, columns, unique, condition, comparison } = index;
+        Self { name, table, columns, unique, condition, comparison }
     }
 }

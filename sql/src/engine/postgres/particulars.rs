@@ -30,7 +30,7 @@ fn of_relations() -> Vec<String> {
     };
     vec![
         relation("'is a relation of the kind ' || c.relkind::text", "c.relkind NOT IN ('r', 'v', 'i', 'S', 't')"),
-        relation("'is unlogged'", "c.relpersistence = 'u' AND c.relkind = 'r'"),
+        relation("'is unlogged'", "c.relpersistence = 'u' AND c.relkind IN ('r', 'p', 'm', 'S')"),
         relation("'has row security'", "(c.relrowsecurity OR c.relforcerowsecurity)"),
         relation(
             "'has the options ' || pg_catalog.array_to_string(c.reloptions, ', ')",
@@ -41,6 +41,10 @@ fn of_relations() -> Vec<String> {
             "c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)",
         ),
         relation("'is of a type'", "c.reloftype <> 0"),
+        relation(
+            "'tells changes by ' || c.relreplident::text",
+            "c.relreplident <> 'd' AND c.relkind IN ('r', 'p', 'm')",
+        ),
     ]
 }
 
@@ -59,8 +63,19 @@ fn of_columns() -> Vec<String> {
         column("numbered", "'numbers its rows'", "a.attidentity <> ''"),
         column(
             "other",
-            "'has another collation'",
+            "'has the collation ' || (SELECT l.collname FROM pg_catalog.pg_collation l WHERE l.oid = a.attcollation)",
             "a.attcollation <> (SELECT t.typcollation FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid)",
+        ),
+        column("other", "'has the options ' || pg_catalog.array_to_string(a.attoptions, ', ')", "a.attoptions IS NOT NULL"),
+        column(
+            "other",
+            "'is stored as ' || a.attstorage::text",
+            "a.attstorage <> (SELECT t.typstorage FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid)",
+        ),
+        format!(
+            "SELECT 'other', {NAME} || '.' || a.attname, 'has the default ' || pg_catalog.pg_get_expr(d.adbin, d.adrelid) FROM {CLASS} \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 \
+             JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE {OURS} AND c.relkind IN ('v', 'm')"
         ),
         format!(
             "SELECT 'numbered', m.nspname || '.' || f.relname || '.' || a.attname, 'numbers its rows' FROM {CLASS} \
@@ -69,6 +84,12 @@ fn of_columns() -> Vec<String> {
              JOIN pg_catalog.pg_attribute a ON a.attrelid = f.oid AND a.attnum = d.refobjsubid WHERE {OURS} AND c.relkind = 'S'"
         )
         .replace("m.nspname || '.' || f.relname", &NAME.replace("n.nspname", "m.nspname").replace("c.relname", "f.relname")),
+        format!(
+            "SELECT 'other', '', 'a sequence of a column counts ' || pg_catalog.concat_ws(' ', q.seqincrement, q.seqmin, q.seqmax, q.seqcycle) \
+             FROM {CLASS} JOIN pg_catalog.pg_sequence q ON q.seqrelid = c.oid WHERE {OURS} AND c.relkind = 'S' AND EXISTS (SELECT FROM {owned}) \
+             AND ((q.seqincrement, q.seqmin, q.seqcycle) IS DISTINCT FROM (1::bigint, 1::bigint, false) OR q.seqmax <> CASE q.seqtypid::pg_catalog.regtype::text WHEN 'smallint' THEN 32767 WHEN 'integer' THEN 2147483647 \
+             ELSE 9223372036854775807 END)"
+        ),
         format!(
             "SELECT 'other', '', 'the sequence ' || {NAME} || pg_catalog.concat_ws(' ', '', q.seqstart, q.seqincrement, q.seqmin, \
              q.seqmax, q.seqcycle) FROM {CLASS} JOIN pg_catalog.pg_sequence q ON q.seqrelid = c.oid \
@@ -84,13 +105,12 @@ fn of_rules() -> Vec<String> {
              WHERE {OURS} AND {condition}"
         )
     };
-    let actions = "CASE o.confupdtype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' \
-                   WHEN 'r' THEN 'restrict' ELSE 'no action' END";
+    let actions = "CASE o.confupdtype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'set default' END";
     vec![
         constraint(
             "reference",
             &format!("'(' || {COLUMNS} || ') on update ' || {actions}"),
-            "o.contype = 'f' AND o.confupdtype <> 'a'",
+            "o.contype = 'f' AND o.confupdtype NOT IN ('a', 'r')",
         ),
         constraint(
             "reference",
@@ -99,7 +119,12 @@ fn of_rules() -> Vec<String> {
         ),
         constraint(
             "reference",
-            &format!("'(' || {COLUMNS} || ') can be deferred'"),
+            &format!("'(' || {COLUMNS} || ') sets some columns alone'"),
+            "o.contype = 'f' AND pg_catalog.pg_get_constraintdef(o.oid) ~ 'ON DELETE SET (NULL|DEFAULT) \\('",
+        ),
+        constraint(
+            "reference",
+            &format!("'(' || {COLUMNS} || ') can be deferred' || CASE WHEN o.condeferred THEN ' and is' ELSE '' END"),
             "o.contype = 'f' AND o.condeferrable",
         ),
         constraint(
@@ -128,7 +153,12 @@ fn of_rules() -> Vec<String> {
              JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid WHERE {OURS} AND w.rulename <> '_RETURN'"
         ),
         format!(
-            "SELECT 'other', {NAME}, 'has the policy ' || p.polname FROM {CLASS} \
+            "SELECT 'other', {NAME}, 'has a rule that is enabled as ' || w.ev_enabled::text FROM {CLASS} \
+             JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid WHERE {OURS} AND w.ev_enabled <> 'O'"
+        ),
+        format!(
+            "SELECT 'other', {NAME}, 'has the policy ' || pg_catalog.concat_ws(' ', p.polname, p.polcmd, p.polpermissive, \
+             pg_catalog.pg_get_expr(p.polqual, p.polrelid), pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)) FROM {CLASS} \
              JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid WHERE {OURS}"
         ),
     ]

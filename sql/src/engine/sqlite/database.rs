@@ -236,7 +236,9 @@ impl Database for SqliteDatabase {
         let listed = self.look_at_all(schema::OBJECTS.to_owned(), &mut left).await?.next();
         let objects = Objects::read(&listed.unwrap_or_default());
         let answers = self.ask_about(&objects, &mut left).await?;
-        Ok(objects.particulars(&answers))
+        let mut particulars = objects.particulars(&answers);
+        particulars.extend(schema::numbers(self.look_at_all(schema::NUMBERS.to_owned(), &mut left).await?));
+        Ok(particulars)
     }
 
     async fn close(self: Box<Self>) {}

@@ -2,23 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use sqlparser::dialect::SQLiteDialect;
-use sqlparser::tokenizer::{Token, Tokenizer};
-
 use crate::engine::ParticularSort;
+use crate::script::{self, Sort, Token, lex};
+use crate::value::Dialect;
 
 /// The expressions of the CHECK constraints of a CREATE TABLE, as they were written.
 pub(super) fn checks(sql: &str) -> Vec<String> {
     let tokens = tokens(sql);
-    let mut found = Vec::new();
-    for at in 0..tokens.len() {
-        if is_word(&tokens[at], "CHECK")
-            && let Some(inner) = parenthesised(&tokens[at + 1..])
-        {
-            found.push(written(inner));
-        }
-    }
-    found
+    let after = |at: usize| parenthesised(sql, &tokens[at + 1..]).map(|inner| written(sql, inner));
+    (0..tokens.len()).filter(|at| is_word(sql, tokens[*at], "CHECK")).filter_map(after).collect()
 }
 
 /// Columns or expressions of a CREATE INDEX, and its condition, as they were written.
@@ -31,38 +23,41 @@ pub(super) struct IndexParts {
 /// What a CREATE INDEX is made of.
 pub(super) fn index_parts(sql: &str) -> IndexParts {
     let tokens = tokens(sql);
-    let Some(open) = tokens.iter().position(|token| *token == Token::LParen) else { return IndexParts::default() };
-    let Some(inner) = parenthesised(&tokens[open..]) else { return IndexParts::default() };
+    let Some(open) = tokens.iter().position(|token| is_symbol(sql, *token, "(")) else { return IndexParts::default() };
+    let Some(inner) = parenthesised(sql, &tokens[open..]) else { return IndexParts::default() };
     let rest = &tokens[open + inner.len() + 2..];
-    let condition = rest.iter().position(|token| is_word(token, "WHERE")).map(|at| written(&rest[at + 1..]));
-    IndexParts { columns: split_at_commas(inner).map(expression_of_term).collect(), condition }
+    let condition = rest.iter().position(|token| is_word(sql, *token, "WHERE")).map(|at| written(sql, &rest[at + 1..]));
+    IndexParts { columns: split_at_commas(sql, inner).map(|term| expression_of_term(sql, term)).collect(), condition }
 }
 
-/// What a CREATE TABLE says that SQLite tells nowhere else: collations, what happens on conflicts, how rows are kept and numbered.
+/// What a CREATE TABLE says that SQLite tells nowhere else: collations, what happens on conflicts, references that wait for the end of
+/// a transaction, how rows are kept and numbered.
 pub(super) fn options(sql: &str) -> Vec<(ParticularSort, String)> {
-    let all = tokens(sql);
-    let words: Vec<&Token> = all.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
+    let words = tokens(sql);
     let mut found: BTreeMap<(ParticularSort, String), usize> = BTreeMap::new();
     let mut depth = 0_usize;
     for (at, token) in words.iter().enumerate() {
-        match token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
+        match token.text(sql) {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let follows = |word: &str| words.get(at + 1).is_some_and(|next| is_word(next, word));
-        let next = || words.get(at + 1).map(|next| next.to_string().to_lowercase()).unwrap_or_default();
-        let option = if is_word(token, "COLLATE") {
+        let is = |word: &str| is_word(sql, *token, word);
+        let follows = |word: &str| words.get(at + 1).is_some_and(|next| is_word(sql, *next, word));
+        let next = || words.get(at + 1).map(|next| next.text(sql).to_lowercase()).unwrap_or_default();
+        let option = if is("COLLATE") {
             format!("collates {}", next())
-        } else if is_word(token, "CONFLICT") {
+        } else if is("CONFLICT") {
             format!("on conflict {}", next())
-        } else if depth == 0 && is_word(token, "WITHOUT") && follows("ROWID") {
+        } else if is("INITIALLY") {
+            format!("initially {}", next())
+        } else if depth == 0 && is("WITHOUT") && follows("ROWID") {
             "has no rowid".to_owned()
-        } else if depth == 0 && is_word(token, "STRICT") {
+        } else if depth == 0 && is("STRICT") {
             "is strict".to_owned()
-        } else if depth == 0 && is_word(token, "VIRTUAL") {
+        } else if depth == 0 && is("VIRTUAL") {
             "is virtual".to_owned()
-        } else if is_word(token, "AUTOINCREMENT") {
+        } else if is("AUTOINCREMENT") {
             *found.entry((ParticularSort::Numbered, "numbers its rows".to_owned())).or_default() += 1;
             continue;
         } else {
@@ -73,63 +68,75 @@ pub(super) fn options(sql: &str) -> Vec<(ParticularSort, String)> {
     found.into_iter().map(|((sort, words), count)| (sort, format!("{words} ({count} times)"))).collect()
 }
 
-/// Whether a CREATE TRIGGER can only refuse: its body is made of SELECT alone, which changes nothing, and raises errors and no pretence.
-/// What could be read in two ways does not.
+/// Words of which the condition and the body of a trigger that only refuses are made, beside columns of `NEW` and `OLD`: nothing that
+/// reads a table, the time or chance.
+const REFUSING: [&str; 29] = [
+    "FOR", "EACH", "ROW", "WHEN", "BEGIN", "END", "SELECT", "WHERE", "RAISE", "ABORT", "FAIL", "ROLLBACK", "NEW",
+    "OLD", "AND", "OR", "NOT", "NULL", "IS", "ISNULL", "NOTNULL", "BETWEEN", "IN", "CASE", "THEN", "ELSE", "COALESCE",
+    "IFNULL", "NULLIF",
+];
+
+/// Whether a CREATE TRIGGER can only refuse, by the row alone that changes: its body is made of SELECT alone, which changes nothing, and
+/// raises errors and no pretence. What could be read in two ways does not.
 pub(super) fn only_refuses(sql: &str) -> bool {
-    let tokens: Vec<Token> =
-        tokens(sql).into_iter().filter(|token| !matches!(token, Token::Whitespace(_) | Token::EOF)).collect();
-    let count = |word: &str| tokens.iter().filter(|token| is_word(token, word)).count();
-    let Some(begin) = tokens.iter().position(|token| is_word(token, "BEGIN")) else { return false };
-    let ends = tokens.last().is_some_and(|last| is_word(last, "END"));
-    if count("BEGIN") != 1 || count("END") != 1 || !ends || tokens.iter().any(|token| is_word(token, "IGNORE")) {
+    let tokens = tokens(sql);
+    let is = |at: usize, word: &str| is_word(sql, tokens[at], word);
+    let places = |word: &'static str| (0..tokens.len()).filter(move |at| is(*at, word)).collect::<Vec<_>>();
+    let [begin] = places("BEGIN")[..] else { return false };
+    let Some(on) = places("ON").into_iter().find(|at| *at < begin) else { return false };
+    let ends = tokens.last().is_some_and(|last| is_word(sql, *last, "END"));
+    // The table's name stands first.
+    let known = |at: usize| match tokens[at].sort {
+        Sort::Word | Sort::Name => {
+            let of_row = at >= 2 && is_symbol(sql, tokens[at - 1], ".") && (is(at - 2, "NEW") || is(at - 2, "OLD"));
+            of_row || REFUSING.iter().any(|word| is(at, word))
+        }
+        // After these, what looks like a string is the name of a column or a table.
+        Sort::Text => !is_symbol(sql, tokens[at - 1], ".") && !is(at - 1, "IN"),
+        Sort::Number | Sort::Symbol => true,
+        Sort::Parameter => false,
+    };
+    if !ends || !(on + 2..tokens.len()).all(known) {
         return false;
     }
     let body = &tokens[begin + 1..tokens.len() - 1];
-    let mut statements = body.split(|token| *token == Token::SemiColon).filter(|tokens| !tokens.is_empty()).peekable();
-    let raises = |statement: &[Token]| statement.iter().any(|token| is_word(token, "RAISE"));
-    statements.peek().is_some() && statements.all(|statement| is_word(&statement[0], "SELECT") && raises(statement))
+    let statements = body.split(|token| is_symbol(sql, *token, ";")).filter(|tokens| !tokens.is_empty());
+    let mut statements = statements.peekable();
+    let raises = |statement: &[Token]| statement.iter().any(|token| is_word(sql, *token, "RAISE"));
+    statements.peek().is_some() && statements.all(|statement| is_word(sql, statement[0], "SELECT") && raises(statement))
 }
 
 /// A definition without what makes no difference: white space, comments, the case of what is not quoted.
 pub(super) fn plain(sql: &str) -> String {
-    let words = tokens(sql).into_iter().filter(|token| !matches!(token, Token::Whitespace(_)));
-    let word = |token: Token| match token {
-        Token::Word(word) if word.value.chars().all(|letter| letter.is_alphanumeric() || letter == '_') => {
-            word.value.to_lowercase()
-        }
-        other => other.to_string(),
-    };
-    words.map(word).collect::<Vec<_>>().join(" ")
+    script::plain(sql, Dialect::Sqlite)
 }
 
 /// An indexed term without its order.
-fn expression_of_term(term: &[Token]) -> String {
-    let last = term.iter().rposition(|token| !matches!(token, Token::Whitespace(_)));
-    let end = last.filter(|at| is_word(&term[*at], "ASC") || is_word(&term[*at], "DESC")).unwrap_or(term.len());
-    written(&term[..end])
+fn expression_of_term(sql: &str, term: &[Token]) -> String {
+    let ordered = term.last().is_some_and(|last| is_word(sql, *last, "ASC") || is_word(sql, *last, "DESC"));
+    written(sql, &term[..term.len() - usize::from(ordered)])
 }
 
-fn split_at_commas(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
+fn split_at_commas<'a>(sql: &'a str, tokens: &'a [Token]) -> impl Iterator<Item = &'a [Token]> {
     let mut depth = 0_usize;
     tokens.split(move |token| {
-        match token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
+        match token.text(sql) {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth == 0 && *token == Token::Comma
+        depth == 0 && is_symbol(sql, *token, ",")
     })
 }
 
-/// What stands between the parenthesis with which the tokens begin, but for white space, and the one that closes it.
-fn parenthesised(tokens: &[Token]) -> Option<&[Token]> {
-    let open = tokens.iter().position(|token| !matches!(token, Token::Whitespace(_)))?;
+/// What stands between the parenthesis with which the tokens begin and the one that closes it.
+fn parenthesised<'a>(sql: &str, tokens: &'a [Token]) -> Option<&'a [Token]> {
     let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token {
-            Token::LParen => depth += 1,
-            Token::RParen if depth == 1 => return Some(&tokens[open + 1..at]),
-            Token::RParen => depth -= 1,
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text(sql) {
+            "(" => depth += 1,
+            ")" if depth == 1 => return Some(&tokens[1..at]),
+            ")" => depth = depth.checked_sub(1)?,
             _ if depth == 0 => return None,
             _ => {}
         }
@@ -138,15 +145,22 @@ fn parenthesised(tokens: &[Token]) -> Option<&[Token]> {
 }
 
 fn tokens(sql: &str) -> Vec<Token> {
-    Tokenizer::new(&SQLiteDialect {}, sql).with_unescape(false).tokenize().unwrap_or_default()
+    lex(sql, Dialect::Sqlite)
 }
 
-fn is_word(token: &Token, word: &str) -> bool {
-    matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+fn is_word(sql: &str, token: Token, word: &str) -> bool {
+    token.sort == Sort::Word && token.text(sql).eq_ignore_ascii_case(word)
 }
 
-fn written(tokens: &[Token]) -> String {
-    tokens.iter().map(Token::to_string).collect::<String>().trim().to_owned()
+fn is_symbol(sql: &str, token: Token, symbol: &str) -> bool {
+    token.sort == Sort::Symbol && token.text(sql) == symbol
+}
+
+fn written(sql: &str, tokens: &[Token]) -> String {
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => sql[first.start..last.end].to_owned(),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -178,6 +192,14 @@ mod tests {
         assert_eq!(plain("CREATE  TRIGGER x -- why\n BEGIN Select 1; END"), "create trigger x begin select 1 ; end");
     }
 
+    /// A comment may hold an apostrophe, and SQLite ends one that begins with hyphens at no carriage return.
+    #[test]
+    fn comments_hide_nothing() {
+        let sql = "CREATE TABLE t (a INTEGER CHECK (a > 0 /* ' */ AND b < 5 /* ' */), b -- \r ' CHECK (no)\n, CHECK (b > 1)) /* never closed";
+        assert_eq!(checks(sql), ["a > 0 /* ' */ AND b < 5", "b > 1"]);
+        assert_eq!(plain("a /* ' */ AND -- \r '\n b"), "a and b");
+    }
+
     #[test]
     fn a_trigger_that_changes_or_pretends_does_not_only_refuse() {
         let of =
@@ -187,6 +209,13 @@ mod tests {
         assert!(!of("SELECT RAISE(IGNORE);"));
         assert!(!of("DELETE FROM t; SELECT RAISE(ABORT, 'no');"));
         assert!(!of("SELECT 1;"));
+        assert!(of("SELECT CASE WHEN NEW.a < NEW.\"b\" THEN RAISE(ABORT, 'no') END;"));
+        // What it does hangs on other rows, on the time, on chance, or on the number of the row.
+        assert!(!of("SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM t);"));
+        assert!(!of("SELECT RAISE(ABORT, 'no') WHERE CURRENT_DATE > '2026';"));
+        assert!(!of("SELECT RAISE(ABORT, 'no') WHERE random() > 0;"));
+        assert!(!of("SELECT RAISE(ABORT, 'no') WHERE 't'.'a' > 0;"));
+        assert!(!of("SELECT RAISE(ABORT, 'no') WHERE NEW.a IN 't';"));
         assert!(!of(""));
         // A name that looks like a body, and comments in it.
         assert!(!only_refuses(

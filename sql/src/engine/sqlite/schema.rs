@@ -15,6 +15,18 @@ pub(super) const OBJECTS: &str = "\
       UNION ALL SELECT 'temp.', type, name, tbl_name, sql FROM temp.sqlite_schema) \
     WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY owner, name";
 
+/// Numbers that a database keeps for whoever uses it.
+pub(super) const NUMBERS: &str = "PRAGMA main.user_version; PRAGMA main.application_id;";
+
+/// The particulars of the answers to [`NUMBERS`].
+pub(super) fn numbers(answers: impl Iterator<Item = Rows>) -> impl Iterator<Item = Particular> {
+    ["user_version", "application_id"].into_iter().zip(answers).map(|(name, rows)| Particular {
+        sort: ParticularSort::Other,
+        of: String::new(),
+        words: format!("{name} {}", rows.first().map_or(0, |row| number(row, 0))),
+    })
+}
+
 /// The rows of one question.
 pub(super) type Rows = Vec<Vec<Value>>;
 
@@ -207,6 +219,7 @@ impl Object {
                     columns,
                     unique,
                     condition: None,
+                    comparison: collations(rows),
                 });
             }
         }
@@ -216,6 +229,13 @@ impl Object {
         }
         table
     }
+}
+
+/// Collations of an index, but for the usual one.
+fn collations(rows: &[Vec<Value>]) -> Option<String> {
+    let others = rows.iter().filter(|row| number(row, 5) == 1 && !text(row, 4).eq_ignore_ascii_case("BINARY"));
+    let words: Vec<String> = others.map(|row| format!("{} collates {}", text(row, 2), text(row, 4))).collect();
+    (!words.is_empty()).then(|| words.join(", ").to_lowercase())
 }
 
 /// Rows about columns of references, put together to references in the order in which they were declared.
@@ -255,13 +275,16 @@ impl Answers {
         })
     }
 
-    /// What happens to rows that refer to one that changes, where anything does.
+    /// What happens to rows that refer to one that changes, where anything does but to refuse.
     fn references<'a>(&'a self, table: &'a str) -> impl Iterator<Item = Particular> + 'a {
         let mut columns: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for row in &self.foreign_keys {
             columns.entry(number(row, 0)).or_default().push(text(row, 3).to_lowercase());
         }
-        let acting = self.foreign_keys.iter().filter(|row| number(row, 1) == 0 && text(row, 5) != "NO ACTION");
+        let acting = self
+            .foreign_keys
+            .iter()
+            .filter(|row| number(row, 1) == 0 && !matches!(&*text(row, 5), "NO ACTION" | "RESTRICT"));
         acting.map(move |row| {
             let mut columns = columns.get(&number(row, 0)).cloned().unwrap_or_default();
             columns.sort_unstable();

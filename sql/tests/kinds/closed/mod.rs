@@ -1,6 +1,7 @@
 //! Migrations and repairs in a closed world: nothing but what was asked for may have changed, and what was asked for may be done in
 //! any way that the task leaves free. The usual form plays every way on SQLite and a part on PostgreSQL; `PALESTRA_SUITES=all` all.
 
+mod attacks;
 mod honest;
 mod hostile;
 

@@ -1,0 +1,179 @@
+//! A differential test: the same changes, drawn when it is judged, on what the acting side left and on what the reference leaves. Both
+//! have to take or refuse each alike, and to show the same afterwards.
+//!
+//! Only what the acting side may write in words of its own is tried: tables whose rules are not the reference's to the letter, and
+//! views. Values come from the data, from what both sides' definitions write out, with their neighbours, and from chance, which no
+//! statement of the session can foresee. A number that a definition works out (`1000 + 7`) is met by chance alone.
+
+mod draw;
+mod growth;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+
+use super::bench::{Author, Desk, Trouble};
+use super::closed::Differences;
+use super::state::{place, quoted};
+use super::whole::{LOOSELY, dump};
+use crate::compare::{Grid, difference};
+use crate::engine::{SqlError, StatementResult, TableInfo};
+use crate::script::lex;
+use crate::value::Dialect;
+use crate::world::Draw;
+
+use draw::{Shape, literals};
+
+/// Changes that are drawn for a table whose rules are tried, beside those that follow from what its rules write out.
+const CHANGES_OF_RULES: usize = 48;
+/// Changes that are drawn for each table on which views hang.
+const CHANGES_OF_VIEWS: usize = 24;
+
+/// One change, and what is read after it.
+struct Change {
+    sql: String,
+    relation: String,
+    columns: Vec<String>,
+}
+
+/// Tries changes. How many there were and how many both took is the evidence, with the seed of the chance.
+pub(super) async fn check(
+    desk: &mut Desk<'_>,
+    gold: &str,
+    differences: &Differences<'_>,
+    rows: &BTreeMap<String, StatementResult>,
+) -> Result<Result<Json, Json>, Trouble> {
+    if let Some(why) = hangs_on_more(desk, differences).await? {
+        return Ok(Err(why));
+    }
+    let seed: u64 = rand::random();
+    let changes = changes(differences, rows, &mut Draw::of(&["differential", &seed.to_string()]));
+    let mut taken = 0_usize;
+    for change in &changes {
+        let query = dump(&change.relation, &change.columns, differences.dialect);
+        let expected = desk.reference(gold).await?.read_after(&change.sql, &query, Author::Task).await?;
+        if unfinished(&expected) {
+            continue;
+        }
+        let found = desk.left().await?.read_after(&change.sql, &query, Author::Acting).await?;
+        let why = match (expected, found) {
+            (Ok(expected), Ok(found)) => {
+                taken += 1;
+                difference(Grid::from(&expected), Grid::from(&found), &LOOSELY).map(|difference| difference.0)
+            }
+            (Ok(_), Err(error)) => Some(format!("it is refused: {}", error.message)),
+            (Err(error), Ok(_)) => Some(format!("it is taken, and should not be: {}", error.message)),
+            (Err(_), Err(_)) => None,
+        };
+        if let Some(why) = why {
+            let sql: String = change.sql.chars().take(2_000).collect();
+            return Ok(Err(json!({"change": sql, "shows": change.relation, "why": why, "seed": seed})));
+        }
+    }
+    Ok(Ok(json!({"tried": changes.len(), "taken": taken, "seed": seed})))
+}
+
+/// A check that hangs on more than the row: on the time, on chance, on settings. SQLite takes none; PostgreSQL tells by refusing an index
+/// of it, which must never change.
+async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Result<Option<Json>, Trouble> {
+    if differences.dialect == Dialect::Sqlite {
+        return Ok(None);
+    }
+    for table in differences.other_tables() {
+        let (schema, name) = place(&table.name, differences.dialect);
+        for check in differences.other_checks(&table.name) {
+            let index = format!("CREATE INDEX ON {}.{} (({check}))", quoted(schema), quoted(name));
+            if let Err(error) = desk.left().await?.read(&index, Author::Acting).await? {
+                return Ok(Some(json!({"check": check, "shows": table.name, "why": error.message})));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a limit ended what the reference shows, so that it tells nothing.
+fn unfinished(expected: &Result<StatementResult, SqlError>) -> bool {
+    match expected {
+        Ok(result) => result.truncated,
+        Err(error) => error.cut.is_some(),
+    }
+}
+
+fn changes(differences: &Differences<'_>, rows: &BTreeMap<String, StatementResult>, draw: &mut Draw) -> Vec<Change> {
+    let mut all = Vec::new();
+    let dialect = differences.dialect;
+    for table in differences.other_tables() {
+        let words = differences.words_of(&table.name);
+        let Some(rows) = rows.get(&table.name) else { continue };
+        let shape = Shape::new(table, rows, &words, differences.free, dialect);
+        let literals = literals(&words, dialect);
+        let mut drawn = shape.systematic(&literals, draw);
+        drawn.extend((0..CHANGES_OF_RULES).map(|_| shape.any(&literals, draw)));
+        let columns = shape.columns();
+        let change = |sql| Change { sql, relation: table.name.clone(), columns: columns.clone() };
+        all.extend(drawn.into_iter().flatten().map(change));
+    }
+    let views = differences.other_views();
+    let words: Vec<String> = views.iter().flat_map(|view| differences.words_of(&view.name)).collect();
+    let mut literals = literals(&words, dialect);
+    literals.extend(draw::lengths(&literals));
+    let shape = |table| Some(Shape::new(table, rows.get(&table.name)?, &words, differences.free, dialect));
+    let bases = bases(differences, words.clone());
+    let shapes: Vec<Shape<'_>> = bases.iter().copied().filter_map(shape).collect();
+    let mut drawn: Vec<String> = Vec::new();
+    for shape in &shapes {
+        drawn.extend(shape.systematic(&literals, draw).into_iter().flatten());
+        drawn.extend((0..CHANGES_OF_VIEWS).filter_map(|_| shape.any(&literals, draw)));
+    }
+    let grown: Vec<Shape<'_>> = with_parents(differences, bases, &words).into_iter().filter_map(shape).collect();
+    drawn.extend(growth::of(&grown, &literals, draw));
+    for view in views {
+        let columns: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
+        let change = |sql: &String| Change { sql: sql.clone(), relation: view.name.clone(), columns: columns.clone() };
+        all.extend(drawn.iter().map(change));
+    }
+    all
+}
+
+/// Tables that definitions of views name, or views that they name.
+fn bases<'a>(differences: &Differences<'a>, mut words: Vec<String>) -> Vec<&'a TableInfo> {
+    let mut found = BTreeSet::new();
+    while let Some(text) = words.pop() {
+        let names = names(&text, differences.dialect);
+        for table in &differences.after.schema.tables {
+            let name = table.name.rsplit('.').next().unwrap_or_default().to_lowercase();
+            if names.contains(&name) && found.insert(table.name.as_str()) && table.view {
+                words.extend(differences.words_of(&table.name));
+            }
+        }
+    }
+    let tables = differences.after.schema.tables.iter();
+    tables.filter(|table| !table.view && found.contains(table.name.as_str())).collect()
+}
+
+/// With tables whose keys are in keys of these, or in columns that views name: without them, no row could have a new one.
+fn with_parents<'a>(
+    differences: &Differences<'a>,
+    mut tables: Vec<&'a TableInfo>,
+    words: &[String],
+) -> Vec<&'a TableInfo> {
+    let named: BTreeSet<String> = words.iter().flat_map(|text| names(text, differences.dialect)).collect();
+    let mut at = 0;
+    while let Some(table) = tables.get(at).copied() {
+        at += 1;
+        for key in &table.foreign_keys {
+            let moves = |column: &String| table.primary_key.contains(column) || named.contains(&column.to_lowercase());
+            let parent = differences.after.schema.tables.iter().find(|other| other.name == key.table);
+            let parent = parent.filter(|parent| {
+                key.columns.iter().any(moves) && !tables.iter().any(|known| known.name == parent.name)
+            });
+            tables.extend(parent);
+        }
+    }
+    tables
+}
+
+/// What a text names, and its keywords.
+fn names(text: &str, dialect: Dialect) -> BTreeSet<String> {
+    lex(text, dialect).iter().map(|token| token.unquoted(text).to_lowercase()).collect()
+}
