@@ -61,8 +61,26 @@ pub enum Sight {
         pid: i32,
         /// The new name, absolute.
         path: String,
+        /// The name that it had or has beside it, absolute; where it was renamed or linked.
+        of: Option<String>,
         /// What stands there now.
         file: Option<File>,
+    },
+    /// A process could not open or run a path; told where something on the way to it is not as the image has it.
+    Failed {
+        /// Which process.
+        pid: i32,
+        /// Absolute.
+        path: String,
+        /// Whether it was to become that program.
+        runs: bool,
+    },
+    /// A process is about to act upon others: by a signal, a limit or their place in the schedule.
+    Reached {
+        /// Which process.
+        pid: i32,
+        /// The others.
+        of: Vec<i32>,
     },
     /// A process ended.
     Ended {
@@ -86,12 +104,23 @@ pub struct Ran {
     pub argv: Vec<String>,
     /// Whether arguments are missing.
     pub cut: bool,
-    /// Files that the kernel mapped and that are not the image's, and the script among them, each with when it changed last.
-    pub changed: Vec<(String, i64)>,
+    /// Files that the kernel mapped and that are not the image's, and the script among them.
+    pub changed: Vec<Changed>,
     /// Links that are not the image's and that led to the program.
     pub links: Vec<String>,
     /// When, in nanoseconds since 1970 by the clock of the file system.
     pub at_ns: i64,
+}
+
+/// A file that is not the image's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Changed {
+    /// Absolute.
+    pub path: String,
+    /// As [`File::changed_ns`].
+    pub changed_ns: i64,
+    /// As [`File::content`].
+    pub content: u64,
 }
 
 /// A process opened a file.
@@ -128,6 +157,8 @@ pub struct File {
     pub changed_ns: i64,
     /// Its first bytes, in hexadecimal; none where it was opened for writing alone.
     pub head: String,
+    /// A hash of its first MiB, by a key of this record's; 0 where it was opened for writing alone.
+    pub content: u64,
 }
 
 impl Record {

@@ -62,6 +62,8 @@ pub(super) struct Compared {
     pub(super) changed: BTreeSet<String>,
     /// What the second removed, of the image or of the first.
     pub(super) removed: BTreeSet<String>,
+    /// Folders that the first has, with other permissions, or another kind in their place.
+    pub(super) shut: BTreeSet<String>,
     /// What is as the first has it.
     pub(super) same: BTreeSet<String>,
 }
@@ -81,6 +83,10 @@ pub(super) fn compare(base: Option<&[u8]>, delta: &[u8]) -> Result<Compared, Str
             false => &mut compared.changed,
         };
         place.insert(shown(path));
+        let was_folder = before.get(path).is_some_and(|before| before.kind == EntryType::Directory.as_byte());
+        if was_folder && before.get(path) != Some(now) {
+            compared.shut.insert(path.clone());
+        }
     }
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     compared.removed.extend(gone.map(|path| shown(path)));
@@ -185,6 +191,7 @@ mod tests {
         let compared = Compared {
             changed: set(&["/app/b", "/app/c"]),
             removed: set(&["/app/gone", "/etc/issue"]),
+            shut: set(&[]),
             same: set(&["/app/a", "/etc/motd"]),
         };
         assert_eq!(compare(Some(&base), &now).expect("compared"), compared);

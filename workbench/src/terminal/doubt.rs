@@ -1,11 +1,38 @@
-//! Removals that may change what judges. What is made or changed is seen when the tests load it; what is gone leaves nothing to be
-//! seen, so a removal below the folders of the system costs trust by its path.
+//! What is taken away from the judge: its programs, libraries and settings. What is made or changed is seen when the tests load it, but
+//! what is gone, or cannot be reached any more, may leave nothing to be seen. So that costs trust by its path.
 
+/// Folders of the system.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
+/// Where programs are looked for if nothing else is said.
+const SEARCHED: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whether the removal of a path may change what judges.
-pub(super) fn is_due(path: &str) -> bool {
-    SYSTEM.iter().any(|system| path == *system || path.strip_prefix(system).is_some_and(|rest| rest.starts_with('/')))
+/// Whether judges may stand on what is at a path: it is the system's, or lies where programs are looked for.
+pub(super) fn is_due(path: &str, search: &[String]) -> bool {
+    SYSTEM.iter().any(|system| is_below(path, system))
+        || search.iter().any(|folder| is_below(path, folder) || is_below(folder, path))
+}
+
+/// Whether what stands at such a path with these permissions, or nothing, is taken away.
+pub(super) fn is_taken(path: &str, mode: Option<u32>, search: &[String]) -> bool {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_program = search.iter().any(|searched| searched == folder);
+    is_due(path, search) && mode.is_none_or(|mode| mode & 0o444 == 0 || (is_program && mode & 0o111 == 0))
+}
+
+/// Folders in which programs are looked for, by the variables `PATH` of an environment and of an image.
+pub(super) fn search<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let folders = paths.into_iter().chain([SEARCHED]).flat_map(|paths| paths.split(':'));
+    let mut folders: Vec<String> = folders
+        .filter(|folder| folder.len() > 1 && folder.starts_with('/'))
+        .map(|folder| folder.trim_end_matches('/').to_owned())
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -13,12 +40,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn removals_from_the_system_are_doubted() {
-        for path in ["/usr/bin/python3", "/etc", "/lib/x.so"] {
-            assert!(is_due(path), "{path}");
+    fn removals_from_the_system_and_from_where_programs_are_looked_for_are_doubted() {
+        let search = search(["/opt/venv/bin:/usr/bin:", "relative:/"]);
+        for path in ["/usr/bin/python3", "/etc", "/lib/x.so", "/opt/venv/bin/pytest", "/opt/venv"] {
+            assert!(is_due(path, &search), "{path}");
         }
-        for path in ["/app/main.py", "/usrlocal", "/home/agent/etc/x"] {
-            assert!(!is_due(path), "{path}");
+        for path in ["/app/main.py", "/usrlocal", "/home/agent/etc/x", "/opt/venv/lib/x.py", "/"] {
+            assert!(!is_due(path, &search), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_run_any_more_is_taken_away() {
+        let search = search([]);
+        for (path, mode) in [("/usr/bin/grep", None), ("/usr/bin/grep", Some(0o644)), ("/usr/lib/x.so", Some(0))] {
+            assert!(is_taken(path, mode, &search), "{path}");
+        }
+        for (path, mode) in [("/usr/bin/grep", Some(0o755)), ("/usr/lib/x.so", Some(0o644)), ("/app/tool", None)] {
+            assert!(!is_taken(path, mode, &search), "{path}");
         }
     }
 }

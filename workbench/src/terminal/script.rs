@@ -1,13 +1,13 @@
 //! Judges that are scripts of the task: `/tests/test.sh` writes a reward below `/logs/verifier`. The reward is read out of band, by
 //! the sandbox's agent, once every process is killed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::watch::Record;
-use palestra_sandbox::wire::{ChangeKind, FailureCode, User};
+use palestra_sandbox::wire::{ChangeKind, Entry, EntryKind, FailureCode, User};
 use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -240,15 +240,15 @@ pub(super) async fn judge(
             let compared = tokio::task::spawn_blocking(move || difference::compare(layer.as_deref(), &compared)).await;
             let compared =
                 compared.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
-            let removed = compared.removed.iter().filter(|path| doubt::is_due(path));
             let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let mut doubts: Vec<String> =
-                removed.map(String::as_str).chain(placed).map(|path| format!("{path} was changed")).collect();
             let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
             let judged = on_change(row, &want, &delta, Look::Watched, desk).await;
-            let (mut found, replaced) = judged.map_err(judge_error)?;
+            let (mut found, altered) = judged.map_err(judge_error)?;
+            let taken = altered.taken(&compared);
+            let mut doubts: Vec<String> =
+                taken.iter().map(String::as_str).chain(placed).map(|path| format!("{path} was changed")).collect();
             let unseen = trust::unseen(&found.record);
-            doubts.extend(trust::doubts(&known(row, compared, &replaced), &found.record));
+            doubts.extend(trust::doubts(&known(row, compared, altered), &found.record));
             if found.record.closing.as_ref().is_some_and(|closing| closing.refused > 0) {
                 // Nobody can trace what is traced already, and a watcher decides no score.
                 (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
@@ -287,21 +287,48 @@ pub(super) async fn judge(
     }
 }
 
-/// Runs the tests in a fresh sandbox with all that the acting side changed; with the paths of the image's own that are replaced.
-async fn on_change(
-    row: &Row,
-    want: &Want,
-    delta: &[u8],
-    look: Look,
-    desk: &Desk,
-) -> Result<(Found, BTreeSet<String>), Failure> {
+/// What stands in place of the image's own.
+#[derive(Debug, Default)]
+struct Altered {
+    /// Files of other content or permissions, and folders that are.
+    replaced: BTreeMap<String, Option<Entry>>,
+    /// Where programs are looked for.
+    search: Vec<String>,
+}
+
+impl Altered {
+    /// Paths that the acting side took away from whoever judges.
+    fn taken(&self, compared: &Compared) -> Vec<String> {
+        let removed = compared.removed.iter().filter(|path| doubt::is_due(path, &self.search));
+        let shut = self.shut(compared).filter(|path| doubt::is_due(path, &self.search));
+        let files = self.replaced.iter().filter(|(path, entry)| {
+            let file = entry.as_ref().filter(|entry| entry.kind == EntryKind::File);
+            compared.changed.contains(*path)
+                && file.is_some_and(|file| doubt::is_taken(path, Some(file.mode), &self.search))
+        });
+        removed.chain(shut).chain(files.map(|(path, _)| path)).cloned().collect()
+    }
+
+    /// Folders whose owner, permissions or kind the acting side changed.
+    fn shut<'a>(&'a self, compared: &'a Compared) -> impl Iterator<Item = &'a String> {
+        let folders = self.replaced.iter().filter(|(path, entry)| {
+            entry.as_ref().is_some_and(|entry| entry.kind == EntryKind::Folder) && compared.changed.contains(*path)
+        });
+        folders.map(|(path, _)| path).chain(&compared.shut)
+    }
+}
+
+/// Runs the tests in a fresh sandbox with all that the acting side changed; with what stands in place of the image's own.
+async fn on_change(row: &Row, want: &Want, delta: &[u8], look: Look, desk: &Desk) -> Result<(Found, Altered), Failure> {
     let sandbox = desk.sandboxes.take(want).await?;
     let found = async {
         sandbox.apply(delta).await?;
         let changes = sandbox.changes(DELTA.entries_max).await?;
         let replaced = changes.into_iter().filter(|change| change.change == ChangeKind::Modified);
-        let replaced = replaced.map(|change| change.path).collect();
-        Ok((run(row, &sandbox, look).await?, replaced))
+        let replaced = replaced.map(|change| (change.path, change.entry)).collect();
+        let image = sandbox.image().env.iter().filter(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+        let search = doubt::search(row.scene.env.get("PATH").map(String::as_str).into_iter().chain(image));
+        Ok((run(row, &sandbox, look).await?, Altered { replaced, search }))
     };
     let found = found.await;
     sandbox.destroy(true).await;
@@ -309,7 +336,7 @@ async fn on_change(
 }
 
 /// What is known before the tests run.
-fn known(row: &Row, compared: Compared, replaced: &BTreeSet<String>) -> Known {
+fn known(row: &Row, compared: Compared, altered: Altered) -> Known {
     let files = match &row.judge {
         Judge::Script { files, .. } => files.as_slice(),
         Judge::Checks { .. } => &[],
@@ -319,7 +346,10 @@ fn known(row: &Row, compared: Compared, replaced: &BTreeSet<String>) -> Known {
         (file.path.clone(), String::from_utf8_lossy(&bytes).into_owned())
     };
     Known {
-        replaced: replaced.intersection(&compared.changed).cloned().collect(),
+        shut: altered.shut(&compared).cloned().collect(),
+        replaced: altered.replaced.into_keys().filter(|path| compared.changed.contains(path)).collect(),
+        search: altered.search,
+        removed: compared.removed,
         changed: compared.changed,
         layered: compared.same,
         texts: files.iter().map(text).collect(),
@@ -340,7 +370,8 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
 }
 
 /// The reward called `reward` is the score; where there is none, the mean of all. A score above 0 that the acting side may have
-/// given itself is not trainable. A score of 0 is: whoever failed must not be able to hide it by what costs trust.
+/// given itself is not trainable. A score of 0 is: whoever failed must not be able to hide it by what costs trust, a second reward
+/// among that.
 fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
     let named = |(name, score): (&String, &f64)| {
         let evidence = format!("the tests gave {score}; they printed: {}", found.printed);
@@ -357,7 +388,7 @@ fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
         checks[0].evidence.push_str("\nprocesses outlived the tests and could have written the reward");
     }
     if found.twice {
-        trainable = false;
+        trainable &= failed;
         checks[0].evidence.push_str("\nthe tests left two files with rewards, of which the lower counts");
     }
     if !doubts.is_empty() {
@@ -405,14 +436,20 @@ mod tests {
     }
 
     #[test]
-    fn of_two_rewards_the_lower_counts_and_neither_is_trusted() {
+    fn of_two_rewards_the_lower_counts_which_is_trusted_only_where_it_is_0() {
         let rewards = |text: &str| from_json(text).expect("rewards");
         for (first, second) in [("1", "0"), ("0", "1"), ("{\"a\": 1, \"b\": 1}", "0"), ("{\"a\": 0, \"b\": 0}", "1")] {
             let rewards = lower(rewards(first), Some(rewards(second)));
             let found =
                 Found { rewards, printed: String::new(), lingered: false, twice: true, record: Record::default() };
             let judged = judgement(&found, &[], From::FreshDelta);
-            assert_eq!((judged.checks[0].score, judged.trainable), (0.0, false), "{first} and {second}");
+            assert_eq!((judged.checks[0].score, judged.trainable), (0.0, true), "{first} and {second}");
+        }
+        for (first, second) in [("1", "1"), ("0.5", "1"), ("{\"a\": 1, \"b\": 0}", "1")] {
+            let rewards = lower(rewards(first), Some(rewards(second)));
+            let found =
+                Found { rewards, printed: String::new(), lingered: false, twice: true, record: Record::default() };
+            assert!(!judgement(&found, &[], From::FreshDelta).trainable, "{first} and {second}");
         }
         assert_eq!(lower(rewards("1"), None), rewards("1"));
     }

@@ -31,7 +31,7 @@ const OLDER: [libc::c_long; 9] = [
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: [libc::c_long; 0] = [];
-const SEEN: [libc::c_long; 13] = [
+const SEEN: [libc::c_long; 18] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_execve,
@@ -44,8 +44,42 @@ const SEEN: [libc::c_long; 13] = [
     libc::SYS_mknodat,
     libc::SYS_truncate,
     libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchmod,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
     libc::SYS_ptrace,
 ];
+/// As the kernel's `unistd.h` has it for all architectures.
+pub(super) const SYS_FCHMODAT2: libc::c_long = 452;
+
+/// Calls that act on other processes: signals, limits and scheduling.
+pub(super) const AIMED: [libc::c_long; 8] = [
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+];
+/// The same where the first argument is 0 for the caller itself.
+pub(super) const AIMED_UNLESS_ZERO: [libc::c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+];
+/// Requests that name who gets the signals of a descriptor.
+pub(super) const OWNERS: [(libc::c_long, [u32; 2]); 2] =
+    [(libc::SYS_fcntl, [libc::F_SETOWN as u32, F_SETOWN_EX]), (libc::SYS_ioctl, [FIOSETOWN, SIOCSPGRP])];
+/// As the kernel's `asm-generic` headers have them.
+pub(super) const F_SETOWN_EX: u32 = 15;
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
 
 /// Calls that reach into other processes past everything that is seen.
 const REFUSED: [libc::c_long; 4] =
@@ -57,6 +91,15 @@ pub(super) fn program() -> Vec<u64> {
     let mut program = vec![line(LOAD_WORD, 0, 0, NUMBER_AT)];
     for number in OLDER.into_iter().chain(SEEN) {
         program.extend(answered(number, STOP));
+    }
+    for number in AIMED {
+        program.extend(answered(number, STOP));
+    }
+    for number in AIMED_UNLESS_ZERO {
+        program.extend(stopped_unless_zero(number));
+    }
+    for (number, requests) in OWNERS {
+        program.extend(stopped_at(number, requests));
     }
     for number in REFUSED {
         program.extend(answered(number, REFUSE));
@@ -71,6 +114,29 @@ pub(super) fn program() -> Vec<u64> {
 
 fn answered(number: libc::c_long, answer: u32) -> [u64; 2] {
     [line(JUMP_IF_EQUAL, 0, 1, number as u32), line(RETURN, 0, 0, answer)]
+}
+
+/// Stops at a call where its first argument is not 0.
+fn stopped_unless_zero(number: libc::c_long) -> [u64; 5] {
+    [
+        line(JUMP_IF_EQUAL, 0, 4, number as u32),
+        line(LOAD_WORD, 0, 0, FIRST_AT),
+        line(JUMP_IF_EQUAL, 0, 1, 0),
+        line(RETURN, 0, 0, ALLOW),
+        line(RETURN, 0, 0, STOP),
+    ]
+}
+
+/// Stops at a call where its second argument is one of two.
+fn stopped_at(number: libc::c_long, [one, other]: [u32; 2]) -> [u64; 6] {
+    [
+        line(JUMP_IF_EQUAL, 0, 5, number as u32),
+        line(LOAD_WORD, 0, 0, SECOND_AT),
+        line(JUMP_IF_EQUAL, 1, 0, one),
+        line(JUMP_IF_EQUAL, 0, 1, other),
+        line(RETURN, 0, 0, STOP),
+        line(RETURN, 0, 0, ALLOW),
+    ]
 }
 
 /// Refuses a call where an argument has one of some bits.

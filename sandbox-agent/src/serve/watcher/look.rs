@@ -2,20 +2,27 @@
 
 use std::ffi::CString;
 use std::fs::{self, File as OpenFile, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 use nix::libc;
 
-use crate::watch::{File, HEAD_BYTES};
+use crate::watch::{Changed, File, HEAD_BYTES};
 
 /// Links that are followed on one path, as the kernel does.
 const LINKS_MAX: usize = 40;
 /// Bytes of `/proc/PID/maps` and `cmdline` that are read.
 const TEXT_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a file that are compared with others.
+const CONTENT_BYTES_MAX: u64 = 1 << 20;
+
+/// The key of the hashes of contents, so that nobody makes two that are alike.
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// A file that was opened, before anything is made of it.
 pub(super) struct Found {
@@ -42,7 +49,7 @@ impl Found {
             inode: data.ino(),
             mode: data.mode(),
             changed_ns: changed_ns(&data),
-            head: String::new(),
+            ..File::default()
         };
         let is_device = kind.is_char_device() || kind.is_block_device();
         (!is_device).then_some(Self { path, is_folder: kind.is_dir(), is_regular: kind.is_file(), file, at })
@@ -51,14 +58,19 @@ impl Found {
     /// The same with its first bytes.
     pub(super) fn with_head(mut self) -> Self {
         if self.is_regular
-            && let Ok(mut file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.at)
+            && let Ok(file) = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.at)
         {
-            let mut head = [0; HEAD_BYTES];
-            let count = file.read(&mut head).unwrap_or(0);
-            self.file.head = head[..count].iter().map(|byte| format!("{byte:02x}")).collect();
+            let content = content(file);
+            self.file.head = content.iter().take(HEAD_BYTES).map(|byte| format!("{byte:02x}")).collect();
+            self.file.content = KEY.hash_one(&content);
         }
         self
     }
+}
+
+/// The path of what a descriptor of a thread stands for.
+pub(super) fn behind(tid: i32, descriptor: u64) -> Option<String> {
+    fs::read_link(format!("/proc/{tid}/fd/{}", descriptor as i32)).ok().map(shown)
 }
 
 /// What stands at a path, a link itself.
@@ -91,10 +103,20 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// A path with when its file changed last: now, where it is gone again.
-pub(super) fn dated(path: String) -> (String, i64) {
-    let changed_ns = fs::metadata(&path).map_or(i64::MAX, |data| changed_ns(&data));
-    (path, changed_ns)
+/// A path with when its file changed last, which is now where it is gone again, and a hash of what it holds.
+pub(super) fn dated(path: String) -> Changed {
+    let data = fs::metadata(&path).ok();
+    let changed_ns = data.as_ref().map_or(i64::MAX, changed_ns);
+    let file = data.filter(fs::Metadata::is_file).and_then(|_| OpenFile::open(&path).ok());
+    let content = file.map_or(0, |file| KEY.hash_one(content(file)));
+    Changed { path, changed_ns, content }
+}
+
+/// The beginning of a file; what was read before a failure counts.
+fn content(file: OpenFile) -> Vec<u8> {
+    let mut read = Vec::new();
+    let _ = file.take(CONTENT_BYTES_MAX).read_to_end(&mut read);
+    read
 }
 
 fn changed_ns(data: &fs::Metadata) -> i64 {
@@ -147,6 +169,80 @@ pub(super) fn is_changed(path: &str, upper: RawFd) -> bool {
     let mut data = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends with a zero byte; the place is valid for writing.
     unsafe { libc::fstatat(upper, below.as_ptr(), data.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) == 0 }
+}
+
+/// Whether what stands at a path, or stood there in the image, may be out of reach because something was changed or removed on the way.
+/// `denied` says that a folder or the path itself is closed to who asks.
+pub(super) fn is_affected(path: &str, denied: bool, upper: RawFd) -> bool {
+    let Some(below) = path.strip_prefix('/') else { return false };
+    let mut at = String::new();
+    let mut parent: Option<String> = None;
+    for part in below.split('/') {
+        if !at.is_empty() {
+            at.push('/');
+        }
+        at.push_str(part);
+        let data = match in_layer(&at, upper) {
+            Ok(data) => data,
+            // From here on it is the image that answers, unless the folder hides it.
+            Err(libc::ENOENT) => return parent.is_some_and(|parent| is_opaque(&parent, upper)),
+            Err(_) => return true,
+        };
+        let is_folder = data.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        if !is_folder || (denied && data.st_mode & 0o111 != 0o111) {
+            return true;
+        }
+        parent = Some(at.clone());
+    }
+    true
+}
+
+/// What the layer of changes has at a path; else the number of the error.
+fn in_layer(below: &str, upper: RawFd) -> Result<libc::stat, i32> {
+    let below = CString::new(below).map_err(|_| libc::EINVAL)?;
+    let mut data = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path ends with a zero byte; the place is valid for writing, and was zeroed, which is a value of this structure.
+    unsafe {
+        match libc::fstatat(upper, below.as_ptr(), data.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) {
+            0 => Ok(data.assume_init()),
+            _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
+        }
+    }
+}
+
+/// Whether a folder of the layer stands in place of the image's.
+fn is_opaque(below: &str, upper: RawFd) -> bool {
+    let Ok(below) = CString::new(below) else { return true };
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte.
+    let folder = unsafe { libc::openat(upper, below.as_ptr(), flags) };
+    if folder < 0 {
+        return true;
+    }
+    // SAFETY: the kernel just made it, and nobody else in this process knows of it.
+    let folder = unsafe { OwnedFd::from_raw_fd(folder) };
+    let mut value = [0_u8; 8];
+    // SAFETY: the name ends with a zero byte, the value is valid for its length.
+    let length = unsafe {
+        let name = c"user.overlay.opaque".as_ptr();
+        libc::fgetxattr(folder.as_raw_fd(), name, value.as_mut_ptr().cast(), value.len())
+    };
+    length == 1 && value[0] == b'y'
+}
+
+/// The process that a descriptor of a thread stands for.
+pub(super) fn behind_pidfd(tid: i32, descriptor: i32) -> Option<i32> {
+    let told = text(&format!("/proc/{tid}/fdinfo/{descriptor}"));
+    let told = String::from_utf8_lossy(&told);
+    told.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+}
+
+/// The process group of a process.
+pub(super) fn group(pid: i32) -> Option<i32> {
+    let told = text(&format!("/proc/{pid}/stat"));
+    let told = String::from_utf8_lossy(&told);
+    // State, parent, group; the name before them may hold anything.
+    told.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// Whether a process holds a pipe or socket under another number than this as well.

@@ -2,12 +2,13 @@
 //! user id, and closed to others; it traces all that it started, and they die with it. Threads stop where the [filter] says. What a
 //! path in a process's memory says may change under the eyes of whoever reads it, so files are looked at where they were opened.
 
+mod aim;
 mod filter;
 mod look;
 mod notes;
 mod tracee;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
@@ -15,6 +16,8 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::prctl;
 
+use self::aim::Aim;
+use self::filter::SYS_FCHMODAT2;
 use self::look::Found;
 use self::notes::Notes;
 pub(crate) use self::notes::Watch;
@@ -31,6 +34,10 @@ const UPPER: RawFd = 2;
 
 /// Told to a command that is traced.
 const TRACED: u8 = 1;
+
+/// Errors of calls that open what is not there, or is closed.
+const OUT_OF_REACH: [i64; 5] =
+    [libc::ENOENT as i64, libc::EACCES as i64, libc::EPERM as i64, libc::ENOTDIR as i64, libc::ELOOP as i64];
 
 /// In a fork of the agent: starts the command, notes what it does, reports its end, and exits, which ends what is left of it. Both C
 /// libraries keep their allocator fit for use in the only thread that a fork leaves.
@@ -49,7 +56,8 @@ pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Wat
         libc::close_range(3, libc::c_uint::MAX, 0);
         OwnedFd::from_raw_fd(NOTES)
     };
-    let mut watcher = Watcher { command, notes: Notes::new(notes), threads: HashMap::new(), over: false };
+    let mut watcher =
+        Watcher { command, notes: Notes::new(notes), threads: HashMap::new(), failures: BTreeSet::new(), over: false };
     watcher.notes.closing.blind = blind;
     watcher.take_in(command, 0);
     watcher.follow();
@@ -98,6 +106,8 @@ struct Watcher {
     notes: Notes,
     /// Threads by their id.
     threads: HashMap<i32, Thread>,
+    /// Failures that were noted, each once for a process.
+    failures: BTreeSet<(i32, String, bool)>,
     over: bool,
 }
 
@@ -112,6 +122,8 @@ struct Pending {
     call: Call,
     /// The path that it names, absolute.
     given: String,
+    /// The path that gets another name by it.
+    of: Option<String>,
     flags: i32,
 }
 
@@ -139,6 +151,7 @@ impl Watcher {
         if let News::Ended(ended) = news {
             let thread = self.threads.remove(&tid);
             if thread.is_some_and(|thread| thread.process == tid) {
+                self.failures.retain(|(pid, ..)| *pid != tid);
                 self.notes.saw(&Sight::Ended { pid: tid });
             }
             if tid == self.command {
@@ -193,17 +206,49 @@ impl Watcher {
     /// A thread is about to make a call.
     fn enter(&mut self, tid: i32) {
         let Some(call) = tracee::call(tid) else { return tracee::go_on(tid, 0) };
+        if aim::is_aimed(call.number) {
+            self.aimed(tid, &call);
+            return tracee::go_on(tid, 0);
+        }
+        if matches!(call.number, libc::SYS_fchmod | libc::SYS_fsetxattr) {
+            let given = look::behind(tid, call.arguments[0]).unwrap_or_default();
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.call = Some(Pending { call, given, of: None, flags: 0 });
+            }
+            return tracee::let_in(tid);
+        }
         let Some((from, path, flags)) = named(tid, &call) else {
             if call.number == libc::SYS_ptrace {
                 self.notes.closing.refused += 1;
             }
             return tracee::go_on(tid, 0);
         };
-        let given = tracee::text(tid, path).and_then(|text| look::absolute(tid, from, &text)).unwrap_or_default();
+        let at = |from, path| tracee::text(tid, path).and_then(|text| look::absolute(tid, from, &text));
+        let given = at(from, path).unwrap_or_default();
+        let of = source(&call).and_then(|(from, path)| at(from, path));
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.call = Some(Pending { call, given, flags });
+            thread.call = Some(Pending { call, given, of, flags });
         }
         tracee::let_in(tid);
+    }
+
+    /// A thread is about to act upon processes.
+    fn aimed(&mut self, tid: i32, call: &Call) {
+        let own = self.process(tid);
+        let all = || self.threads.values().map(|thread| thread.process).collect::<BTreeSet<_>>();
+        let of: BTreeSet<i32> = match aim::of(tid, call) {
+            None => return,
+            Some(Aim::One(id)) => all().into_iter().filter(|process| *process == self.process(id)).collect(),
+            Some(Aim::Group(group)) => {
+                let group = if group == 0 { look::group(own) } else { Some(group) };
+                all().into_iter().filter(|process| look::group(*process) == group).collect()
+            }
+            Some(Aim::All) => all(),
+        };
+        let of: Vec<i32> = of.into_iter().filter(|process| *process != own).collect();
+        if !of.is_empty() {
+            self.notes.saw(&Sight::Reached { pid: own, of });
+        }
     }
 
     /// A thread made a call.
@@ -214,10 +259,10 @@ impl Watcher {
             return;
         };
         match pending.call.number {
-            libc::SYS_execve | libc::SYS_execveat => {}
+            libc::SYS_execve | libc::SYS_execveat => self.failed(pid, pending.given, returned, true),
             _ if is_naming(pending.call.number) && returned == 0 => {
                 let file = look::standing(&pending.given);
-                self.notes.saw(&Sight::Placed { pid, path: pending.given, file });
+                self.notes.saw(&Sight::Placed { pid, path: pending.given, of: pending.of, file });
             }
             _ if is_naming(pending.call.number) => {}
             _ => {
@@ -227,8 +272,18 @@ impl Watcher {
                 }
                 if returned >= 0 {
                     self.opened(tid, returned, pending);
+                } else if OUT_OF_REACH.contains(&returned.saturating_neg()) {
+                    self.failed(pid, pending.given, returned, false);
                 }
             }
+        }
+    }
+
+    /// A process could not open or run what is, or was, of the image.
+    fn failed(&mut self, pid: i32, path: String, returned: i64, runs: bool) {
+        let denied = returned == -i64::from(libc::EACCES);
+        if look::is_affected(&path, denied, UPPER) && self.failures.insert((pid, path.clone(), runs)) {
+            self.notes.saw(&Sight::Failed { pid, path, runs });
         }
     }
 
@@ -306,10 +361,21 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
         libc::SYS_execveat => (a, b, 0),
         libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => (c, d, 0),
         libc::SYS_symlinkat => (b, c, 0),
-        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_fchmodat => (a, b, 0),
-        libc::SYS_truncate => (here, a, 0),
+        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_fchmodat | SYS_FCHMODAT2 => (a, b, 0),
+        libc::SYS_truncate | libc::SYS_setxattr | libc::SYS_lsetxattr => (here, a, 0),
         _ => return None,
     })
+}
+
+/// Where the path that a call gives another name starts and lies.
+fn source(call: &Call) -> Option<(u64, u64)> {
+    let here = libc::AT_FDCWD as u32 as u64;
+    let [a, b, ..] = call.arguments;
+    #[cfg(target_arch = "x86_64")]
+    if matches!(call.number, libc::SYS_rename | libc::SYS_link) {
+        return Some((here, a));
+    }
+    matches!(call.number, libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat).then_some((a, b))
 }
 
 /// Whether a call makes, changes or takes away what stands at a path, without opening it.
@@ -330,5 +396,10 @@ fn is_naming(number: libc::c_long) -> bool {
             | libc::SYS_mknodat
             | libc::SYS_truncate
             | libc::SYS_fchmodat
+            | SYS_FCHMODAT2
+            | libc::SYS_fchmod
+            | libc::SYS_setxattr
+            | libc::SYS_lsetxattr
+            | libc::SYS_fsetxattr
     )
 }

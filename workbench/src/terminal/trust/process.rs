@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use palestra_sandbox::watch::Ran;
+
+use super::words;
+
 /// A process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Process {
@@ -19,6 +23,10 @@ pub(super) struct Process {
     pub(super) is_told: bool,
     /// Whether it read data of the acting side's that it was handed, and holds none of the judge's code: it may do what that says.
     pub(super) is_swayed: bool,
+    /// A file of the acting side's that it found by itself in a folder which it was sent to: it may start programs because of it.
+    pub(super) led_by: Option<String>,
+    /// Files that it opened for writing.
+    pub(super) wrote: BTreeSet<String>,
     /// Compiled modules that it looked for: folder and stem.
     pub(super) looked_for: BTreeSet<(String, String)>,
     /// What its standard input may be, opened by a shell.
@@ -31,17 +39,31 @@ impl Process {
         self.texts.is_empty() && !self.is_told && self.paths.contains(path)
     }
 
+    /// Whether its arguments ask for a program: by its name, or with all of its code.
+    pub(super) fn asks_for(&self, ran: &Ran) -> bool {
+        match ran.argv.as_slice() {
+            [_, option, code, ..] if option == "-c" => {
+                self.argv.iter().any(|argument| argument.contains(code.as_str()))
+            }
+            _ => self.argv.iter().any(|argument| words::names(argument, &ran.given)),
+        }
+    }
+
     /// A shell's name for it.
     pub(super) fn line(&self) -> String {
-        let line = self.argv.join(" ");
-        let mut line: String =
-            line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(81).collect();
-        if line.chars().count() > 80 {
-            line.pop();
-            line.push('…');
-        }
-        line
+        line(&self.argv)
     }
+}
+
+/// Arguments as a shell has them, shortened.
+pub(super) fn line(argv: &[String]) -> String {
+    let line = argv.join(" ");
+    let mut line: String = line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(81).collect();
+    if line.chars().count() > 80 {
+        line.pop();
+        line.push('…');
+    }
+    line
 }
 
 /// The arguments that may be files which a program is handed: neither options, nor the module or code that one of them names.

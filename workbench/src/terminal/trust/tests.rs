@@ -1,12 +1,17 @@
 //! The policy on records as a watcher writes them.
 
-use palestra_sandbox::watch::{Closing, File};
+use palestra_sandbox::watch::{Closing, Opened};
 
 use super::*;
 
 const BEGAN: i64 = 1_000;
 /// Of files that the acting side made, which is before the tests began.
 const BEFORE: i64 = 500;
+
+/// Files of one name hold the same.
+fn hash(path: &str) -> u64 {
+    path.rsplit('/').next().unwrap_or(path).bytes().fold(7, |hash, byte| hash * 31 + u64::from(byte))
+}
 
 /// A record that is written by hand, at the pace of one tick for each sight.
 struct Tale {
@@ -49,7 +54,10 @@ impl Tale {
 
     fn ran_with(mut self, pid: i32, exe: &str, line: &str, changed: &[&str]) -> Self {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let changed = changed.iter().map(|path| ((*path).to_owned(), BEFORE)).collect();
+        let changed = changed
+            .iter()
+            .map(|path| Changed { path: (*path).to_owned(), changed_ns: BEFORE, content: hash(path) })
+            .collect();
         let at_ns = self.tick();
         let (exe, given) = (exe.to_owned(), exe.to_owned());
         let ran = Ran { pid, given, exe, folder: "/app".to_owned(), argv, changed, at_ns, ..Ran::default() };
@@ -62,7 +70,8 @@ impl Tale {
     }
 
     fn opened(mut self, pid: i32, path: &str, flags: i32, changed_ns: i64) -> Self {
-        let file = File { mode: 0o100_644, changed_ns, head: "343243".to_owned(), ..File::default() };
+        let file =
+            File { mode: 0o100_644, changed_ns, head: "343243".to_owned(), content: hash(path), ..File::default() };
         let at_ns = self.tick();
         let path = path.to_owned();
         self.sights.push(Sight::Opened(Opened {
@@ -75,6 +84,28 @@ impl Tale {
             ..Opened::default()
         }));
         self
+    }
+
+    fn placed(mut self, pid: i32, path: &str, of: Option<&str>) -> Self {
+        let (path, of) = (path.to_owned(), of.map(str::to_owned));
+        let file = Some(File { mode: 0o100_644, ..File::default() });
+        self.sights.push(Sight::Placed { pid, path, of, file });
+        self
+    }
+
+    fn failed(mut self, pid: i32, path: &str, runs: bool) -> Self {
+        self.sights.push(Sight::Failed { pid, path: path.to_owned(), runs });
+        self
+    }
+
+    fn reached(mut self, pid: i32, of: &[i32]) -> Self {
+        self.sights.push(Sight::Reached { pid, of: of.to_vec() });
+        self
+    }
+
+    /// The time of a change that comes now.
+    fn now(&self) -> i64 {
+        self.now
     }
 
     fn missed(mut self, pid: i32, path: &str) -> Self {
@@ -242,7 +273,151 @@ fn programs_that_reach_into_the_tests_are_doubted() {
         opened.foreign = true;
     }
     foreign.ended(2).rewarded(1).doubted("reached into");
-    let mut moved = tale();
-    moved.sights.push(Sight::Placed { pid: 2, path: "/usr/lib/x".to_owned(), file: None });
-    moved.ended(2).read(1, "/usr/lib/x/y.conf", BEFORE).rewarded(1).doubted("/usr/lib/x/y.conf");
+    tale()
+        .placed(2, "/usr/lib/x", None)
+        .ended(2)
+        .read(1, "/usr/lib/x/y.conf", BEFORE)
+        .rewarded(1)
+        .doubted("/usr/lib/x/y.conf");
+}
+
+const WRITE: i32 = 0o1 | 0o100 | TRUNCATE;
+
+#[test]
+fn what_the_tests_write_stays_theirs() {
+    let tool = ["/app/tool"];
+    let tale = |text: &str| Tale::new(text, &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
+    // A copy of the tests that a program changes, and code that they write once something was touched.
+    let copied = Tale::new("/app/tool; python3 /app/check.py", &tool).opened(1, "/app/check.py", WRITE, BEGAN);
+    let copied = copied.born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool).opened(2, "/app/check.py", WRITE, 0);
+    let now = copied.now();
+    let copied = copied.ended(2).born(3, 1).ran(3, "/usr/bin/python3.11", "python3 /app/check.py");
+    copied.read(3, "/app/check.py", now + 1).ended(3).rewarded(1).doubted("/app/check.py, which they wrote");
+    let late = tale("/app/tool; python3 /tmp/check.py").ended(2).opened(1, "/tmp/check.py", WRITE, 0);
+    let now = late.now();
+    let late = late.born(3, 1).ran(3, "/usr/bin/python3.11", "python3 /tmp/check.py");
+    late.read(3, "/tmp/check.py", now).ended(3).rewarded(1).doubted("/tmp/check.py, which they wrote");
+    // What a program prints into a file is its own, and so is a copy of what the acting side made.
+    let printed = Tale::new("/app/tool > /tmp/out.py; diff /tmp/out.py /tests/e.py", &tool).born(2, 1);
+    let printed = printed.opened(2, "/tmp/out.py", WRITE, 0).ran_with(2, "/app/tool", "/app/tool", &tool).ended(2);
+    let now = printed.now();
+    let printed = printed.born(3, 1).ran(3, "/usr/bin/cmp", "cmp /tmp/out.py /tests/e.txt");
+    printed.read(3, "/tmp/out.py", now).ended(3).rewarded(1).trusted();
+    let script = ["/app/main.py"];
+    let copy = Tale::new("shutil.copy('/app/main.py', '/tmp/x/main.py')", &script);
+    let copy = copy.born(2, 1).ran(2, "/usr/bin/python3.11", "python3 /tests/t.py").read(2, "/tests/t.py", BEFORE);
+    let mut copy = copy.read(2, "/app/main.py", BEFORE).opened(2, "/tmp/x/main.py", WRITE, 0);
+    copy.known.texts.insert("/tests/t.py".to_owned(), "shutil.copy('/app/main.py', '/tmp/x/main.py')".to_owned());
+    let now = copy.now();
+    let copy = copy.born(3, 2).ran(3, "/usr/bin/python3.11", "python3 /tmp/x/main.py").read(3, "/tmp/x/main.py", now);
+    copy.ended(3).ended(2).rewarded(1).trusted();
+}
+
+#[test]
+fn what_the_tests_hold_answers_against_is_not_changed_beside_them() {
+    let tool = ["/app/tool"];
+    let tale = || {
+        let tale = Tale::new("/app/tool; cmp /tmp/expected.txt /app/state.txt", &tool);
+        let tale = tale.opened(1, "/tmp/expected.txt", WRITE, BEGAN).opened(1, "/app/state.txt", WRITE, BEGAN);
+        tale.born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool)
+    };
+    tale().opened(2, "/app/state.txt", WRITE, 0).ended(2).rewarded(1).trusted();
+    tale().opened(2, "/tmp/expected.txt", WRITE, 0).ended(2).rewarded(1).doubted("/tmp/expected.txt");
+    tale().placed(2, "/tmp/expected.txt", None).ended(2).rewarded(1).doubted("/tmp/expected.txt");
+    let handed = Tale::new("/app/tool /tmp/out.txt", &tool).opened(1, "/tmp/out.txt", WRITE, BEGAN).born(2, 1);
+    let handed = handed.ran_with(2, "/app/tool", "/app/tool /tmp/out.txt", &tool).opened(2, "/tmp/out.txt", WRITE, 0);
+    handed.ended(2).rewarded(1).trusted();
+    // What a program unpacks over the tests themselves.
+    let over = Tale::new("tar -xf /app/x.tar -C /", &["/app/x.tar"]).born(2, 1).ran(
+        2,
+        "/usr/bin/tar",
+        "tar -xf /app/x.tar -C /",
+    );
+    let over = over.read(2, "/app/x.tar", BEFORE).opened(2, "/tests/test.sh", WRITE, 0);
+    over.ended(2).rewarded(1).doubted("wrote /tests/test.sh");
+    // A name is no maker.
+    let moved = Tale::new("mv /app/x.py /tests/x.py; python3 /tests/x.py", &["/app/x.py"]);
+    let moved = moved.placed(1, "/tests/x.py", Some("/app/x.py")).born(2, 1);
+    let moved = moved.ran(2, "/usr/bin/python3.11", "python3 -c import\tx").read(2, "/tests/x.py", BEGAN);
+    moved.ended(2).rewarded(1).doubted("/tests/x.py");
+}
+
+#[test]
+fn programs_that_are_made_with_the_tests_code_are_doubted() {
+    let changed = ["/app/answer.c"];
+    let tale = Tale::new("gcc -o /tmp/x /app/answer.c /tests/check.c; /tmp/x", &changed).born(2, 1);
+    let tale = tale.ran(2, "/usr/bin/gcc", "gcc -o /tmp/x /app/answer.c /tests/check.c").born(3, 2);
+    let tale = tale.ran(3, "/usr/lib/cc1", "cc1 /app/answer.c").read(3, "/app/answer.c", BEFORE).ended(3).born(4, 2);
+    let mut tale = tale.ran(4, "/usr/lib/cc1", "cc1 /tests/check.c").read(4, "/tests/check.c", BEFORE);
+    tale.known.texts.insert("/tests/check.c".to_owned(), "int main(void)".to_owned());
+    tale.ended(4).ended(2).rewarded(1).doubted("/tests/check.c, which is code of the tests");
+}
+
+#[test]
+fn programs_that_start_others_for_what_they_found_are_led() {
+    let changed = ["/app/repo/.git/config"];
+    let git = |line: &str| {
+        let tale = Tale::new(line, &changed).born(2, 1).ran(2, "/usr/bin/git", line);
+        tale.read(2, "/app/repo/.git/config", BEFORE)
+    };
+    for line in ["git -C /app/repo status", "git -C /app/repo -c user.name='a\tb' status"] {
+        git(line).ended(2).rewarded(1).trusted();
+        git(line).born(3, 2).ran(3, "/usr/bin/git", "git gc").ended(3).ended(2).rewarded(1).trusted();
+        let led = git(line).born(3, 2).ran(3, "/usr/bin/dash", "sh -c true");
+        led.ended(3).ended(2).rewarded(1).doubted("and started `sh -c true`");
+        let later = git(line).born(3, 2).ran(3, "/usr/bin/git", "git gc").born(4, 3).ran(4, "/usr/bin/true", "true");
+        later.ended(4).ended(3).ended(2).rewarded(1).doubted("and started `true`");
+    }
+    let files = ["/app/list/a.txt"];
+    let asked = Tale::new("x", &files).born(2, 1).ran(2, "/usr/bin/perl", "perl -e system('ls\t/app/list')");
+    let asked = asked.read(2, "/app/list/a.txt", BEFORE).born(3, 2).ran(3, "/usr/bin/dash", "sh -c ls\t/app/list");
+    asked.ended(3).ended(2).rewarded(1).trusted();
+}
+
+#[test]
+fn what_the_tests_would_have_loaded_counts() {
+    let tale = |text: &str| {
+        let mut tale = Tale::new(text, &["/usr/bin/grep", "/app/tool"]);
+        tale.known.replaced.insert("/usr/bin/grep".to_owned());
+        tale.known.removed.insert("/opt/x/lib.py".to_owned());
+        tale.known.shut.insert("/srv/tools".to_owned());
+        tale
+    };
+    tale("grep 42 x").failed(1, "/usr/bin/grep", true).rewarded(1).doubted("could not run /usr/bin/grep");
+    tale("/usr/bin/grep 42 x").failed(1, "/usr/bin/grep", true).rewarded(1).doubted("could not run /usr/bin/grep");
+    tale("check").failed(1, "/srv/tools/check", true).rewarded(1).doubted("could not run /srv/tools/check");
+    tale("x").failed(1, "/opt/x/lib.py", false).rewarded(1).doubted("could not open /opt/x/lib.py");
+    // Its own program, and data that is asked for, may be missing.
+    tale("/app/tool").failed(1, "/app/tool", true).rewarded(1).trusted();
+    tale("cat /app/answer.txt").failed(1, "/app/answer.txt", false).rewarded(1).trusted();
+    let tool = ["/app/tool"];
+    let meanwhile = Tale::new("/app/tool; grep x y", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
+    meanwhile
+        .placed(2, "/usr/bin/grep", None)
+        .ended(2)
+        .failed(1, "/usr/bin/grep", true)
+        .rewarded(1)
+        .doubted("could not run /usr/bin/grep");
+    let mut gone = Tale::new("/app/tool", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
+    gone.known.search = crate::terminal::doubt::search([]);
+    gone.sights.push(Sight::Placed { pid: 2, path: "/usr/bin/grep".to_owned(), of: None, file: None });
+    gone.ended(2).rewarded(1).doubted("/usr/bin/grep in place, or took it away");
+}
+
+#[test]
+fn programs_that_act_upon_the_tests_are_doubted() {
+    let tool = ["/app/tool"];
+    let tale = || Tale::new("/app/tool", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
+    tale().reached(2, &[1]).ended(2).rewarded(1).doubted("sent signals");
+    tale().born(3, 2).reached(3, &[2]).reached(1, &[2]).ended(3).ended(2).rewarded(1).trusted();
+}
+
+#[test]
+fn shells_that_evaluate_what_they_are_given_are_doubted() {
+    let text = "if [[ \"$(cat /app/answer.txt)\" -eq 42 ]]; then echo 1; fi";
+    let changed = ["/app/answer.txt"];
+    Tale::new(text, &changed).read(1, "/app/answer.txt", BEFORE).rewarded(1).doubted("evaluates what it is given");
+    Tale::new(text, &changed).rewarded(1).trusted();
+    let told = Tale::new("x", &changed).born(2, 1).ran(2, "/usr/bin/bash", "bash -c (($(cat\t/app/answer.txt)))");
+    told.read(2, "/app/answer.txt", BEFORE).ended(2).rewarded(1).doubted("evaluates what it is given");
 }

@@ -109,6 +109,45 @@ pub(super) const ALL: &[Case] = &[
         "printf '#!/bin/sh\\ncat \"$1\"\\n' > tool; chmod +x tool",
     ),
     trusted(
+        "a count of lines, which is a number",
+        checked!("[[ $(wc -l < answer.txt) -eq 1 && $(cat answer.txt) == 42 ]]"),
+        &[],
+        "echo 42 > answer.txt",
+    ),
+    trusted(
+        "a program that pytest copies into a folder of its own",
+        checked!("python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py"),
+        &[(
+            "test_outputs.py",
+            "import shutil, subprocess, sys\ndef test_answer(tmp_path):\n    shutil.copytree('/app/tool', tmp_path / 'tool')\n    assert subprocess.run([sys.executable, tmp_path / 'tool/main.py'], capture_output=True, text=True).stdout == '42\\n'\n",
+        )],
+        "mkdir tool; echo 'import helper' > tool/main.py; echo 'print(42)' > tool/helper.py",
+    ),
+    trusted(
+        "the history of a repository that is named",
+        checked!("[ \"$(git -C /app/repo log --format=%s)\" = 'two words' ]"),
+        &[],
+        "git -C repo commit -q --allow-empty -m 'two words'",
+    ),
+    trusted(
+        "a source that a program prints",
+        checked!("./tool > /tmp/out.py && cmp -s /tmp/out.py /tests/expected.txt"),
+        &[("expected.txt", "x = 42\n")],
+        "printf '#!/bin/sh\\necho x = 42\\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a file that a program changes where it works",
+        checked!("echo 41 > state.txt; ./tool && grep -q 42 state.txt"),
+        &[],
+        "printf '#!/bin/sh\\necho 42 > state.txt\\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a program that ends its own processes",
+        checked!("[ \"$(./tool)\" = 42 ]"),
+        &[],
+        "printf '#!/bin/sh\\nsleep 100 & kill $!; wait; echo 42\\n' > tool; chmod +x tool",
+    ),
+    trusted(
         "a database",
         checked!("[ \"$(sqlite3 /app/a.db 'select x from t')\" = 42 ]"),
         &[],

@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip and what they found")]
 
+mod around;
 mod attacks;
 mod honest;
 mod shipped;
@@ -26,7 +27,7 @@ pub(crate) struct Case {
     pub(crate) acts: &'static str,
     /// What it scores.
     pub(crate) score: f64,
-    /// What the reason of the doubt holds; trusted where it is left out.
+    /// What the reason of the doubt holds; trusted where it is left out. A score of 0 stays trainable.
     pub(crate) doubt: Option<&'static str>,
 }
 
@@ -86,7 +87,8 @@ async fn faults(backend: &str, cases: &[Case]) -> Vec<String> {
         let reason = check.evidence.rsplit('\n').next().unwrap_or_default();
         println!("{backend}: {}: score {}, trainable {}: {reason}", case.name, check.score, judgement.trainable);
         let doubted = match case.doubt {
-            Some(doubt) => !judgement.trainable && reason.contains(doubt),
+            // A failure is not hidden by what costs trust.
+            Some(doubt) => judgement.trainable == (check.score == 0.0) && reason.contains(doubt),
             None => judgement.trainable,
         };
         if check.score != case.score || !doubted {
@@ -108,6 +110,16 @@ async fn nothing_that_the_tests_load_is_trusted_locally() {
 #[tokio::test]
 async fn nothing_that_the_tests_load_is_trusted_in_containers() {
     assert_eq!(faults("docker", attacks::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_gets_around_what_the_tests_load_locally() {
+    assert_eq!(faults("local", around::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_gets_around_what_the_tests_load_in_containers() {
+    assert_eq!(faults("docker", around::ALL).await, Vec::<String>::new());
 }
 
 #[tokio::test]

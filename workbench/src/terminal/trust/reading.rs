@@ -1,0 +1,199 @@
+//! What processes open: which of it is data that is asked for, which is a program, and which is a load.
+
+use palestra_sandbox::watch::Opened;
+
+use super::process::{Process, is_below};
+use super::{ACCESS, Case, EXCLUSIVE, READ_WRITE, RESULTS, SYSTEM, TESTS, TRUNCATE, code, is_reward, words};
+
+impl Case<'_> {
+    pub(super) fn opened_by_program(&mut self, opened: &Opened) {
+        let process = self.process(opened.pid).clone();
+        let writes = opened.flags & ACCESS != 0;
+        let path = opened.path.as_str();
+        let of = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next()?.parse::<i32>().ok());
+        let judges = of.is_some_and(|of| self.processes.get(&of).is_none_or(|of| !of.is_program));
+        let handed = process.paths.iter().any(|handed| handed != "/" && is_below(path, handed));
+        if opened.foreign || (writes && judges) {
+            self.doubt(format!(
+                "a program of the acting side (`{}`) reached into the tests' own process",
+                process.line()
+            ));
+        } else if is_below(path, RESULTS) || (is_below(path, TESTS) && (writes || !handed)) {
+            self.doubt(format!("a program of the acting side (`{}`) opened {path}", process.line()));
+        } else if writes && self.is_out_of_its_way(&process, path) {
+            self.doubt(format!(
+                "a program of the acting side (`{}`) wrote {path}, which the tests had written",
+                process.line()
+            ));
+        } else if self.is_judges_code(opened) {
+            self.doubt(format!(
+                "a program of the acting side (`{}`) opened {path}, which is code of the tests",
+                process.line()
+            ));
+        } else if !writes {
+            self.contents.insert(opened.file.content);
+        }
+    }
+
+    pub(super) fn opened_by_judge(&mut self, opened: &Opened) {
+        let process = self.process(opened.pid).clone();
+        let path = opened.path.as_str();
+        if opened.flags & ACCESS != 0 {
+            if is_reward(path) {
+                if process.is_swayed {
+                    self.doubt(format!("`{}` wrote the reward and read what the acting side made", process.line()));
+                }
+                self.reward(opened.pid, opened.flags & (TRUNCATE | EXCLUSIVE) != 0);
+            }
+            self.wrote(&process, opened);
+            // What is made anew holds nothing yet.
+            let empty = opened.flags & (TRUNCATE | EXCLUSIVE) != 0 || opened.file.head.is_empty();
+            if opened.flags & ACCESS != READ_WRITE || empty {
+                return;
+            }
+        }
+        if opened.foreign || opened.path.starts_with("/proc/") {
+            return;
+        }
+        let led = opened.links.iter().any(|link| self.is_acting_link(link));
+        if !led && !self.is_acting(path, opened.file.changed_ns) {
+            // What is neither the tests' nor made by them is the image's or the set-up's.
+            if is_below(path, TESTS) || opened.file.changed_ns >= self.began_ns {
+                if words::is_shell(&process.exe) {
+                    self.shells.insert(path.to_owned());
+                }
+                self.process(opened.pid).texts.insert(path.to_owned());
+            }
+            return;
+        }
+        self.touch(opened.at_ns);
+        if led && is_below(path, TESTS) {
+            return self.doubt(format!("a link that the acting side made led `{}` to {path}", process.line()));
+        }
+        if self.known.texts.contains_key(path) {
+            return self
+                .doubt(format!("{path}, which is the tests' own, was changed before `{}` read it", process.line()));
+        }
+        self.read(&process, opened, led);
+        if !self.own.contains(path) {
+            self.contents.insert(opened.file.content);
+        }
+    }
+
+    /// A process of the judge's read a file of the acting side's. Where a link of the acting side's led there (`led`), the link itself
+    /// has to be asked for: what it leads to may have been, as something else.
+    fn read(&mut self, process: &Process, opened: &Opened, led: bool) {
+        let path = opened.path.as_str();
+        let code = code::is_code(path, &opened.file) || code::is_code(&opened.given, &opened.file);
+        if self.own.contains(path) && code && !self.contents.contains(&opened.file.content) {
+            let line = process.line();
+            return self.doubt(format!("the tests' own `{line}` loaded {path}, which they wrote after they had touched what the acting side made or changed"));
+        }
+        let holds = |asked: &dyn Fn(&str) -> bool| asked(&opened.given) || (!led && asked(path));
+        if holds(&|path| process.is_handed(path)) {
+            return if code { self.hand_over(opened) } else { self.process(opened.pid).is_swayed = true };
+        }
+        let named = holds(&|path| {
+            self.says(process, |text| words::names(text, path)) || self.is_in_a_named_folder(process, path)
+        });
+        let (exe, line) = (process.exe.as_str(), process.line());
+        let made = "which the acting side made or changed";
+        if !named {
+            self.doubt(format!("the tests' own `{line}` loaded {path}, {made} and which they do not name"));
+        } else if self.is_loaded(process, opened, code) {
+            self.doubt(format!("the tests' own `{line}` loaded {path}, {made} and which may be code"));
+        } else if words::is_shell(exe) {
+            if self.says(process, |text| words::sources(text, path)) {
+                self.doubt(format!("the tests' own `{line}` may have carried out {path}, {made}"));
+            }
+            self.process(opened.pid).reads = Some(path.to_owned());
+        } else if process.texts.is_empty() {
+            // It holds no test: what it starts from here on, such as commands of a build or of a setting, may be the file's.
+            let is_named = self.says(process, |text| words::names(text, path));
+            let process = self.process(opened.pid);
+            process.is_swayed |= !process.is_told;
+            if !is_named {
+                process.led_by.get_or_insert_with(|| path.to_owned());
+            }
+        }
+    }
+
+    /// Whether a process loads a file, by its looks or because Python looked for what was compiled from it.
+    fn is_loaded(&self, process: &Process, opened: &Opened, code: bool) -> bool {
+        let imported = words::is_python(&process.exe) && self.imports(process, &opened.given);
+        imported || (code && !self.is_python_text(process, opened))
+    }
+
+    /// Whether a process of Python's reads what looks like code as text: a source that it did not look for as a module.
+    fn is_python_text(&self, process: &Process, opened: &Opened) -> bool {
+        let names = [opened.path.as_str(), opened.given.as_str()];
+        words::is_python(&process.exe)
+            && !names.iter().any(|path| code::is_compiled(path, &opened.file) || self.imports(process, path))
+            && !self.says(process, words::evaluates)
+    }
+
+    /// A process runs a file that it was handed as a program, and so do those that were handed it before and wait for this one.
+    fn hand_over(&mut self, opened: &Opened) {
+        let mut pid = opened.pid;
+        while let Some(process) = self.processes.get(&pid) {
+            if !process.is_handed(&opened.path) && !process.is_handed(&opened.given) {
+                break;
+            }
+            let parent = process.parent;
+            self.becomes_program(pid, opened.at_ns);
+            pid = parent;
+        }
+    }
+
+    /// Whether a Python process opens a file as a module: it looks for what was compiled from it first.
+    fn imports(&self, process: &Process, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        process.looked_for.iter().any(|(at, module)| module == stem && (at == folder || at.ends_with(folder)))
+    }
+
+    /// Whether a file is below a folder that the judge names and that no process of its own worked in, nor above.
+    pub(super) fn is_in_a_named_folder(&self, process: &Process, path: &str) -> bool {
+        let mut folder = path;
+        while let Some((above, _)) = folder.rsplit_once('/') {
+            folder = above;
+            let whole =
+                folder.is_empty() || SYSTEM.contains(&folder) || self.folders.iter().any(|at| is_below(at, folder));
+            if whole {
+                return false;
+            }
+            if self.says(process, |text| words::names_folder(text, folder)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A process of the judge's opened a file for writing.
+    fn wrote(&mut self, process: &Process, opened: &Opened) {
+        let path = opened.path.as_str();
+        let replaces = opened.flags & ACCESS != READ_WRITE || opened.flags & (TRUNCATE | EXCLUSIVE) != 0;
+        if self.known.texts.contains_key(path) && (process.is_swayed || (replaces && self.is_touched())) {
+            let line = process.line();
+            self.doubt(format!("`{line}` wrote {path}, which is the tests' own, after they had touched what the acting side made or changed"));
+        }
+        if process.is_swayed && self.is_out_of_its_way(process, path) {
+            self.doubt(format!(
+                "`{}` read what the acting side made and wrote {path}, which the tests had written",
+                process.line()
+            ));
+        }
+        if !process.is_swayed {
+            self.own.insert(path.to_owned());
+            self.process(opened.pid).wrote.insert(path.to_owned());
+        }
+    }
+
+    /// Whether a file is code that the judge brought or wrote, and no copy of what the acting side made.
+    fn is_judges_code(&self, opened: &Opened) -> bool {
+        let path = opened.path.as_str();
+        (self.known.texts.contains_key(path) || self.own.contains(path))
+            && code::is_code(path, &opened.file)
+            && !self.contents.contains(&opened.file.content)
+    }
+}
