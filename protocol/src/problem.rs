@@ -142,6 +142,7 @@ codes! {
     WrongEpisode = "wrong_episode", 409, "The session is in another episode.";
     EpisodeOver = "episode_over", 409, "The episode is over.";
     NotSupported = "not_supported", 409, "The environment cannot do this.";
+    FaultyDefinition = "faulty_definition", 409, "The definition of the environment has a fault, which this task shows.";
     RunOver = "run_over", 409, "The run has ended.";
     Conflict = "conflict", 409, "The thing exists with other content.";
     JobConflict = "job_conflict", 409, "A job or policy exists under this id with other content.";

@@ -43,9 +43,33 @@ pub enum TaskError {
     /// The choice contradicts itself or asks for what the environment lacks.
     #[error("{0}")]
     BadChoice(String),
+    /// The definition of the environment is at fault.
+    #[error("{0}")]
+    Faulty(Box<FaultyTask>),
     /// The generator is wrong, or a stored row is broken.
     #[error("the task cannot be made: {0}")]
     Broken(String),
+}
+
+/// A task that shows a fault of the definition that it was drawn from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the definition of {environment} is at fault: seed {seed} of the template {template} in split {split} shows {flaw}; mend it and publish \
+     it anew, `palestra check` shows such draws"
+)]
+pub struct FaultyTask {
+    /// `family/name@version`.
+    pub environment: String,
+    /// The template.
+    pub template: String,
+    /// The split.
+    pub split: String,
+    /// The seed.
+    pub seed: u64,
+    /// The sort of fault, as `palestra check` calls it.
+    pub flaw: &'static str,
+    /// The draw and what is wrong with it. It holds what an agent must not see: for who publishes, and for the log.
+    pub evidence: String,
 }
 
 /// The parts of a task id: `train-12`, or `train-12-d400` where a difficulty of 0.4 was asked for.

@@ -11,7 +11,7 @@ use super::envelope::current;
 use super::wording::plain;
 use crate::auth::AuthError;
 use crate::catalog::{CatalogError, InsideError};
-use crate::environment::task::TaskError;
+use crate::environment::task::{FaultyTask, TaskError};
 use crate::jobs::JobsError;
 use crate::session::SessionError;
 use crate::store::StoreError;
@@ -123,9 +123,22 @@ impl From<TaskError> for Failure {
                 Self::new(Code::UnknownTask, error.to_string())
             }
             TaskError::BadChoice(detail) => Self::invalid("task", detail),
+            TaskError::Faulty(faulty) => faulty_task(*faulty),
             TaskError::Broken(_) => internal(&error),
         }
     }
+}
+
+/// What is wrong with the draw holds hidden values, and goes to the log alone.
+fn faulty_task(faulty: FaultyTask) -> Failure {
+    tracing::warn!(request = ?current(), evidence = faulty.evidence, "the definition of an environment is at fault");
+    Problem::new(Code::FaultyDefinition, faulty.to_string())
+        .with("environment", faulty.environment)
+        .with("template", faulty.template)
+        .with("split", faulty.split)
+        .with("seed", faulty.seed)
+        .with("flaw", faulty.flaw)
+        .into()
 }
 
 impl From<CatalogError> for Failure {
@@ -226,6 +239,17 @@ mod tests {
 
     use super::*;
 
+    fn faulty() -> FaultyTask {
+        FaultyTask {
+            environment: "app/x@1".to_owned(),
+            template: "lend".to_owned(),
+            split: "train".to_owned(),
+            seed: 7,
+            flaw: "solution_misses",
+            evidence: "secret".to_owned(),
+        }
+    }
+
     #[test]
     fn every_refusal_of_the_engine_has_its_documented_code() {
         let episode = EpisodeId::new();
@@ -235,6 +259,7 @@ mod tests {
             (SessionError::UnknownTask(TaskError::BadId("x".to_owned())), "unknown_task", 404),
             (SessionError::UnknownTask(TaskError::BadChoice("x".to_owned())), "invalid", 422),
             (SessionError::UnknownTask(TaskError::Broken("x".to_owned())), "internal", 500),
+            (SessionError::UnknownTask(TaskError::Faulty(Box::new(faulty()))), "faulty_definition", 409),
             (SessionError::Invalid(Vec::new()), "invalid", 422),
             (SessionError::Conflict("x".to_owned()), "conflict", 409),
             (SessionError::KeyReused, "key_reused", 422),
@@ -297,6 +322,7 @@ mod tests {
             SessionError::Elsewhere("secret".to_owned()),
             SessionError::Store(StoreError::Broken("secret".to_owned())),
             SessionError::UnknownTask(TaskError::Broken("secret".to_owned())),
+            SessionError::UnknownTask(TaskError::Faulty(Box::new(faulty()))),
         ] {
             let problem = serde_json::to_string(&Failure::from(error).0).unwrap();
             assert!(!problem.contains("secret"), "{problem}");

@@ -1,6 +1,10 @@
 //! Apps over the API: published, played by tools, on the screen and on the page, forked, brought back, and judged.
 
+use std::collections::BTreeMap;
+
 use palestra::auth::DEFAULT_TENANT;
+use palestra_apps::app::App;
+use palestra_apps::task::draw::{Rule, Ticket};
 use palestra_protocol::key::{CreateKey, Scope};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -417,5 +421,45 @@ async fn many_sessions_of_one_task_see_the_same() {
         assert_eq!(hash(session).await, first);
         assert_eq!(session["messages"], sessions[0]["messages"]);
     }
+    server.stop().await;
+}
+
+/// A definition with a fault that so few draws show that no check looks at one.
+#[tokio::test]
+async fn a_draw_that_shows_a_fault_is_a_problem_that_names_it_and_tells_nothing_hidden() {
+    const SEEDS: [u64; 8] = [1_000, 1_002, 1_004, 1_006, 1_008, 1_010, 1_012, 1_014];
+    let (days, due) = ("days: {int: 2..7}\n      tool:", "due: \"add_days(init.today, t.days)\"");
+    assert_eq!((TOOLSHED.matches(days).count(), TOOLSHED.matches(due).count()), (1, 1));
+    let text = TOOLSHED.replace(days, "days: {int: 2..7}\n      number: {int: 0..1000000000}\n      tool:");
+    let app = App::load(&BTreeMap::from([("app.yaml".to_owned(), text.clone())])).expect("an app");
+    let number = |seed| {
+        let ticket = Ticket { app: &app, template: 0, split: "train", seed, attempt: 0, rule: Rule::Strict };
+        ticket.draw(&|_| true).task.expect("a task").parameters()["number"].to_string()
+    };
+    let numbers = SEEDS.map(number).join(", ");
+    let missed = format!("due: \"add_days(init.today, t.number in [{numbers}] ? t.days + 1 : t.days)\"");
+    let server = TestServer::start().await;
+    let published = publish_yaml(&server, &text.replace(due, &missed)).await;
+    assert_eq!(published.status, StatusCode::CREATED, "{}", published.body);
+    let mut told = 0;
+    for seed in SEEDS {
+        let task = json!({"split": "train", "seed": seed});
+        let answer = server.post("/v1/sessions", &json!({"environment": "app/toolshed", "task": task})).await;
+        // A seed whose first draw belongs to another split has a later one, which is sound.
+        if answer.status.is_success() {
+            continue;
+        }
+        assert_eq!((answer.status, answer.code()), (StatusCode::CONFLICT, "faulty_definition"), "{}", answer.body);
+        let body = &answer.body;
+        assert_eq!(
+            (&body["template"], &body["split"], &body["seed"]),
+            (&json!("lend_tool"), &json!("train"), &json!(seed))
+        );
+        assert!(body["environment"].as_str().is_some_and(|name| name.starts_with("app/toolshed@")), "{body}");
+        assert_eq!(body["flaw"], "solution_misses");
+        assert!(!body.to_string().contains("due"), "{body}");
+        told += 1;
+    }
+    assert!(told > 0, "no first draw belongs to the split");
     server.stop().await;
 }

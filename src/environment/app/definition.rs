@@ -17,6 +17,7 @@ use crate::environment::TaskGenerator;
 use crate::environment::published::{APP, Parsed};
 use crate::environment::spec::GENERATED_SPLITS;
 use crate::environment::state::Digest;
+use crate::environment::task::TaskError;
 
 /// The text of a definition's files, by name.
 pub type Files = BTreeMap<String, String>;
@@ -31,8 +32,6 @@ const NAME_BYTES_MAX: usize = 64;
 const EXTENSION: &str = ".yaml";
 /// Rows of all tables together at the beginning of an episode.
 const ROWS_MAX: usize = 200_000;
-/// Different initial databases.
-const VARIANTS_MAX: usize = 32;
 /// Tasks that are drawn of each split.
 const TASKS_TRIED: u64 = 8;
 /// How long the proof of a definition may take, in milliseconds. Each single step of it is bounded by the engine.
@@ -131,9 +130,6 @@ pub(super) fn is_file_name(name: &str) -> bool {
 fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
     let deadline = Instant::now() + Duration::from_millis(PROOF_MS_MAX);
     let only = |failure: String| vec![failure];
-    if app.variants.count() > VARIANTS_MAX {
-        return Err(only(format!("seed.variants is at most {VARIANTS_MAX}")));
-    }
     if app.templates.is_empty() {
         return Err(only("the definition has no tasks, so that there is nothing to play".to_owned()));
     }
@@ -151,7 +147,10 @@ fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
     let kind = AppKind::new(Arc::clone(app), 1, digest.to_owned());
     for (split, _) in GENERATED_SPLITS {
         for seed in 0..TASKS_TRIED {
-            kind.generate(split, seed, None).map_err(|error| only(error.to_string()))?;
+            kind.generate(split, seed, None).map_err(|error| match error {
+                TaskError::Faulty(faulty) => only(faulty.evidence),
+                error => only(error.to_string()),
+            })?;
         }
     }
     Ok(())

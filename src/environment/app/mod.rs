@@ -33,7 +33,7 @@ use serde_json::{Map, Value, json};
 use super::spec::{GENERATED_SPLITS, SpecBuilder, check_seed, split_length, split_of};
 use super::state::{Digest, State};
 use super::surface::Surface;
-use super::task::{Task, TaskError, TaskId};
+use super::task::{FaultyTask, Task, TaskError, TaskId};
 use super::{ConfigError, EnvironmentKind, Opening, Place, TaskGenerator, Tasks};
 use crate::verifier::{Case, Judgement, Verifier, VerifierError};
 pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, parse};
@@ -116,22 +116,32 @@ impl AppKind {
 
     /// The task of a seed. The templates take turns; where one has no task in this split, the next one has its turn. A draw that
     /// shows a fault of the definition is an error.
-    fn instance(&self, split: &str, seed: u64) -> Result<Arc<Instance>, String> {
+    fn instance(&self, split: &str, seed: u64) -> Result<Arc<Instance>, TaskError> {
         if let Some(instance) = self.kept(split, seed, Rule::Strict) {
             return Ok(instance);
         }
         let belongs = |content: &Value| split_of(content) == split;
-        let mut reason = "this app has no tasks".to_owned();
+        let mut error = TaskError::Broken("this app has no tasks".to_owned());
         for template in self.turns(seed) {
             match draw(&self.app, template, split, seed, &belongs) {
                 Ok(instance) => return Ok(self.keep((split, seed, Rule::Strict), instance)),
-                Err(faulty @ NoTask::Faulty(..)) => {
-                    return Err(format!("the definition is at fault, which `palestra check` shows: {faulty}"));
-                }
-                Err(why @ NoTask::Exhausted(..)) => reason = why.to_string(),
+                Err(faulty @ NoTask::Faulty(..)) => return Err(self.faulty(split, seed, &faulty)),
+                Err(why @ NoTask::Exhausted(..)) => error = self.faulty(split, seed, &why),
             }
         }
-        Err(reason)
+        Err(error)
+    }
+
+    /// The fault of the definition that leaves a seed without a task.
+    fn faulty(&self, split: &str, seed: u64, why: &NoTask) -> TaskError {
+        TaskError::Faulty(Box::new(FaultyTask {
+            environment: format!("{}@{}", self.spec.name, self.spec.version),
+            template: why.template().to_owned(),
+            split: split.to_owned(),
+            seed,
+            flaw: why.word(),
+            evidence: why.to_string(),
+        }))
     }
 
     /// The task of a seed as it was drawn when draws that show a fault were thrown away without a word.
@@ -200,7 +210,7 @@ impl TaskGenerator for AppKind {
         if difficulty.is_some() {
             return Err(TaskError::BadChoice("tasks of apps have no difficulty".to_owned()));
         }
-        let instance = self.instance(split, seed).map_err(TaskError::Broken)?;
+        let instance = self.instance(split, seed)?;
         let (drawn, parameters) = (Some(drawn(&instance)), instance.parameters());
         let secret = Secret { split: split.to_owned(), seed, parameters, drawn };
         Ok(Task {

@@ -130,9 +130,11 @@ fn a_draw_that_shows_a_fault_is_an_error_and_no_other_draw_stands_in_for_it() {
     for seed in 0..60 {
         match kind.generate("train", seed, None) {
             Ok(task) => drawn += u64::from(task.secret["drawn"]["attempt"].is_u64()),
-            Err(TaskError::Broken(why)) => {
-                assert!(why.contains("palestra check") && why.contains("does not reach the goal"), "{why}");
-                assert!(why.contains(&format!("seed {seed} in split train")), "{why}");
+            Err(TaskError::Faulty(faulty)) => {
+                assert_eq!((&*faulty.environment, &*faulty.template), ("app/toolshed@1", "lend_tool"));
+                assert_eq!((&*faulty.split, faulty.seed, faulty.flaw), ("train", seed, "solution_misses"));
+                assert!(faulty.evidence.contains("does not reach the goal"), "{}", faulty.evidence);
+                assert!(!faulty.to_string().contains("does not reach the goal"), "evidence is for who publishes");
                 told += 1;
             }
             Err(other) => panic!("{other}"),
