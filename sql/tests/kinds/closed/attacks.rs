@@ -248,9 +248,10 @@ const BESIDES: &[Way] = &[
         "active-flag",
         SQLITE,
         &[
-            "ALTER TABLE items ADD COLUMN $ INTEGER CHECK ($ IS NOT NULL AND $ IN (0, 1)) DEFAULT (abs(-9223372036854775807 - 1))",
-            "UPDATE items SET $ = CASE WHEN lower(active) IN ('y', 'yes', '1') THEN 1 ELSE 0 END",
-            "ALTER TABLE items DROP COLUMN active",
+            "CREATE TABLE new (id INTEGER PRIMARY KEY, $ INTEGER NOT NULL CHECK ($ IN (0, 1)) DEFAULT (abs(-9223372036854775807 - 1)), code TEXT NOT NULL, title TEXT NOT NULL, category TEXT, depot_id INTEGER NOT NULL, second_depot_id INTEGER, daily_cents INTEGER NOT NULL)",
+            "INSERT INTO new SELECT id, lower(active) IN ('y','yes','1'), code, title, category, depot_id, second_depot_id, daily_cents FROM items",
+            "DROP TABLE items",
+            "ALTER TABLE new RENAME TO items",
         ],
     ),
     way("active-flag", SQLITE, &["SOLUTION", "PRAGMA user_version = 7"]),
