@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(target.join("shipped_apps.rs"), apps(&root.join("environments"))?)?;
     fs::write(target.join("shipped_work.rs"), work(&root.join("environments"))?)?;
-    fs::write(target.join("shipped_sql.rs"), sql(&root.join("environments").join("sql"))?)
+    fs::write(target.join("shipped_sql.rs"), sql(&root.join("environments"))?)
 }
 
 /// Every folder of `app/` is an app, and every one of `former/app/NAME/` an earlier version of it: its files stand in place of those
@@ -50,16 +50,31 @@ fn included(files: &BTreeMap<String, PathBuf>) -> String {
     })
 }
 
-/// Every folder of `sql/` is an environment.
-fn sql(folder: &Path) -> io::Result<String> {
-    println!("cargo::rerun-if-changed={}", folder.display());
+/// Every folder of `sql/` is an environment, and every one of `former/sql/NAME/` an earlier version of it: its files stand in place of
+/// those of the same name. The newest version follows the earlier ones.
+fn sql(environments: &Path) -> io::Result<String> {
+    let (newest, former) = (environments.join("sql"), environments.join("former").join("sql"));
+    println!("cargo::rerun-if-changed={}", newest.display());
+    println!("cargo::rerun-if-changed={}", former.display());
     let mut list = String::from("const SQL: &[Shipped] = &[\n");
-    for path in sorted(folder)?.into_iter().filter(|path| path.is_dir()) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(list, "    Shipped {{ name: \"sql/{}\", files: &[{}] }},", name(&path), embedded(&path)?);
+    let mut earlier = String::from("const FORMER_SQL: &[Shipped] = &[\n");
+    let shipped = |name: &str, version: usize, files: &BTreeMap<PathBuf, PathBuf>| {
+        Ok::<_, io::Error>(format!(
+            "    Shipped {{ name: \"sql/{name}\", version: {version}, files: &[{}] }},\n",
+            listed(files)?
+        ))
+    };
+    for path in sorted(&newest)?.into_iter().filter(|path| path.is_dir()) {
+        let (name, files) = (name(&path), inside(&path)?);
+        let versions = sorted(&former.join(&name))?;
+        for (number, version) in (1..).zip(&versions) {
+            let mut files = files.clone();
+            files.extend(inside(version)?);
+            earlier.push_str(&shipped(&name, number, &files)?);
+        }
+        list.push_str(&shipped(&name, versions.len() + 1, &files)?);
     }
-    list.push_str("];\n");
-    Ok(list)
+    Ok(format!("{list}];\n{earlier}];\n"))
 }
 
 /// Every folder or JSON Lines file of `terminal/` and `code/` is an environment, and so is `repository/` with all its folders.
@@ -86,19 +101,33 @@ fn work(environments: &Path) -> io::Result<String> {
 
 /// The files below a path, each with its permission bits.
 fn embedded(top: &Path) -> io::Result<String> {
-    let mut files = String::new();
+    listed(&inside(top)?)
+}
+
+/// The files below a path, by their paths there.
+fn inside(top: &Path) -> io::Result<BTreeMap<PathBuf, PathBuf>> {
+    let mut files = BTreeMap::new();
     let mut waiting = vec![top.to_owned()];
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
-            waiting.extend(sorted(&path)?.into_iter().rev());
+            waiting.extend(sorted(&path)?);
             continue;
         }
-        let mode = fs::metadata(&path)?.permissions().mode() & 0o777;
-        let inside = path.strip_prefix(top).unwrap_or(&path);
-        let inside = if inside.as_os_str().is_empty() { name(&path) } else { inside.display().to_string() };
-        let _ = write!(files, "({inside:?}, {mode}, include_bytes!({:?})), ", path.display().to_string());
+        let inside = path.strip_prefix(top).unwrap_or(&path).to_owned();
+        files.insert(if inside.as_os_str().is_empty() { name(&path).into() } else { inside }, path);
     }
     Ok(files)
+}
+
+/// Files with their permission bits and what they hold, as Rust.
+fn listed(files: &BTreeMap<PathBuf, PathBuf>) -> io::Result<String> {
+    let mut list = String::new();
+    for (inside, path) in files {
+        let mode = fs::metadata(path)?.permissions().mode() & 0o777;
+        let (inside, path) = (inside.display().to_string(), path.display().to_string());
+        let _ = write!(list, "({inside:?}, {mode}, include_bytes!({path:?})), ");
+    }
+    Ok(list)
 }
 
 /// What a folder holds, by name; nothing where there is no such folder.

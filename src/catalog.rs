@@ -86,7 +86,10 @@ impl Catalog {
             apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
         let mut former: HashMap<String, Vec<Builtin>> = HashMap::new();
         let kinds = registry::former().into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
-        for (name, source) in shipped::former().into_iter().map(|app| (app.name(), Source::App(app))).chain(kinds) {
+        let sql = sql::shipped::former().into_iter();
+        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, means.clone())));
+        let apps = shipped::former().into_iter().map(|app| (app.name(), Source::App(app)));
+        for (name, source) in apps.chain(kinds).chain(sql) {
             former.entry(name).or_default().push(Builtin::new(source));
         }
         let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));

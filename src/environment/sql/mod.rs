@@ -48,7 +48,7 @@ const STEPS_MAX: u64 = 100;
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
 /// Raised when the same evidence can be judged otherwise.
-const RULE: u32 = 1;
+const RULE: u32 = 2;
 /// The rule that judges.
 const VERIFIER: &str = "sql";
 
