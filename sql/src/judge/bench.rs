@@ -288,13 +288,13 @@ impl<'a> Scene<'a> {
         };
         for reset in resets {
             // It fails where there is nothing to reset: where no transaction is open, or none may be.
-            drop(self.run(database, reset, self.author).await?);
+            drop(self.run(database, reset, self.bench.now_ms, self.author).await?);
         }
-        let listed = self.run(database, temporary, self.author).await?.0;
+        let listed = self.run(database, temporary, self.bench.now_ms, self.author).await?.0;
         let listed = listed.map_err(|error| self.blamed("there is no list of temporary objects", &error))?;
         for row in listed.rows {
             let [Value::Text(sql)] = row.as_slice() else { continue };
-            let removed = self.run(database, sql, self.author).await?.0;
+            let removed = self.run(database, sql, self.bench.now_ms, self.author).await?.0;
             removed.map_err(|error| self.blamed("a temporary object cannot be removed", &error))?;
         }
         Ok(())
@@ -314,10 +314,11 @@ impl<'a> Scene<'a> {
         &mut self,
         database: &mut dyn Database,
         sql: &str,
+        now_ms: i64,
         author: Author,
     ) -> Result<(Result<StatementResult, SqlError>, bool), Trouble> {
         self.seq += 1;
-        let step = Step { seq: self.seq, sql, parameters: &[], now_ms: self.bench.now_ms };
+        let step = Step { seq: self.seq, sql, parameters: &[], now_ms };
         let ran = self.bench.timed(author, database.run(&step)).await?;
         let done = match (ran.error, ran.results.into_iter().next_back()) {
             (Some(error), _) => Err(error),
@@ -343,6 +344,17 @@ impl<'a> Scene<'a> {
         sql: &str,
         author: Author,
     ) -> Result<Result<StatementResult, SqlError>, Trouble> {
+        self.read_at(self.bench.now_ms, changes, sql, author).await
+    }
+
+    /// As [`Scene::read_after`], at another moment.
+    pub(super) async fn read_at(
+        &mut self,
+        now_ms: i64,
+        changes: &str,
+        sql: &str,
+        author: Author,
+    ) -> Result<Result<StatementResult, SqlError>, Trouble> {
         let count = script::split(sql, self.bench.dialect()).len();
         if count != 1 {
             let message = format!("expected one statement, found {count}");
@@ -352,12 +364,12 @@ impl<'a> Scene<'a> {
         let (changed, unchanging) = match changes.trim() {
             "" => (Ok(()), true),
             changes => {
-                let (changed, unchanging) = self.run(database.as_mut(), changes, author).await?;
+                let (changed, unchanging) = self.run(database.as_mut(), changes, now_ms, author).await?;
                 (changed.map(drop), unchanging)
             }
         };
         let (done, pure) = match changed {
-            Ok(()) => self.run(database.as_mut(), sql, author).await?,
+            Ok(()) => self.run(database.as_mut(), sql, now_ms, author).await?,
             Err(error) => (Err(error), false),
         };
         if (pure && unchanging) || self.bench.timed(author, database.rewind(self.stands)).await? {

@@ -3,7 +3,7 @@
 //!
 //! Only what the acting side may write in words of its own is tried: tables whose rules are not the reference's to the letter, and
 //! views. Values come from the data, from what both sides' definitions write out, with their neighbours, and from chance, which no
-//! statement of the session can foresee. A number that a definition works out (`1000 + 7`) is met by chance alone.
+//! statement of the session can foresee; so does the moment of each change. A number that a definition works out (`1000 + 7`) is met by chance alone.
 
 mod draw;
 mod growth;
@@ -29,6 +29,9 @@ const CHANGES_OF_RULES: usize = 48;
 /// Changes that are drawn for each table on which views hang.
 const CHANGES_OF_VIEWS: usize = 24;
 
+/// Changes take place at any moment of these years: 1950 to 2150.
+const MOMENTS_MS: (i64, i64) = (-631_152_000_000, 5_680_281_600_000);
+
 /// One change, and what is read after it.
 struct Change {
     sql: String,
@@ -47,15 +50,17 @@ pub(super) async fn check(
         return Ok(Err(why));
     }
     let seed: u64 = rand::random();
-    let changes = changes(differences, rows, &mut Draw::of(&["differential", &seed.to_string()]));
+    let mut draw = Draw::of(&["differential", &seed.to_string()]);
+    let changes = changes(differences, rows, &mut draw);
     let mut taken = 0_usize;
     for change in &changes {
         let query = dump(&change.relation, &change.columns, differences.dialect);
-        let expected = desk.reference(gold).await?.read_after(&change.sql, &query, Author::Task).await?;
+        let now_ms = draw.between(MOMENTS_MS.0, MOMENTS_MS.1);
+        let expected = desk.reference(gold).await?.read_at(now_ms, &change.sql, &query, Author::Task).await?;
         if unfinished(&expected) {
             continue;
         }
-        let found = desk.left().await?.read_after(&change.sql, &query, Author::Acting).await?;
+        let found = desk.left().await?.read_at(now_ms, &change.sql, &query, Author::Acting).await?;
         let why = match (expected, found) {
             (Ok(expected), Ok(found)) => {
                 taken += 1;
@@ -67,7 +72,9 @@ pub(super) async fn check(
         };
         if let Some(why) = why {
             let sql: String = change.sql.chars().take(2_000).collect();
-            return Ok(Err(json!({"change": sql, "shows": change.relation, "why": why, "seed": seed})));
+            return Ok(Err(
+                json!({"change": sql, "now_ms": now_ms, "shows": change.relation, "why": why, "seed": seed}),
+            ));
         }
     }
     Ok(Ok(json!({"tried": changes.len(), "taken": taken, "seed": seed})))

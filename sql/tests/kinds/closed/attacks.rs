@@ -228,6 +228,7 @@ const VIEWS: &[Way] = &[
     way("rename-with-view", BOTH, renamed!("WHERE role IN ('counter', 'driver', 'workshop', 'office', 'lead')")),
     way("rename-with-view", BOTH, renamed!("WHERE full_name <> 'Test'")),
     way("rename-with-view", BOTH, renamed!("WHERE manager_name IS NULL OR length(manager_name) < 60")),
+    way("rename-with-view", BOTH, renamed!("WHERE CURRENT_DATE < '2040-01-01'")),
     way("rename-with-view", BOTH, renamed!("WHERE EXISTS (SELECT 1 FROM depots WHERE id = 1)")),
 ];
 
