@@ -97,6 +97,10 @@ async fn earlier_versions_of_built_in_environments_are_still_played() {
         ("app/sheet", 2),
         ("app/shop", 3),
         ("app/workspace", 2),
+        ("sql/migration", 2),
+        ("sql/policy", 2),
+        ("sql/repair", 2),
+        ("sql/tuning", 2),
     ] {
         let spec = server.get(&format!("/v1/environments/{name}")).await.ok();
         assert_eq!(spec["version"], newest, "{name}");

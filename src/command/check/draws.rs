@@ -8,7 +8,7 @@ use crate::terminal::Table;
 
 /// Writes which draws became tasks and why the others did not, then how the values of each parameter are spread.
 pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
-    let mut fates = Table::new(["template", "draws", "tasks", "thrown away or faulty", "looked beside"]);
+    let mut fates = Table::new(["template", "draws", "tasks", "thrown away or faulty", "looked beside", "columns"]);
     let mut spreads = Table::new(["template", "parameter", "value: draws > tasks"]);
     for (template, figures) in &report.templates {
         let draws = &figures.draws;
@@ -20,6 +20,7 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
             draws.accepted.to_string(),
             again.chain(faulty).collect::<Vec<_>>().join("; "),
             format!("{} tasks, {} played", draws.looked_beside, draws.compared),
+            format!("{} tasks only all at once", draws.passed_over),
         ]);
         for spread in &draws.parameters {
             spreads.add_row([template.clone(), spread.parameter.clone(), shares(spread)]);
