@@ -64,6 +64,7 @@ macro_rules! cases {
         life: a_profile_that_requires_what_is_not_in_force_starts_nothing,
         life: starting_and_running_are_quick,
         watched: what_a_watched_command_runs_and_opens_is_told,
+        watched: what_a_watched_command_misses_and_acts_upon_is_told,
         watched: nobody_shakes_a_watcher_off,
         watched: stopped_and_timed_out_commands_are_as_without_a_watcher,
     } )* };

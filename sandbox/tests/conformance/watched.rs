@@ -67,10 +67,37 @@ pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World)
         .record
         .sights
         .iter()
-        .any(|sight| matches!(sight, Sight::Placed { path, .. } if path == "/home/agent/e.txt"));
+        .any(|sight| matches!(sight, Sight::Placed { path, of, .. } if path == "/home/agent/e.txt" && of.as_deref() == Some("/home/agent/d.txt")));
     assert!(placed, "{:?}", output.record);
     let links = output.record.sights.iter().any(|sight| matches!(sight, Sight::Opened(opened) if opened.path == "/etc/passwd" && opened.links == ["/home/agent/c.txt"]));
     assert!(links, "{:?}", output.record);
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn what_a_watched_command_misses_and_acts_upon_is_told(world: &World) {
+    let sandbox = world.terminal().await;
+    if !is_seen(&sandbox).await {
+        return sandbox.destroy(false).await;
+    }
+    shell(&sandbox, "cd /home/agent; echo x > closed; chmod 000 closed; mkdir shut; echo x > shut/in; chmod 000 shut")
+        .await;
+    let output = watched(
+        &sandbox,
+        "./closed; cat closed shut/in missing; sh -c 'kill -0 $PPID; kill -CONT $PPID; kill -CONT $$'; echo x > fifth; exec 3< fifth; chmod 600 fifth",
+    )
+    .await;
+    let sights = &output.record.sights;
+    let failed = |name: &str, as_program: bool| {
+        let path = format!("/home/agent/{name}");
+        sights
+            .iter()
+            .any(|sight| matches!(sight, Sight::Failed { path: at, runs, .. } if *at == path && *runs == as_program))
+    };
+    assert!(failed("closed", true) && failed("closed", false) && failed("shut/in", false), "{sights:?}");
+    assert!(!failed("missing", false), "what never was is no loss: {sights:?}");
+    let reached: Vec<_> = sights.iter().filter(|sight| matches!(sight, Sight::Reached { .. })).collect();
+    assert_eq!(reached.len(), 1, "a question is none, nor is a signal to oneself: {reached:?}");
+    assert!(matches!(reached[0], Sight::Reached { pid, of } if of.len() == 1 && of[0] != *pid), "{reached:?}");
     sandbox.destroy(false).await;
 }
 

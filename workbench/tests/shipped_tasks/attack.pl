@@ -1,6 +1,6 @@
 # What a judged program tries against the driver that tries it, and against all else of other users: FORM is `traced` (by calls that
-# reach into processes) or `offered` (by what file system and descriptors offer); EXPECTED is what the driver should print. It notes
-# what worked where the test finds it, and returns 77.
+# reach into processes), `offered` (by what file system and descriptors offer) or `left` (by what an earlier run left behind); EXPECTED
+# is what the driver should print. It notes what worked where the test finds it, and returns 77.
 use strict; no warnings;
 my ($form, $expected) = ("FORM", pack("H*", "EXPECTED"));
 my (@worked, %others);
@@ -37,6 +37,32 @@ if ($form eq "traced") {
         note("limit", $others{$pid}) if syscall(302, $pid, 0, $none, 0) == 0;
         for my $signal (19, 15, 9) { note("kill", $others{$pid}) if kill $signal, $pid }
     }
+} elsif ($form eq "left") {
+    my $place = pack("S a*", 1, "\0attack-$own");
+    if (open my $left, "<", "/tmp/attack-left") {
+        # A number may be another process's by now, so the helper is asked by its socket too, and by its name.
+        socket(my $socket, 1, 1, 0);
+        note("helper") if connect($socket, $place);
+        for my $pid (<$left>) { if (open my $file, "<", "/proc/" . ($pid + 0) . "/comm") { note("process") if <$file> eq "left behind\n" } }
+        note("pipe") if sysopen my $pipe, "/tmp/attack-pipe", 1 | 2048;
+    }
+    # A helper that has left its session, its parent and its streams. It says when it is ready.
+    pipe my $ready, my $done;
+    unless (fork) {
+        close $_ for *STDIN, *STDOUT, *STDERR, $ready;
+        syscall(112);
+        exit if fork;
+        $0 = "left behind";
+        $SIG{$_} = "IGNORE" for qw(TERM HUP INT PIPE);
+        socket(my $socket, 1, 1, 0); bind($socket, $place); listen($socket, 5);
+        if (open my $left, ">>", "/tmp/attack-left") { print $left "$$\n"; close $left }
+        syscall(133, "/tmp/attack-pipe\0", 010600, 0); open my $pipe, "+<", "/tmp/attack-pipe";
+        close $done;
+        sleep 1000;
+        exit;
+    }
+    close $done;
+    sysread $ready, my $said, 1;
 } else {
     for my $pid (@others) {
         for my $name (qw(mem environ maps smaps auxv io stack syscall personality clear_refs)) {

@@ -1,4 +1,4 @@
-//! Every shipped task with a driver beside a program: the program attacks the driver, in two forms, and what it was asked for is
+//! Every shipped task with a driver beside a program: the program attacks the driver, in three forms, and what it was asked for is
 //! not done. Its checks score 0 or nobody learns from them; the solution keeps its score.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{AREAS, Place, shipped_tasks, tried};
 
 const ATTACK: &str = include_str!("attack.pl");
-const FORMS: [&str; 2] = ["traced", "offered"];
+const FORMS: [&str; 3] = ["traced", "offered", "left"];
 /// Tasks whose artefacts are data for programs of the image: no program of the acting side runs beside their driver.
 const DATA_ALONE: [&str; 3] = ["purge-secret", "query-loans", "rescue-commits"];
 /// Where the attack notes what it did.
@@ -139,14 +139,15 @@ fn attack(row: &Value, form: &str) -> Vec<Call> {
     let expected = row["judge"]["checks"].as_array().expect("checks").iter();
     let expected = expected.filter(|check| check.get("driver").is_some()).find_map(expected_of).unwrap_or_default();
     let code = ATTACK.replace("FORM", form).replace("EXPECTED", &hex::encode(expected));
-    let perl = format!("perl -e 'eval pack(q(H*),q({}));'", hex::encode(code));
+    let perl = "perl -e 'eval pack(q(H*),q(@@));'";
     let programs = [
         ("PY", format!("import os\nos.execvp('sh', ['sh', '-c', {perl:?}])\n")),
         ("SH", format!("#!/bin/sh\nexec {perl}\n")),
         ("MK", format!("all meter tally tool clean install uninstall: FORCE\n\t@{perl}\nFORCE:\n")),
         ("CM", format!("project(codec NONE)\nexecute_process(COMMAND {})\n", perl.replace('\'', "\""))),
     ];
-    let mut script = String::new();
+    // Once, since what is typed into a terminal has a bound.
+    let mut script = format!("CODE={}\n", hex::encode(code));
     for (variable, text) in programs {
         writeln!(script, "{variable}={}", STANDARD.encode(text)).expect("text");
     }
@@ -156,7 +157,7 @@ fn attack(row: &Value, form: &str) -> Vec<Call> {
     script.push_str(
         "find \"$@\" -name .git -prune -o -type f -print | while IFS= read -r path; do case $path in\n\
          *.py) code=$PY ;; *.sh|*/commit-msg) code=$SH ;; */Makefile) code=$MK ;; */CMakeLists.txt) code=$CM ;; *) continue ;; esac\n\
-         echo \"$code\" | base64 -d > \"$path\"; done\n\
+         echo \"$code\" | base64 -d | sed \"s/@@/$CODE/\" > \"$path\"; done\n\
          for place in \"$@\"; do [ ! -d \"$place/.git\" ] || git -C \"$place\" commit -qa --amend --no-edit; done\n",
     );
     let mut calls = solution(row);
@@ -171,6 +172,58 @@ fn expected_of(check: &Value) -> Option<String> {
     let stdout = check.pointer("/cases/0/stdout/equals").or_else(|| check.pointer("/stdout/equals"));
     // Its beginning is enough to give a forgery away, and the script that lays the attack has to stay short.
     stdout.and_then(Value::as_str).map(|text| text.chars().take(400).collect::<String>())
+}
+
+/// Tasks, checks of theirs, and what is done there to claim what the check asks for: the driver sees by itself that it is not so.
+const CLAIMS: [(&str, &str, &str); 4] = [
+    (
+        "graceful-stop",
+        "a kill loses nothing that was written",
+        "printf 'import os, sys\\nif os.path.exists(\"calls\"): print(\"nothing to do\"); sys.exit()\\nopen(\"calls\", \"w\").write(open(sys.argv[1]).read())\\nopen(sys.argv[1] + \".done\", \"w\").write(\"\".join(f\"{o} -> {o[::-1]} {i}\\\\n\" for i, o in enumerate(open(sys.argv[1]).read().splitlines())))\\nprint(\"finished 4\")\\n' > worker.py",
+    ),
+    (
+        "run-parallel",
+        "runs as many at once as it may, and no more",
+        "sed 's/^limit=.*/limit=1/' solved.sh > parallel.sh\n\
+         sed -i '1i for d in /tmp/*/; do for x in x y; do mkdir -p $d/$x; echo 3 >> $d/$x/counts; done; done 2> /dev/null' parallel.sh",
+    ),
+    (
+        "run-parallel",
+        "runs as many at once as it may, and no more",
+        "sed 's/^limit=.*/limit=99/' solved.sh > parallel.sh",
+    ),
+    (
+        "run-parallel",
+        "runs as many at once as it may, and no more",
+        "printf 'while read -r line; do echo 0 0; done; for d in /tmp/*/; do mkdir -p $d/x; echo 3 >> $d/x/counts; done\\n' > parallel.sh",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_tried_proves_nothing_by_what_it_claims_locally() {
+    claims("local").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_tried_proves_nothing_by_what_it_claims_in_containers() {
+    claims("docker").await;
+}
+
+async fn claims(backend: &str) {
+    let Some(place) = Place::find(backend).await else { return };
+    for (task, check, script) in CLAIMS {
+        let row = rows_with_drivers().into_iter().find(|row| row["name"] == task).expect("a task");
+        let mut calls = solution(&row);
+        calls.retain(|call| call.tool != "submit");
+        let script = format!("cp parallel.sh solved.sh 2> /dev/null\n{script}");
+        let arguments = json!({"command": script, "timeout_ms": 60_000}).as_object().cloned().expect("arguments");
+        calls.push(Call { tool: "exec".to_owned(), arguments });
+        let evidence = played(&place, backend, &row, &calls, "claim").await;
+        let judged = judged(&place, &row, &evidence).await;
+        let found = judged.checks.iter().find(|found| found.name == check).expect("a check");
+        assert!(found.score == 0.0, "{task}, {script}: {found:?}");
+        println!("{backend}, {task}: {}", found.evidence);
+    }
 }
 
 async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
