@@ -81,6 +81,21 @@ fn only_the_http_folder_knows_the_web_framework() {
 }
 
 #[test]
+fn what_is_sent_is_read_by_the_strict_reader_alone() {
+    let mut sources = sources(&["src/http"]);
+    sources.retain(|source| !source.path.ends_with("tests.rs"));
+    for source in &mut sources {
+        // Unit tests read answers as they please.
+        let end = source.text.find("#[cfg(test)]").unwrap_or(source.text.len());
+        source.text.truncate(end);
+    }
+    // The second looks at one member of a body that the strict reader reads afterwards.
+    let allowed = ["src/http/strict.rs", "src/http/publishing.rs"];
+    let words = ["serde_json::from_slice", "serde_json::from_str"];
+    assert_none(&offenders(&sources, &allowed, &words), "src/http/ reads by strict::from_slice");
+}
+
+#[test]
 fn only_the_store_contains_sql() {
     let sources = sources(&["src", "protocol/src", "client/src"]);
     let quoted: Vec<String> = SQL.iter().map(|word| format!("\"{word}")).collect();

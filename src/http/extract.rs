@@ -110,8 +110,10 @@ pub(super) fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Resu
 
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let path = error.path().to_string();
+    // What stands in a member whose name could not be taken is told of the object.
+    let path = path.trim_end_matches('?').trim_end_matches('.');
     Fault {
-        field: Some(path).filter(|path| path != "."),
+        field: Some(path.to_owned()).filter(|path| !path.is_empty()),
         detail: plain(&error.inner().to_string()).into_owned(),
         ..Fault::default()
     }

@@ -5,9 +5,10 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::value::{MapAccessDeserializer, StrDeserializer, StringDeserializer};
+use serde::de::value::{StrDeserializer, StringDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, VariantAccess,
+    Visitor,
 };
 
 /// Around a deserializer or a part of one; everything that comes out of it is wrapped again.
@@ -83,7 +84,53 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(MapAccessDeserializer::new(Strict(fields)))
+        self.0.visit_enum(Named(fields))
+    }
+}
+
+/// A form that has content: an object with one field. A form without any is its name, and not an object with null in it.
+struct Named<A>(A);
+
+impl<'de, A: MapAccess<'de>> EnumAccess<'de> for Named<A> {
+    type Error = A::Error;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<(S::Value, Self), A::Error> {
+        match self.0.next_key_seed(seed)? {
+            Some(name) => Ok((name, self)),
+            None => Err(A::Error::invalid_type(Unexpected::Map, &"a name, or an object with one field")),
+        }
+    }
+}
+
+impl<'de, A: MapAccess<'de>> VariantAccess<'de> for Named<A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Map, &"the name alone"))
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.next_value_seed(Strict(seed))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(mut self, _: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(Content(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(mut self, _: &'static [&'static str], visitor: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(Content(visitor))
+    }
+}
+
+/// What a form holds.
+struct Content<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Content<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_any(Strict(self.0))
     }
 }
 
@@ -304,6 +351,29 @@ mod tests {
             let error = from_slice::<Step>(format!("{{\"action\":{action}}}").as_bytes()).unwrap_err();
             assert!(error.to_string().contains("stands twice in one object"), "{action}: {error}");
         }
+    }
+
+    #[test]
+    fn a_name_from_a_list_is_no_object() {
+        for text in [
+            r#"{"environment":"a/b","record":{"sync":null}}"#,
+            r#"{"environment":"a/b","record":{"sync":{}}}"#,
+            r#"{"environment":"a/b","verify":{}}"#,
+        ] {
+            let error = from_slice::<CreateSession>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.classify(), Category::Data, "{text}: {error}");
+        }
+        let forms: Vec<Form> = from_slice(br#"["bare", {"one": 1}, {"two": {"a": 1}}]"#).unwrap();
+        assert_eq!(forms, [Form::Bare, Form::One(1), Form::Two { a: 1 }]);
+        assert!(from_slice::<Form>(br#"{"one":1,"bare":2}"#).is_err());
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Form {
+        Bare,
+        One(u8),
+        Two { a: u8 },
     }
 
     #[test]

@@ -176,6 +176,17 @@ impl Sessions {
         Ok(())
     }
 
+    /// Refuses sessions that would enter a run whose end has begun since it was named.
+    ///
+    /// # Errors
+    /// When the run is being ended, or has ended.
+    pub(super) fn check_entry(&self, tenant: &str, run: Option<RunId>) -> Result<(), SessionError> {
+        match run {
+            Some(run) if !self.0.runs.holds(tenant, run) => Err(SessionError::RunOver(run)),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes up the lease of an active run that another node started.
     async fn take_up(&self, tenant: &str, id: RunId) -> Result<(), SessionError> {
         let row = self.0.store.run(tenant, id).await?.ok_or(SessionError::NotFound("run"))?;
@@ -212,6 +223,8 @@ impl Sessions {
 
     /// Closes the sessions of a run whose end has begun, then the run: if the server dies in between, the run is still there to be ended again.
     async fn end_run(&self, tenant: &str, id: RunId, state: RunState) -> Result<(), SessionError> {
+        // Sessions that entered the run before its end began may still be on their way to the store.
+        self.0.recorder.settle().await?;
         let mut after = None;
         let mut failed = None;
         loop {

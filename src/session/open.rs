@@ -184,6 +184,10 @@ impl Sessions {
         claims: &[Claim],
         many: bool,
     ) -> Result<Created, SessionError> {
+        let owner = fresh.first().map(|live| (Arc::clone(&live.row.tenant), live.row.run));
+        if let Some((tenant, Some(run))) = &owner {
+            self.touch_run(tenant, *run).await?;
+        }
         let now = self.0.clock.now();
         let opened = opened_together(&mut fresh, now)?;
         let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
@@ -199,6 +203,10 @@ impl Sessions {
         };
         for claim in claims {
             records.push(claim.record(&answer, now)?);
+        }
+        // From here to the submission nothing waits: the end of the run either is seen here, or finds the sessions in the store.
+        if let Some((tenant, run)) = &owner {
+            self.check_entry(tenant, *run)?;
         }
         let ledgers: Vec<Arc<Ledger>> = fresh.iter().map(|live| Arc::clone(&live.ledger)).collect();
         for live in fresh {

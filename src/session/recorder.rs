@@ -182,6 +182,12 @@ impl Recorder {
         ticket
     }
 
+    /// Waits until everything that was submitted before is in the store, or was refused.
+    pub(super) async fn settle(&self) -> Result<(), SessionError> {
+        let room = self.reserve().await?;
+        self.submit(&Ledger::new(SessionId::new()), room, Durability::Disk, Vec::new()).committed().await
+    }
+
     /// Queues a group that belongs to several sessions; the ticket is that of the first.
     pub(super) fn submit_for(
         &self,

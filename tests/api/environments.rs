@@ -87,24 +87,12 @@ async fn one_document_publishes_as_well() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn earlier_versions_of_built_in_environments_are_still_played() {
-    let server = TestServer::start().await;
-    for (name, newest) in [
-        ("puzzle/n_queens", 2),
-        ("app/calendar", 2),
-        ("app/chat", 2),
-        ("app/sheet", 2),
-        ("app/shop", 3),
-        ("app/workspace", 2),
-        ("sql/migration", 2),
-        ("sql/policy", 2),
-        ("sql/repair", 2),
-        ("sql/tuning", 2),
-    ] {
+/// Plays every version up to the newest of each environment.
+pub(super) async fn play_every_version(server: &TestServer, environments: &[(&str, u32)]) {
+    for (name, newest) in environments {
         let spec = server.get(&format!("/v1/environments/{name}")).await.ok();
-        assert_eq!(spec["version"], newest, "{name}");
-        for version in 1..=newest {
+        assert_eq!(spec["version"], *newest, "{name}");
+        for version in 1..=*newest {
             let body = json!({"environment": format!("{name}@{version}"), "task": {"split": "train", "seed": 3}});
             let created = server.post("/v1/sessions", &body).await.ok();
             assert_eq!(created["environment"], format!("{name}@{version}"));
@@ -115,5 +103,14 @@ async fn earlier_versions_of_built_in_environments_are_still_played() {
         let unknown = json!({"environment": format!("{name}@{}", newest + 1)});
         assert_eq!(server.post("/v1/sessions", &unknown).await.code(), "unknown_environment");
     }
+}
+
+#[tokio::test]
+async fn earlier_versions_of_built_in_environments_are_still_played() {
+    let server = TestServer::start().await;
+    let puzzle = ("puzzle/n_queens", 2);
+    let apps = [("app/calendar", 2), ("app/chat", 2), ("app/sheet", 2), ("app/shop", 3), ("app/workspace", 2)];
+    play_every_version(&server, &[puzzle]).await;
+    play_every_version(&server, &apps).await;
     server.stop().await;
 }

@@ -7,6 +7,7 @@ use palestra::config::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::environments::play_every_version;
 use crate::support::server::{TestServer, read};
 
 /// A server whose workers are run by the program itself: a test is no program that could.
@@ -76,6 +77,14 @@ pub(super) async fn publish(server: &TestServer, name: &str, files: &BTreeMap<&'
     let request = server.request(Method::POST, &format!("/v1/environments?name={name}"));
     let answer = read(request.header("content-type", "application/x-tar").body(archive(files))).await;
     (answer.status.as_u16(), answer.body)
+}
+
+#[tokio::test]
+async fn earlier_versions_of_shipped_databases_are_still_played() {
+    let server = TestServer::start_with(with_workers).await;
+    let databases = [("sql/migration", 2), ("sql/policy", 2), ("sql/repair", 2), ("sql/tuning", 2)];
+    play_every_version(&server, &databases).await;
+    server.stop().await;
 }
 
 #[tokio::test]

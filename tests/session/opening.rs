@@ -4,8 +4,9 @@ use futures::FutureExt;
 use palestra::session::{Answer, Command, SessionError};
 use palestra::store::row::{PageRequest, SessionFilter};
 use palestra_protocol::action::Action;
-use palestra_protocol::id::SessionId;
-use palestra_protocol::session::{CreateSession, Created, Fork, Opened, Randomness, Reset};
+use palestra_protocol::id::{RunId, SessionId};
+use palestra_protocol::run::CreateRun;
+use palestra_protocol::session::{CreateSession, Created, Fork, Opened, Randomness, Reset, SessionState};
 use palestra_protocol::step::Step;
 use serde_json::{Value, json};
 
@@ -72,6 +73,27 @@ async fn a_creation_whose_caller_left_made_whole_sessions() {
     assert_eq!(sessions.len(), 4);
     for session in sessions {
         assert_eq!(step(&world, session.id, "2").await["count"], 2);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_ends_while_a_session_enters_it_leaves_none_open() {
+    let world = World::open(None).await;
+    for round in 0..40 {
+        let run = RunId::new();
+        world.sessions.create_run(&world.tenant, CreateRun { id: Some(run), lease_ms: 10_000 }).await.expect("a run");
+        let request = Box::new(creation(&json!({"run": run})));
+        let mut entering = Box::pin(send(&world, Command::Create { request, key: None }));
+        let begun = entering.as_mut().now_or_never();
+        world.sessions.delete_run(&world.tenant, run).await.expect("ended");
+        let created = match begun {
+            Some(created) => created,
+            None => entering.await,
+        };
+        let filter = SessionFilter { run: Some(run), state: Some(SessionState::Open), ..SessionFilter::default() };
+        let all = PageRequest { before: None, limit: 10 };
+        let open = world.sessions.list(&world.tenant, &filter, &all).await.expect("a list");
+        assert!(open.is_empty(), "round {round}: {created:?} is open in a run that has ended");
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Faults;
 use crate::id::{EpisodeId, JobId, PolicyId, RunId};
+use crate::name::NameKind;
 pub use policy::{PolicyFrom, UnknownPolicy};
 
 /// Most episodes of one job.
@@ -50,13 +51,21 @@ fn one() -> f64 {
     1.0
 }
 
+/// What is told where a job names no environment.
+const UNNAMED: &str = "an environment is named family/name, or family/name@version";
+
+/// Whether a name is that of an environment, with or without a version.
+fn is_environment(name: &str) -> bool {
+    let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
+    NameKind::Environment.fits(name) && version.is_none_or(|version| version.parse::<u32>().is_ok())
+}
+
 /// Checks the environments of a job.
 pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut Faults) {
     faults.unless(environments.len() <= ENVIRONMENTS_MAX, "environments", format!("at most {ENVIRONMENTS_MAX}"));
     for (index, mix) in environments.iter().enumerate() {
         let at = |field: &str| format!("environments[{index}].{field}");
-        let named = mix.name.split_once('/').is_some_and(|(family, name)| !family.is_empty() && !name.is_empty());
-        faults.unless(named && mix.name.len() <= 300, &at("name"), "an environment is named family/name");
+        faults.unless(is_environment(&mix.name), &at("name"), UNNAMED);
         faults.unless(mix.weight.is_finite() && mix.weight > 0.0, &at("weight"), "above 0");
         if let Some([low, high]) = mix.difficulty {
             let sane = (0.0..=1.0).contains(&low) && (0.0..=1.0).contains(&high) && low <= high;
@@ -329,9 +338,7 @@ impl Rescore {
 
 impl Check {
     pub(super) fn check(&self, faults: &mut Faults) {
-        let named =
-            self.environment.split_once('/').is_some_and(|(family, name)| !family.is_empty() && !name.is_empty());
-        faults.unless(named && self.environment.len() <= 300, "environment", "an environment is named family/name");
+        faults.unless(is_environment(&self.environment), "environment", UNNAMED);
         faults.unless((1..=100_000).contains(&self.tasks), "tasks", "1 to 100000");
     }
 }

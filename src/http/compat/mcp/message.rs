@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::super::super::strict;
 use super::super::super::wording::plain;
 use super::super::json_rpc::{Call, id_of};
 
@@ -34,7 +35,7 @@ pub(super) struct Unreadable {
 
 /// Reads a body. Several messages in an array were possible in one old revision, and are refused.
 pub(super) fn read(body: &[u8]) -> Result<Message, Unreadable> {
-    let message: Value = serde_json::from_slice(body).map_err(|error| Unreadable {
+    let message: Value = strict::from_slice(body).map_err(|error| Unreadable {
         id: None,
         error: ErrorData::parse_error(format!("Parse error: {error}"), None),
     })?;
@@ -73,6 +74,16 @@ mod tests {
         assert_eq!(request, Message::Request(Request { id, method: "ping".to_owned(), params: JsonObject::new() }));
         let notification = read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert_eq!(notification, Ok(Message::Notification));
+    }
+
+    #[test]
+    fn an_argument_that_stands_twice_is_refused() {
+        let arguments = r#"{"status":"impossible","answers":{"until":1,"until":2}}"#;
+        for arguments in [arguments, r#"{"status":"impossible","status":"ok"}"#] {
+            let params = format!(r#"{{"name":"submit","arguments":{arguments}}}"#);
+            let (code, _) = refused(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#));
+            assert_eq!(code, ErrorCode::PARSE_ERROR, "{arguments}");
+        }
     }
 
     #[test]

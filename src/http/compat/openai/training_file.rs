@@ -5,6 +5,7 @@ use palestra_protocol::problem::Fault;
 use palestra_protocol::spec::play::{ENVIRONMENTS_MAX, EnvironmentMix};
 use serde::Deserialize;
 
+use super::super::super::strict;
 use super::refusal::fault;
 use super::setting::Settings;
 use crate::jobs::{ByteStream, JobsError};
@@ -83,7 +84,7 @@ fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<Numbered>, Vec<Fau
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = serde_json::from_slice::<Line>(line).map_err(|error| error.to_string());
+        let read = strict::from_slice::<Line>(line).map_err(|error| error.to_string());
         match read.and_then(|line| line.mix(settings)) {
             Ok(mix) => mixes.push((number, mix)),
             Err(words) => {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::super::super::strict;
 use super::refusal::{Detail, Refusal};
 
 /// Stands for a reply that has no JSON form.
@@ -42,7 +43,7 @@ impl Unreadable {
 
 /// Reads a frame. Every field but `type` and `data` is refused.
 pub(super) fn read(text: &str) -> Result<Request, Unreadable> {
-    let frame: Value = serde_json::from_str(text).map_err(|fault| Unreadable::Json(fault.to_string()))?;
+    let frame: Value = strict::from_slice(text.as_bytes()).map_err(|fault| Unreadable::Json(fault.to_string()))?;
     let Value::Object(mut fields) = frame else {
         let words = "Input should be an object with a type";
         return Err(Unreadable::Refused(Detail::new("dict_type", &[], words, &frame).into()));
@@ -106,6 +107,11 @@ mod tests {
         let reply: Value = serde_json::from_str(&read(text).expect_err(text).reply()).expect("JSON");
         assert_eq!(reply["type"], "error");
         reply["data"]["code"].clone()
+    }
+
+    #[test]
+    fn a_member_that_stands_twice_is_refused() {
+        assert_eq!(code(r#"{"type":"step","data":{"action":{"status":"impossible","status":"ok"}}}"#), "INVALID_JSON");
     }
 
     #[test]

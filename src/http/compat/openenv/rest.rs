@@ -18,6 +18,7 @@ use super::super::super::answer::Body;
 use super::super::super::body;
 use super::super::super::extract::Query;
 use super::super::super::problem::Failure;
+use super::super::super::strict;
 use super::action::{self, Turn, Wanted};
 use super::arguments::{Arguments, read_id, read_whole};
 use super::beginning::Resume;
@@ -43,7 +44,7 @@ impl FromRequest<App> for Object {
         if bytes.is_empty() {
             return Ok(Self(Map::new()));
         }
-        match serde_json::from_slice(&bytes) {
+        match strict::from_slice(&bytes) {
             Ok(Value::Object(object)) => Ok(Self(object)),
             Ok(other) => Err(Detail::new("dict_type", &["body"], "Input should be a valid dictionary", &other).into()),
             Err(error) => {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::super::answer::Body;
 use super::super::super::body;
 use super::super::super::problem::Failure;
+use super::super::super::strict;
 use super::super::json_rpc::{Call, id_of, told_back};
 use super::action::{Turn, call};
 use super::arguments::Arguments;
@@ -84,7 +85,7 @@ pub(super) async fn answer_over_http(player: Player, request: Request) -> Result
         return Err(failure);
     }
     let bytes = body::read(request).await?;
-    let answer = match serde_json::from_slice(&bytes) {
+    let answer = match strict::from_slice(&bytes) {
         Ok(request) => answer(&player, &Origin::Http, request).await,
         Err(_) => response(&Value::Null, Err(RpcError::new(PARSE_ERROR, "Parse error"))),
     };
