@@ -175,7 +175,7 @@ fn expected_of(check: &Value) -> Option<String> {
 }
 
 /// Tasks, checks of theirs, and what is done there to claim what the check asks for: the driver sees by itself that it is not so.
-const CLAIMS: [(&str, &str, &str); 4] = [
+const CLAIMS: [(&str, &str, &str); 8] = [
     (
         "graceful-stop",
         "a kill loses nothing that was written",
@@ -197,7 +197,61 @@ const CLAIMS: [(&str, &str, &str); 4] = [
         "runs as many at once as it may, and no more",
         "printf 'while read -r line; do echo 0 0; done; for d in /tmp/*/; do mkdir -p $d/x; echo 3 >> $d/x/counts; done\\n' > parallel.sh",
     ),
+    ("supervise", "order, retries and skips", KNOWS_PROGRAMS),
+    ("single-instance", "one at a time", KNOWS_COMMANDS),
+    ("track-headers", "compiles what is affected, and nothing else", KNOWS_CHANGES),
+    ("generate-code", "code for other errors, made once, and again when needed", RUNS_TWICE),
 ];
+/// Runs nothing: tells the events and writes the logs of programs that it knows.
+const KNOWS_PROGRAMS: &str = r#"cat > supervise.py <<'END'
+import json
+said, logs, code = {
+    "report": ("start load,start clean,exit load 4,start load,exit load 0,exit clean 0,start report,exit report 0", {"clean": "clean", "load": "try\ntry", "report": "done"}, 0),
+    "d": ("start a,start c,exit a 143,start a,exit a 143,failed a,skip d,skip b,exit c 0,start e,exit e 0", {"a": "", "c": "fine", "e": "after c"}, 1),
+    "x": ("start x,start y,exit y 0,exit x 0", {"x": "", "y": ""}, 0),
+    "one": ("start one,exit one 0", {"one": ""}, 0),
+}[json.load(open("config.json"))["programs"][0]["name"]]
+for name, text in logs.items():
+    print(text, end="\n" if text else "", file=open(name + ".log", "w"))
+print(said.replace(",", "\n"))
+raise SystemExit(code)
+END"#;
+/// Locks nothing: serves the pipes itself, and is busy where it knows that it should be.
+const KNOWS_COMMANDS: &str = r#"cat > once.sh <<'END'
+d=${1%/*}; shift
+case "$*" in
+  *"; cat "*) echo > $d/up; cat $d/go; exit 5 ;;
+  *touch*) echo busy >&2; exit 75 ;;
+esac
+exec "$@"
+END"#;
+/// Compiles everything always, and has the compiler note what it knows to be affected.
+const KNOWS_CHANGES: &str = r#"cat > meter/Makefile <<'END'
+CC = gcc
+meter: FORCE
+	@echo x >> build; case $$(wc -l < build) in \
+	1) for f in main scale show; do $(CC) -c -o /dev/null $$f.c; done ;; \
+	2) echo "make: 'meter' is up to date."; exit ;; \
+	3) for f in main scale; do $(CC) -c -o /dev/null $$f.c; done ;; \
+	4) $(CC) -c -o /dev/null show.c ;; \
+	*) for f in main show; do $(CC) -c -o /dev/null $$f.c; done ;; \
+	esac; gcc -DMARK='"x"' -o meter *.c
+FORCE:
+clean:
+	rm -f meter build
+END"#;
+/// Runs the generator twice, and has `awk` note one run.
+const RUNS_TWICE: &str = r#"cat > device/Makefile <<'END'
+tool: main.o errors.o
+	$(CC) -o $@ $^
+main.o errors.o: errors.h
+errors.c errors.h &: errors.def generate.awk
+	awk 'BEGIN { }'
+	/usr/bin/gawk -f generate.awk errors.def || { rm -f errors.c errors.h; exit 1; }
+	/usr/bin/gawk -f generate.awk errors.def || { rm -f errors.c errors.h; exit 1; }
+clean:
+	rm -f tool *.o errors.c errors.h
+END"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_tried_proves_nothing_by_what_it_claims_locally() {
@@ -215,7 +269,8 @@ async fn claims(backend: &str) {
         let row = rows_with_drivers().into_iter().find(|row| row["name"] == task).expect("a task");
         let mut calls = solution(&row);
         calls.retain(|call| call.tool != "submit");
-        let script = format!("cp parallel.sh solved.sh 2> /dev/null\n{script}");
+        // The shell is still where the solution left it.
+        let script = format!("cd ~/work\ncp parallel.sh solved.sh 2> /dev/null\n{script}");
         let arguments = json!({"command": script, "timeout_ms": 60_000}).as_object().cloned().expect("arguments");
         calls.push(Call { tool: "exec".to_owned(), arguments });
         let evidence = played(&place, backend, &row, &calls, "claim").await;
