@@ -55,7 +55,7 @@ pub enum Sight {
         /// Absolute.
         path: String,
     },
-    /// A process changed what stands at a path without opening it: by renaming, linking, removing, cutting or its permissions.
+    /// A process changed what stands at a path without opening it: by making, renaming, linking, removing, cutting or its permissions.
     Placed {
         /// Which process.
         pid: i32,
@@ -66,7 +66,8 @@ pub enum Sight {
         /// What stands there now.
         file: Option<File>,
     },
-    /// A process could not open or run a path; told where something on the way to it is not as the image has it.
+    /// A process could not open or run a path; told where something on the way to it is not as the image has it, or where it was to be
+    /// written and no room is left.
     Failed {
         /// Which process.
         pid: i32,
@@ -74,6 +75,10 @@ pub enum Sight {
         path: String,
         /// Whether it was to become that program.
         runs: bool,
+        /// As the kernel's `open` takes them; 0 where it was to run.
+        flags: i32,
+        /// Whether no room was left, on the disk or for open files.
+        full: bool,
     },
     /// A process is about to act upon others: by a signal, a limit or their place in the schedule.
     Reached {

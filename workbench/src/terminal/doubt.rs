@@ -12,11 +12,20 @@ pub(super) fn is_due(path: &str, search: &[String]) -> bool {
         || search.iter().any(|folder| is_below(path, folder) || is_below(folder, path))
 }
 
-/// Whether what stands at such a path with these permissions, or nothing, is taken away.
+/// Bits of a mode that tell the kind of a file, and those of a regular one and a folder.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const FOLDER: u32 = 0o040_000;
+
+/// Whether what stands at such a path with this kind and these permissions, or nothing, is taken away. A link, a pipe or a device
+/// need not lead to anything that can be read.
 pub(super) fn is_taken(path: &str, mode: Option<u32>, search: &[String]) -> bool {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let is_program = search.iter().any(|searched| searched == folder);
-    is_due(path, search) && mode.is_none_or(|mode| mode & 0o444 == 0 || (is_program && mode & 0o111 == 0))
+    is_due(path, search)
+        && mode.is_none_or(|mode| {
+            !matches!(mode & KIND, REGULAR | FOLDER) || mode & 0o444 == 0 || (is_program && mode & 0o111 == 0)
+        })
 }
 
 /// Folders in which programs are looked for, by the variables `PATH` of an environment and of an image.
@@ -53,10 +62,18 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_run_any_more_is_taken_away() {
         let search = search([]);
-        for (path, mode) in [("/usr/bin/grep", None), ("/usr/bin/grep", Some(0o644)), ("/usr/lib/x.so", Some(0))] {
+        for (path, mode) in [
+            ("/usr/bin/grep", None),
+            ("/usr/bin/grep", Some(0o100_644)),
+            ("/usr/lib/x.so", Some(0o100_000)),
+            ("/usr/bin/grep", Some(0o120_777)),
+            ("/usr/lib/x.so", Some(0o020_666)),
+        ] {
             assert!(is_taken(path, mode, &search), "{path}");
         }
-        for (path, mode) in [("/usr/bin/grep", Some(0o755)), ("/usr/lib/x.so", Some(0o644)), ("/app/tool", None)] {
+        for (path, mode) in
+            [("/usr/bin/grep", Some(0o100_755)), ("/usr/lib/x.so", Some(0o100_644)), ("/app/tool", None)]
+        {
             assert!(!is_taken(path, mode, &search), "{path}");
         }
     }

@@ -302,9 +302,13 @@ impl Altered {
         let removed = compared.removed.iter().filter(|path| doubt::is_due(path, &self.search));
         let shut = self.shut(compared).filter(|path| doubt::is_due(path, &self.search));
         let files = self.replaced.iter().filter(|(path, entry)| {
-            let file = entry.as_ref().filter(|entry| entry.kind == EntryKind::File);
-            compared.changed.contains(*path)
-                && file.is_some_and(|file| doubt::is_taken(path, Some(file.mode), &self.search))
+            let taken = entry.as_ref().is_some_and(|entry| match entry.kind {
+                EntryKind::File => doubt::is_taken(path, Some(0o100_000 | entry.mode), &self.search),
+                EntryKind::Folder => false,
+                // What it leads to is not seen by its path.
+                EntryKind::Link | EntryKind::Other => doubt::is_due(path, &self.search),
+            });
+            compared.changed.contains(*path) && taken
         });
         removed.chain(shut).chain(files.map(|(path, _)| path)).cloned().collect()
     }

@@ -18,7 +18,7 @@ const SECOND_AT: u32 = 24;
 
 /// Calls at which the watcher looks. No process can trace another that is traced already, so `ptrace` only needs to be seen.
 #[cfg(target_arch = "x86_64")]
-const OLDER: [libc::c_long; 9] = [
+const OLDER: [libc::c_long; 10] = [
     libc::SYS_open,
     libc::SYS_creat,
     libc::SYS_rename,
@@ -27,11 +27,12 @@ const OLDER: [libc::c_long; 9] = [
     libc::SYS_unlink,
     libc::SYS_rmdir,
     libc::SYS_mknod,
+    libc::SYS_mkdir,
     libc::SYS_chmod,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: [libc::c_long; 0] = [];
-const SEEN: [libc::c_long; 18] = [
+const SEEN: [libc::c_long; 19] = [
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_execve,
@@ -42,6 +43,7 @@ const SEEN: [libc::c_long; 18] = [
     libc::SYS_symlinkat,
     libc::SYS_unlinkat,
     libc::SYS_mknodat,
+    libc::SYS_mkdirat,
     libc::SYS_truncate,
     libc::SYS_fchmodat,
     SYS_FCHMODAT2,

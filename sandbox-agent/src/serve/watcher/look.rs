@@ -28,6 +28,7 @@ static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) is_folder: bool,
+    pub(super) is_device: bool,
     is_regular: bool,
     pub(super) file: File,
     at: PathBuf,
@@ -52,7 +53,7 @@ impl Found {
             ..File::default()
         };
         let is_device = kind.is_char_device() || kind.is_block_device();
-        (!is_device).then_some(Self { path, is_folder: kind.is_dir(), is_regular: kind.is_file(), file, at })
+        Some(Self { path, is_folder: kind.is_dir(), is_device, is_regular: kind.is_file(), file, at })
     }
 
     /// The same with its first bytes.

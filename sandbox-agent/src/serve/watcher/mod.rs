@@ -36,8 +36,11 @@ const UPPER: RawFd = 2;
 const TRACED: u8 = 1;
 
 /// Errors of calls that open what is not there, or is closed.
-const OUT_OF_REACH: [i64; 5] =
-    [libc::ENOENT as i64, libc::EACCES as i64, libc::EPERM as i64, libc::ENOTDIR as i64, libc::ELOOP as i64];
+const OUT_OF_REACH: [i32; 5] = [libc::ENOENT, libc::EACCES, libc::EPERM, libc::ENOTDIR, libc::ELOOP];
+/// Errors of calls for which there is no room.
+const FULL: [i32; 4] = [libc::ENOSPC, libc::EDQUOT, libc::EMFILE, libc::ENFILE];
+/// The kernel's own, with which it makes a call again after a signal: `ERESTARTSYS` to `ERESTART_RESTARTBLOCK`.
+const AGAIN: std::ops::RangeInclusive<i32> = 512..=516;
 
 /// In a fork of the agent: starts the command, notes what it does, reports its end, and exits, which ends what is left of it. Both C
 /// libraries keep their allocator fit for use in the only thread that a fork leaves.
@@ -107,7 +110,7 @@ struct Watcher {
     /// Threads by their id.
     threads: HashMap<i32, Thread>,
     /// Failures that were noted, each once for a process.
-    failures: BTreeSet<(i32, String, bool)>,
+    failures: BTreeSet<(i32, String, bool, bool)>,
     over: bool,
 }
 
@@ -259,7 +262,7 @@ impl Watcher {
             return;
         };
         match pending.call.number {
-            libc::SYS_execve | libc::SYS_execveat => self.failed(pid, pending.given, returned, true),
+            libc::SYS_execve | libc::SYS_execveat => self.failed(pid, pending, errno(returned)),
             _ if is_naming(pending.call.number) && returned == 0 => {
                 let file = look::standing(&pending.given);
                 self.notes.saw(&Sight::Placed { pid, path: pending.given, of: pending.of, file });
@@ -272,18 +275,21 @@ impl Watcher {
                 }
                 if returned >= 0 {
                     self.opened(tid, returned, pending);
-                } else if OUT_OF_REACH.contains(&returned.saturating_neg()) {
-                    self.failed(pid, pending.given, returned, false);
+                } else if writes(pending.flags) || OUT_OF_REACH.contains(&errno(returned)) {
+                    self.failed(pid, pending, errno(returned));
                 }
             }
         }
     }
 
-    /// A process could not open or run what is, or was, of the image.
-    fn failed(&mut self, pid: i32, path: String, returned: i64, runs: bool) {
-        let denied = returned == -i64::from(libc::EACCES);
-        if look::is_affected(&path, denied, UPPER) && self.failures.insert((pid, path.clone(), runs)) {
-            self.notes.saw(&Sight::Failed { pid, path, runs });
+    /// A process could not open or run what is, or was, of the image, or could not write what it was to.
+    fn failed(&mut self, pid: i32, pending: Pending, errno: i32) {
+        let Pending { call, given: path, flags, .. } = pending;
+        let runs = matches!(call.number, libc::SYS_execve | libc::SYS_execveat);
+        let full = writes(flags) && FULL.contains(&errno);
+        let is_due = full || (!AGAIN.contains(&errno) && look::is_affected(&path, errno == libc::EACCES, UPPER));
+        if is_due && self.failures.insert((pid, path.clone(), runs, writes(flags))) {
+            self.notes.saw(&Sight::Failed { pid, path, runs, flags, full });
         }
     }
 
@@ -294,22 +300,22 @@ impl Watcher {
         let pid = self.process(tid);
         let at = std::path::PathBuf::from(format!("/proc/{tid}/fd/{descriptor}"));
         let Some(found) = Found::behind(tid, descriptor) else {
-            // A device; or the descriptor was closed by another thread, which nobody does who has nothing to hide.
+            // The descriptor was closed by another thread, which nobody does who has nothing to hide.
             self.notes.closing.dropped += u64::from(std::fs::symlink_metadata(at).is_err());
             return;
         };
-        let writes = pending.flags & libc::O_ACCMODE != libc::O_RDONLY;
+        let writes = writes(pending.flags);
         let foreign = !found.path.starts_with('/') && !look::holds(tid, &found.path, descriptor);
         let links = if found.path == pending.given { Vec::new() } else { look::changed_links(&pending.given, UPPER) };
         let worth = if let Some(below) = found.path.strip_prefix("/proc/") {
             let of = below.split('/').next().unwrap_or_default();
             writes && of.parse::<i32>().is_ok_and(|of| of != pid)
         } else if found.path.starts_with('/') {
-            !found.is_folder && (writes || look::is_changed(&found.path, UPPER))
+            !found.is_folder && !found.is_device && (writes || look::is_changed(&found.path, UPPER))
         } else {
             foreign || found.path.starts_with("/memfd:")
         };
-        if !worth && (links.is_empty() || found.is_folder) {
+        if !worth && links.is_empty() {
             return;
         }
         let found = if pending.flags & libc::O_ACCMODE == libc::O_WRONLY { found } else { found.with_head() };
@@ -342,6 +348,16 @@ impl Watcher {
     }
 }
 
+/// The number of the error that a call returned.
+fn errno(returned: i64) -> i32 {
+    i32::try_from(returned.saturating_neg()).unwrap_or(0)
+}
+
+/// Whether a file is opened for writing by these flags.
+fn writes(flags: i32) -> bool {
+    flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
+}
+
 /// Where the path of a call starts and lies, and the flags with which it opens; `None` for a call that names none.
 fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
     let here = libc::AT_FDCWD as u32 as u64;
@@ -351,7 +367,9 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
         libc::SYS_open => return Some((here, a, b as i32)),
         libc::SYS_creat => return Some((here, a, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)),
         libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => return Some((here, b, 0)),
-        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_chmod => return Some((here, a, 0)),
+        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_mkdir | libc::SYS_chmod => {
+            return Some((here, a, 0));
+        }
         _ => {}
     }
     Some(match call.number {
@@ -361,7 +379,7 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
         libc::SYS_execveat => (a, b, 0),
         libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => (c, d, 0),
         libc::SYS_symlinkat => (b, c, 0),
-        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_fchmodat | SYS_FCHMODAT2 => (a, b, 0),
+        libc::SYS_unlinkat | libc::SYS_mknodat | libc::SYS_mkdirat | libc::SYS_fchmodat | SYS_FCHMODAT2 => (a, b, 0),
         libc::SYS_truncate | libc::SYS_setxattr | libc::SYS_lsetxattr => (here, a, 0),
         _ => return None,
     })
@@ -383,7 +401,7 @@ fn is_naming(number: libc::c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
     match number {
         libc::SYS_rename | libc::SYS_link | libc::SYS_symlink => return true,
-        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_chmod => return true,
+        libc::SYS_unlink | libc::SYS_rmdir | libc::SYS_mknod | libc::SYS_mkdir | libc::SYS_chmod => return true,
         _ => {}
     }
     matches!(
@@ -394,6 +412,7 @@ fn is_naming(number: libc::c_long) -> bool {
             | libc::SYS_symlinkat
             | libc::SYS_unlinkat
             | libc::SYS_mknodat
+            | libc::SYS_mkdirat
             | libc::SYS_truncate
             | libc::SYS_fchmodat
             | SYS_FCHMODAT2

@@ -10,7 +10,7 @@
 //!
 //! What the judge's processes write while the acting side may already have had a say is theirs too: a program that changes it, or that
 //! is made of it and of the acting side's files together, costs trust. So does what they would have loaded, had the acting side not put
-//! it out of reach.
+//! it out of reach, and what they could not write, or wrote into what the acting side had put there.
 
 mod code;
 mod process;
@@ -33,8 +33,15 @@ const RESULTS: &str = "/logs/verifier";
 /// Bits of the kernel's `open` that are looked at.
 const ACCESS: i32 = 0o3;
 const READ_WRITE: i32 = 0o2;
+const CREATE: i32 = 0o100;
 const EXCLUSIVE: i32 = 0o200;
 const TRUNCATE: i32 = 0o1000;
+/// Bits of a mode that tell the kind of a file.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const FOLDER: u32 = 0o040_000;
+/// Where the kernel shows processes and devices as files.
+const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// Folders that are nobody's work as a whole.
 const SYSTEM: [&str; 9] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/home", "/root"];
 
@@ -97,8 +104,10 @@ struct Case<'a> {
     /// When a process of the judge's first read or ran anything of the acting side's: what changed later may be made of it.
     touched_ns: i64,
     processes: HashMap<i32, Process>,
-    /// Names that programs gave to files or folders.
+    /// What programs put in place or wrote.
     moved: BTreeSet<String>,
+    /// Paths that the judge's processes removed, or emptied, and that no program wrote since.
+    cleared: BTreeSet<String>,
     /// Links that the judge made before it touched anything.
     own_links: BTreeSet<String>,
     /// Files that the judge's processes wrote or put in place.
@@ -124,6 +133,7 @@ impl<'a> Case<'a> {
             touched_ns: i64::MAX,
             processes: HashMap::new(),
             moved: BTreeSet::new(),
+            cleared: BTreeSet::new(),
             own_links: BTreeSet::new(),
             own: BTreeSet::new(),
             contents: BTreeSet::new(),
@@ -151,7 +161,8 @@ impl<'a> Case<'a> {
             }
             Sight::Ran(ran) => self.ran(ran),
             Sight::Placed { pid, path, of, file } => self.placed(*pid, path, of.as_deref(), file.as_ref()),
-            Sight::Failed { pid, path, runs } => self.failed(*pid, path, *runs),
+            Sight::Failed { pid, path, flags, full, .. } if writes(*flags) => self.could_not_write(*pid, path, *full),
+            Sight::Failed { pid, path, runs, .. } => self.failed(*pid, path, *runs),
             Sight::Reached { pid, of } => self.reached(*pid, of),
             Sight::Opened(opened) if self.process(opened.pid).is_program => self.opened_by_program(opened),
             Sight::Opened(opened) => self.opened_by_judge(opened),
@@ -308,7 +319,7 @@ impl<'a> Case<'a> {
         if process.is_program || process.is_swayed {
             let placed = [(path, file.map(|file| file.mode))];
             for (path, mode) in of.map(|of| (of, None)).into_iter().chain(placed) {
-                self.moved.insert(path.to_owned());
+                self.put(path);
                 let judges = is_below(path, RESULTS) || is_below(path, TESTS) || self.is_out_of_its_way(&process, path);
                 if judges || doubt::is_taken(path, mode, &self.known.search) {
                     self.doubt(format!("a program of the acting side put {path} in place, or took it away"));
@@ -321,8 +332,11 @@ impl<'a> Case<'a> {
             acting.into_iter().any(|acting| is_below(acting, of) || is_below(of, acting))
         });
         if changed {
-            self.moved.insert(path.to_owned());
+            self.put(path);
             return;
+        }
+        if file.is_none() {
+            self.cleared.insert(path.to_owned());
         }
         if self.known.texts.contains_key(path) && self.is_touched() {
             self.doubt(format!("{path}, which is the tests' own, was changed after they had touched what the acting side made or changed"));
@@ -341,6 +355,32 @@ impl<'a> Case<'a> {
     fn is_out_of_its_way(&self, process: &Process, path: &str) -> bool {
         let handed = process.paths.iter().any(|handed| handed != "/" && is_below(path, handed));
         self.own.contains(path) && !handed && !is_below(path, &self.known.folder)
+    }
+
+    /// The acting side put something at a path, or wrote into it, while the tests ran.
+    fn put(&mut self, path: &str) {
+        self.cleared.remove(path);
+        self.moved.insert(path.to_owned());
+    }
+
+    /// Whether the acting side made or changed what stands at a path itself, and it was not cleared away.
+    fn holds(&self, path: &str) -> bool {
+        !self.cleared.contains(path) && (self.known.changed.contains(path) || self.moved.contains(path))
+    }
+
+    /// A process could not open a file for writing: what it has to say there is not read, but what stands there.
+    fn could_not_write(&mut self, pid: i32, path: &str, full: bool) {
+        let process = self.process(pid).clone();
+        if process.is_program || process.is_swayed {
+            return;
+        }
+        let mut above = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
+        let gone = self.known.removed.iter().chain(&self.known.shut).any(|gone| is_below(path, gone));
+        if full || gone || above.any(|above| self.holds(above)) {
+            let why =
+                if full { "for which there is no room" } else { "which the acting side made, changed or removed" };
+            self.doubt(format!("the tests' own `{}` could not write {path}, {why}", process.line()));
+        }
     }
 
     /// A process could not open or run a path. Where the acting side did that, it is as if it had been loaded.
@@ -413,6 +453,11 @@ impl<'a> Case<'a> {
             self.suspect |= self.is_touched();
         }
     }
+}
+
+/// Whether a file is opened for writing, or made, by these flags.
+fn writes(flags: i32) -> bool {
+    flags & (ACCESS | CREATE | TRUNCATE) != 0
 }
 
 /// The folder and the stem of the module that a compiled one was made from.

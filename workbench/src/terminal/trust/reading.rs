@@ -3,7 +3,10 @@
 use palestra_sandbox::watch::Opened;
 
 use super::process::{Process, is_below};
-use super::{ACCESS, Case, EXCLUSIVE, READ_WRITE, RESULTS, SYSTEM, TESTS, TRUNCATE, code, is_reward, words};
+use super::{
+    ACCESS, Case, EXCLUSIVE, FOLDER, KERNEL, KIND, READ_WRITE, REGULAR, RESULTS, SYSTEM, TESTS, TRUNCATE, code,
+    is_reward, words,
+};
 
 impl Case<'_> {
     pub(super) fn opened_by_program(&mut self, opened: &Opened) {
@@ -30,14 +33,20 @@ impl Case<'_> {
                 "a program of the acting side (`{}`) opened {path}, which is code of the tests",
                 process.line()
             ));
-        } else if !writes {
-            self.contents.insert(opened.file.content);
+        } else if writes {
+            self.put(path);
+        } else {
+            self.copies(opened);
         }
     }
 
     pub(super) fn opened_by_judge(&mut self, opened: &Opened) {
         let process = self.process(opened.pid).clone();
         let path = opened.path.as_str();
+        let led = opened.links.iter().any(|link| self.is_acting_link(link));
+        if led && !process.is_swayed && self.leads_astray(opened) {
+            return self.doubt(format!("a link that the acting side made led `{}` to {path}", process.line()));
+        }
         if opened.flags & ACCESS != 0 {
             if is_reward(path) {
                 if process.is_swayed {
@@ -52,10 +61,9 @@ impl Case<'_> {
                 return;
             }
         }
-        if opened.foreign || opened.path.starts_with("/proc/") {
+        if opened.foreign || path.starts_with("/proc/") || kind(opened) == FOLDER {
             return;
         }
-        let led = opened.links.iter().any(|link| self.is_acting_link(link));
         if !led && !self.is_acting(path, opened.file.changed_ns) {
             // What is neither the tests' nor made by them is the image's or the set-up's.
             if is_below(path, TESTS) || opened.file.changed_ns >= self.began_ns {
@@ -67,8 +75,9 @@ impl Case<'_> {
             return;
         }
         self.touch(opened.at_ns);
-        if led && is_below(path, TESTS) {
-            return self.doubt(format!("a link that the acting side made led `{}` to {path}", process.line()));
+        if kind(opened) != REGULAR && self.holds(path) {
+            let line = process.line();
+            return self.doubt(format!("`{line}` read {path}, which the acting side put there and which is no file"));
         }
         if self.known.texts.contains_key(path) {
             return self
@@ -76,8 +85,25 @@ impl Case<'_> {
         }
         self.read(&process, opened, led);
         if !self.own.contains(path) {
+            self.copies(opened);
+        }
+    }
+
+    /// What a file holds is the acting side's, wherever it is found.
+    fn copies(&mut self, opened: &Opened) {
+        if kind(opened) == REGULAR {
             self.contents.insert(opened.file.content);
         }
+    }
+
+    /// Whether a link of the acting side's leads where it has no data of its own, nor of the image's: to the tests' files, to those of
+    /// the kernel, to what is no file, or, for writing, anywhere.
+    fn leads_astray(&self, opened: &Opened) -> bool {
+        let path = opened.path.as_str();
+        let others = KERNEL.iter().chain(&[TESTS, RESULTS]).any(|folder| is_below(path, folder));
+        let writes = opened.flags & ACCESS != 0;
+        let judges = self.own.contains(path) && !self.known.changed.contains(path);
+        writes || others || judges || !path.starts_with('/') || !matches!(kind(opened), REGULAR | FOLDER)
     }
 
     /// A process of the judge's read a file of the acting side's. Where a link of the acting side's led there (`led`), the link itself
@@ -172,7 +198,8 @@ impl Case<'_> {
     /// A process of the judge's opened a file for writing.
     fn wrote(&mut self, process: &Process, opened: &Opened) {
         let path = opened.path.as_str();
-        let replaces = opened.flags & ACCESS != READ_WRITE || opened.flags & (TRUNCATE | EXCLUSIVE) != 0;
+        let anew = opened.flags & (TRUNCATE | EXCLUSIVE) != 0;
+        let replaces = opened.flags & ACCESS != READ_WRITE || anew;
         if self.known.texts.contains_key(path) && (process.is_swayed || (replaces && self.is_touched())) {
             let line = process.line();
             self.doubt(format!("`{line}` wrote {path}, which is the tests' own, after they had touched what the acting side made or changed"));
@@ -183,10 +210,19 @@ impl Case<'_> {
                 process.line()
             ));
         }
-        if !process.is_swayed {
-            self.own.insert(path.to_owned());
-            self.process(opened.pid).wrote.insert(path.to_owned());
+        if process.is_swayed {
+            return self.put(path);
         }
+        let adds = opened.flags & ACCESS != READ_WRITE && !anew;
+        if self.holds(path) && (adds || kind(opened) != REGULAR) {
+            let line = process.line();
+            self.doubt(format!("the tests' own `{line}` wrote into {path}, which the acting side had put there"));
+        }
+        if anew {
+            self.cleared.insert(path.to_owned());
+        }
+        self.own.insert(path.to_owned());
+        self.process(opened.pid).wrote.insert(path.to_owned());
     }
 
     /// Whether a file is code that the judge brought or wrote, and no copy of what the acting side made.
@@ -196,4 +232,9 @@ impl Case<'_> {
             && code::is_code(path, &opened.file)
             && !self.contents.contains(&opened.file.content)
     }
+}
+
+/// The bits that tell what kind of file was opened.
+fn kind(opened: &Opened) -> u32 {
+    opened.file.mode & KIND
 }

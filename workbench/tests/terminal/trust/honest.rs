@@ -165,4 +165,22 @@ pub(super) const ALL: &[Case] = &[
         &[],
         "echo 'puts 1' > a.rb; echo 'print \"2\\n\"' > a.pl; echo 'print(3)' > a.lua",
     ),
+    trusted(
+        "a log that the tests write over",
+        checked!(r#"grep -c 42 answer.txt > log.txt && echo more >> log.txt && grep -q 1 log.txt"#),
+        &[],
+        "echo 42 > answer.txt; echo 2 > log.txt",
+    ),
+    trusted(
+        "a folder that the tests fill",
+        checked!(r#"mkdir -p build && cp /tests/expected.txt build/ && cmp -s answer.txt build/expected.txt"#),
+        &[("expected.txt", "42\n")],
+        "echo 42 > answer.txt; mkdir build",
+    ),
+    trusted(
+        "a link that the tests replace",
+        checked!(r#"rm -f out.txt && sort answer.txt > out.txt && cmp -s answer.txt out.txt"#),
+        &[],
+        "echo 42 > answer.txt; ln -s /dev/null out.txt",
+    ),
 ];
