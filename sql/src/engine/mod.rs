@@ -207,6 +207,20 @@ pub struct StatementResult {
     pub vm_steps: Option<u64>,
 }
 
+/// Bytes of each text of an error: statements can have errors quote whatever they hold.
+const ERROR_TEXT_BYTES_MAX: usize = 8 << 10;
+
+/// A text of an error, cut where it is too long, with how much was left out.
+pub(crate) fn error_text(mut text: String) -> String {
+    if text.len() > ERROR_TEXT_BYTES_MAX {
+        let end = text.floor_char_boundary(ERROR_TEXT_BYTES_MAX);
+        let rest = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("… ({rest} bytes more)"));
+    }
+    text
+}
+
 /// An error of SQL, in the dialect's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SqlError {

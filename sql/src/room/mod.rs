@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, SqlError};
+use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, SqlError, Step};
 use crate::library::Library;
 use crate::observe;
 use crate::source::Source;
@@ -88,6 +88,15 @@ impl Home {
         let mut database = self.engine.open(&self.source, &self.opening).await?;
         self.replay(database.as_mut(), steps).await?;
         Ok(database)
+    }
+
+    /// Whether a database in which nothing was done stands.
+    async fn try_untouched(&self) -> Result<(), EngineError> {
+        let mut untouched = self.engine.open(&self.source, &self.opening).await?;
+        let step = Step { seq: 1, sql: "SELECT 1", parameters: &[], now_ms: now_ms(1) };
+        untouched.run(&step).await?;
+        untouched.close().await;
+        Ok(())
     }
 
     /// Runs steps again. What went through and is cut off now makes another database than the session's, which is of no use.
@@ -261,8 +270,9 @@ impl Room {
         Ok(Seen { text, data: then.clone(), terminated: false })
     }
 
-    /// Does something with the database, once more with another one where it was lost before. While it is under way, or where it is
-    /// broken off, the room has none.
+    /// Does something with the database, once more with another one where it was lost before. What loses that one as well is to blame
+    /// where a database in which nothing was done stands, and is cut off; else the engine is. While it is under way, or where it is broken
+    /// off, the room has none.
     async fn with_database<E: Errand>(&mut self, errand: E) -> Result<E::Done, EngineError> {
         if let Some(database) = self.database.take() {
             match self.attempt(&errand, database).await {
@@ -271,7 +281,14 @@ impl Room {
             }
         }
         let database = self.home.build(&self.kept.steps).await?;
-        self.attempt(&errand, database).await
+        match self.attempt(&errand, database).await {
+            Err(EngineError::Lost(why)) => {
+                self.home.try_untouched().await?;
+                tracing::info!(%why, "an action lost two databases while an untouched one stands, and is cut off");
+                Ok(errand.cut_off(ended(self.dialect())))
+            }
+            done => done,
+        }
     }
 
     /// Does something with a database, which is the room's afterwards unless it is lost. What its loss came in the middle of may have

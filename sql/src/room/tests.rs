@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Input, Room, RoomOpening, Seen};
 use crate::engine::{Access, EngineError, Limits};
-use crate::stand_in::{SLOW, Scripts, StandIn, Switches};
+use crate::stand_in::{LETHAL, SLOW, Scripts, StandIn, Switches};
 use crate::task::{Data, Kind, Spoken, Submission, Task};
 
 const SCRIPT: &str = "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\
@@ -204,6 +204,28 @@ async fn an_action_that_loses_its_database_again_did_not_happen() {
     assert!(matches!(error, EngineError::Lost(_)));
     assert_eq!(room.seq(), 1);
     assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+}
+
+#[tokio::test]
+async fn an_action_that_no_database_survives_is_cut_off_where_an_untouched_one_stands() {
+    let switches = Arc::<Switches>::default();
+    let mut room = opened(&switches, Submission::State, None).await;
+    query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
+    let lethal = json!({"sql": format!("DELETE {LETHAL} FROM people")});
+    let seen = room.act(Input::Call { tool: "query", arguments: &lethal }).await.expect("an observation");
+    assert_eq!((&seen.data["error"]["cut"], &seen.data["seq"]), (&json!("lost"), &json!(2)), "{}", seen.text);
+    assert_eq!(switches.opened.load(Ordering::Relaxed), 3, "its own, another one, and an untouched one");
+    let mut again = opened(&switches, Submission::State, Some(room.snapshot())).await;
+    for room in [&mut room, &mut again] {
+        assert_eq!(names(room).await, json!(["Ann", "Bo", "Cy"]));
+    }
+    // Where the untouched one is lost as well, the engine is to blame.
+    switches.losses.store(3, Ordering::Relaxed);
+    let mut fresh = opened(&switches, Submission::State, None).await;
+    let harmless = json!({"sql": "SELECT 1"});
+    let error = fresh.act(Input::Call { tool: "query", arguments: &harmless }).await.expect_err("it is lost");
+    assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
+    assert_eq!(fresh.seq(), 0);
 }
 
 #[tokio::test]

@@ -41,6 +41,12 @@ const REFUSED: &[&str] = &[
     "PREPARE p AS SELECT 1",
     "SELECT query_to_xml('SELECT 1', true, true, '')",
     "EXPLAIN ANALYZE SELECT 1",
+    // What the server cannot interrupt
+    "SELECT xpath('count(//a[count(//a) > 0])', '<a/>')",
+    "SELECT pg_catalog.xpath_exists('//a', '<a/>')",
+    "SELECT '<a/>'::xml IS NULL OR XMLEXISTS('//a' PASSING ('<a/>'::xml))",
+    "SELECT x.* FROM XMLTABLE /* here */ ('//a' PASSING ('<a/>'::xml) COLUMNS b text) AS x",
+    "CREATE VIEW v AS SELECT x.b FROM xmltable('//a' PASSING ('<a/>'::xml) COLUMNS b text) AS x",
     // Other servers and databases
     "CREATE SERVER s FOREIGN DATA WRAPPER postgres_fdw",
     "CREATE FOREIGN TABLE f (a int) SERVER s",
@@ -123,6 +129,8 @@ const WALLED: &[&str] = &[
     "SELECT pg_catalog.query_to_xml('SELECT 1', true, true, '')",
     "SELECT pg_catalog.pg_terminate_backend(1)",
     "SELECT pg_catalog.pg_sleep(1)",
+    "SELECT pg_catalog.xpath('//a', '<a/>')",
+    "SELECT XMLEXISTS('//a' PASSING ('<a/>'::xml))",
     "SELECT pg_catalog.now()",
     "SELECT pg_catalog.gen_random_uuid()",
     "DO $$ BEGIN END $$",

@@ -1,8 +1,10 @@
 //! What sessions may take of the server, and that they leave nothing.
 
-use palestra_sql::engine::{Access, Cut, EngineError, Limits};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use palestra_sql::engine::{Access, Cut, EngineError, Limits, Step};
 
-use crate::cluster::Bench;
+use crate::cluster::{Bench, SHOP};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_cut_by_rows_and_bytes() {
@@ -30,6 +32,32 @@ async fn statements_end_after_their_time() {
     let mut player = bench.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
     let error = player.step("SELECT count(*) FROM generate_series(1, 1000000000)").await.error.expect("too long");
     assert_eq!(error.cut, Some(Cut::Time), "{error:?}");
+    assert_eq!(player.value("SELECT 1").await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_goes_on_when_it_is_told_to_end_is_never_run_again() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let limits = Limits { statement_ms: 200, ..Limits::default() };
+    let mut player = bench.open_on(SHOP, Access::Write, limits).await;
+    let own = bench.ask("SELECT pid FROM pg_stat_activity WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
+    let [process] = own.as_slice() else { panic!("{own:?}") };
+    let process = Pid::from_raw(process.parse().expect("a number"));
+    // A process that stands still ends nothing.
+    kill(process, Signal::SIGSTOP).expect("our server");
+    let ran = player.database.run(&Step { seq: 1, sql: "DELETE FROM people", parameters: &[], now_ms: 0 }).await;
+    kill(process, Signal::SIGCONT).expect("our server");
+    assert!(matches!(&ran, Err(EngineError::Midway(why)) if why.contains("did not end")), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_that_quote_what_is_long_are_cut() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let mut player = bench.open(Access::Read).await;
+    let error = player.step("SELECT repeat('x', 20000000)::int").await.error.expect("no number");
+    assert_eq!((&*error.code, error.cut), ("22P02", None));
+    assert!(error.message.len() < 9_000, "{} bytes", error.message.len());
+    assert!(error.message.ends_with(" bytes more)"), "{}", &error.message[8_000..]);
     assert_eq!(player.value("SELECT 1").await, "1");
 }
 

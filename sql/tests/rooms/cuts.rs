@@ -9,7 +9,7 @@ use palestra_sql::task::{Submission, Task};
 use palestra_sql::value::Dialect;
 use serde_json::{Value as Json, json};
 
-use crate::engines::{SEED, Shop, Stage, query, task};
+use crate::engines::{SEED, Shop, Stage, call, query, task};
 
 /// A statement that would change something if it came to an end.
 const ENDLESS: &str = "INSERT INTO orders SELECT max(i), 'Kiel', 1 FROM \
@@ -97,5 +97,38 @@ async fn what_a_limit_ended_stays_ended_on_sqlite() {
 async fn what_a_limit_ended_stays_ended_on_postgres() {
     if let Some(stage) = Stage::postgres().await {
         stays_ended(stage).await;
+    }
+}
+
+/// Ninety queries within each other: on PostgreSQL, each is a node of the plan.
+fn deep_query() -> String {
+    (0..90).fold("SELECT 1 AS x".to_owned(), |sql, level| {
+        format!("SELECT x FROM ({sql}) AS t{level} LIMIT {}", 1_000 + level)
+    })
+}
+
+async fn is_an_observation(stage: Stage) {
+    let task = Arc::new(task(Submission::Sql, json!([])));
+    let mut room = stage.room(&task, None).await;
+    let plan = call(&mut room, "explain", json!({"sql": deep_query()})).await;
+    let cut = &plan.data["error"]["cut"];
+    if stage.dialect() == Dialect::Postgres {
+        assert_eq!(cut, "size", "{}", plan.text);
+    }
+    assert_eq!(query(&mut room, &deep_query()).await.data["results"][0]["rows"], json!([[1]]));
+    assert_eq!(rows(&mut room).await, json!([[1], [2], [3]]), "the session goes on");
+    room.close().await;
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_plan_too_deep_to_be_read_is_an_observation_on_sqlite() {
+    is_an_observation(Stage::sqlite()).await;
+}
+
+#[tokio::test]
+async fn a_plan_too_deep_to_be_read_is_an_observation_on_postgres() {
+    if let Some(stage) = Stage::postgres().await {
+        is_an_observation(stage).await;
     }
 }

@@ -11,14 +11,16 @@ use super::statement::SAVE;
 use super::template::NOW_MS;
 use super::values::text;
 use super::watch::Watch;
-use super::wire::{Ask, Reply};
-use crate::engine::{EngineError, Plan, PlanKind, PlanNode, SqlError};
+use super::wire::{Ask, Bounds, Reply};
+use crate::engine::{Cut, EngineError, Plan, PlanKind, PlanNode, SqlError};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
 const AS_TREE: &str = "EXPLAIN (FORMAT JSON) ";
 const AS_TEXT: &str = "EXPLAIN ";
 const RUN: &str = "EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) ";
+/// Bytes of a plan in one way of telling it.
+const PLAN_BYTES_MAX: usize = 8 << 20;
 
 /// What the planner takes for a row that it looks at, and for one of a row that was kept from before.
 const VISITED: f64 = 0.01;
@@ -34,7 +36,10 @@ pub(super) async fn explain(
         Ok(told) => told.into_iter(),
         Err(error) => return Ok(Err(error)),
     };
-    let root = root(&told.next().unwrap_or_default())?;
+    let root = match root(&told.next().unwrap_or_default()) {
+        Ok(root) => root,
+        Err(error) => return Ok(Err(*error)),
+    };
     let lines = told.next().unwrap_or_default().into_iter().map(|line| session.stand_ins.put(line)).collect();
     let mut nodes = Vec::new();
     collect(&root, &mut nodes);
@@ -54,7 +59,10 @@ pub(super) async fn run_cost(session: &mut Session, sql: &str) -> Result<Result<
         Ok(told) => told,
         Err(error) => return Ok(Err(error)),
     };
-    let root = root(told.first().map_or(&[], Vec::as_slice))?;
+    let root = match root(told.first().map_or(&[], Vec::as_slice)) {
+        Ok(root) => root,
+        Err(error) => return Ok(Err(*error)),
+    };
     let estimate = root["Total Cost"].as_f64().unwrap_or_default();
     Ok(Ok(Some(estimate.max(cost_of_scans(&root)))))
 }
@@ -117,7 +125,8 @@ async fn tell(
     let sent = order.sent();
     let texts: Vec<String> = ways.iter().map(|way| format!("{way}{}", sent.sql)).collect();
     let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
-    asks.extend(texts.iter().map(|sql| Ask { parameters: order.parameters, ..Ask::plain(sql) }));
+    let bounds = Bounds { bytes_max: PLAN_BYTES_MAX, ..Bounds::default() };
+    asks.extend(texts.iter().map(|sql| Ask { parameters: order.parameters, bounds, ..Ask::plain(sql) }));
     let (answer, cut) = session.say(&asks, Watch::Time).await?;
     session.undo();
     if let Some(mut error) = answer.error {
@@ -126,14 +135,23 @@ async fn tell(
         error.position = error.position.map(|place| place.saturating_sub(way).max(1));
         return Ok(Err(session.error(&order, &sent, &error, true, cut)));
     }
-    Ok(Ok(answer.replies.into_iter().skip(2).map(lines).collect()))
+    let told = answer.replies.into_iter().skip(2);
+    if told.clone().any(|reply| reply.truncated) {
+        return Ok(Err(too_much(&format!("it has more than {PLAN_BYTES_MAX} bytes"))));
+    }
+    Ok(Ok(told.map(lines).collect()))
 }
 
-/// The uppermost node of a plan that is told as JSON.
-fn root(lines: &[String]) -> Result<Json, EngineError> {
-    let tree: Json = serde_json::from_str(&lines.join("\n"))
-        .map_err(|error| EngineError::Lost(format!("a plan is no JSON: {error}")))?;
-    Ok(tree[0]["Plan"].clone())
+/// The uppermost node of a plan that is told as JSON. The statement decides how deep and how large it is.
+fn root(lines: &[String]) -> Result<Json, Box<SqlError>> {
+    let tree: Result<Json, _> = serde_json::from_str(&lines.join("\n"));
+    tree.map(|tree| tree[0]["Plan"].clone()).map_err(|error| Box::new(too_much(&error.to_string())))
+}
+
+/// The error of a plan that is more than can be read.
+fn too_much(why: &str) -> SqlError {
+    let message = format!("the plan is too large or too deep to be told: {why}");
+    SqlError { code: "54000".to_owned(), message, cut: Some(Cut::Size), ..SqlError::default() }
 }
 
 fn lines(reply: Reply) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::wire::{Wire, WireError};
 
-/// Functions of `pg_catalog` by the beginning of their names.
+/// Functions of `pg_catalog` by the beginning of their names, and `xmltable`, which the grammar has and nobody can take away.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("pg_advisory", "locks that others wait for"),
     ("pg_try_advisory", "locks that others wait for"),
@@ -16,6 +16,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("schema_to_xml", "runs statements that nobody looked at"),
     ("database_to_xml", "runs statements that nobody looked at"),
     ("cursor_to_xml", "runs statements that nobody looked at"),
+    ("xpath", "libxml goes on whatever it is told, and keeps the server busy"),
+    ("xmlexists", "libxml goes on whatever it is told, and keeps the server busy"),
+    ("xmltable", "libxml goes on whatever it is told, and keeps the server busy"),
     ("ts_stat", "runs statements that nobody looked at"),
     ("ts_rewrite", "runs statements that nobody looked at"),
     ("pg_logical", "writes to the log of the cluster"),
@@ -97,10 +100,10 @@ const RELATIONS: &[&str] = &[
 const REPLACED: [&str; 6] =
     ["now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday", "gen_random_uuid"];
 
-/// Whether statements of sessions may not call a function.
-pub(super) fn is_forbidden(function: &str) -> bool {
-    let beginnings = FUNCTIONS.iter().map(|(beginning, _)| *beginning);
-    beginnings.filter(|beginning| !REPLACED.contains(beginning)).any(|beginning| function.starts_with(beginning))
+/// Why statements of sessions may not call a function, if they may not.
+pub(super) fn why_forbidden(function: &str) -> Option<&'static str> {
+    let mut listed = FUNCTIONS.iter().filter(|(beginning, _)| !REPLACED.contains(beginning));
+    listed.find(|(beginning, _)| function.starts_with(beginning)).map(|(_, why)| *why)
 }
 
 /// Takes all of it away in the database of this connection.

@@ -1,7 +1,7 @@
 //! What a statement is to the engine, and which statements are refused before the server sees them. The rights of the session's role
 //! are the wall behind this one.
 
-use super::hardening::is_forbidden;
+use super::hardening::why_forbidden;
 use crate::engine::Access;
 use crate::script::{Sort, Statement, Token};
 use crate::value::Dialect;
@@ -105,8 +105,8 @@ const SETTINGS: [&str; 5] = ["search_path", "timezone", "datestyle", "intervalst
 /// Why it is refused, in words.
 pub(super) fn judge(statement: &Statement<'_>, access: Access) -> Result<Act, String> {
     let name = statement.name(Dialect::Postgres);
-    if let Some(function) = forbidden(statement) {
-        return Err(format!("{function}() cannot be used here: it reaches beyond the database of this session"));
+    if let Some((function, why)) = forbidden(statement) {
+        return Err(format!("{function}() cannot be used here: {why}"));
     }
     let refused = || Err(format!("{} cannot be used here", if name.is_empty() { "this statement" } else { &name }));
     let words: Vec<String> = statement.words().collect();
@@ -172,15 +172,15 @@ fn is_transaction(name: &str) -> bool {
     )
 }
 
-/// The first function that may not be called. Names in Unicode escapes are refused, since they could be anything.
-fn forbidden(statement: &Statement<'_>) -> Option<String> {
+/// The first function that may not be called, and why. Names in Unicode escapes are refused, since they could be anything.
+fn forbidden(statement: &Statement<'_>) -> Option<(String, &'static str)> {
     let sql = statement.text;
     let tokens = &statement.tokens;
     if let Some(token) = tokens.iter().find(|token| token.sort == Sort::Name && !token.text(sql).starts_with('"')) {
-        return Some(token.text(sql).to_owned());
+        return Some((token.text(sql).to_owned(), "a name in Unicode escapes could be any"));
     }
     let calls = tokens.windows(2).filter(|pair| pair[1].text(sql) == "(");
-    calls.filter_map(|pair| pair[0].name(sql)).find(|name| is_forbidden(name))
+    calls.filter_map(|pair| pair[0].name(sql)).find_map(|name| why_forbidden(&name).map(|why| (name, why)))
 }
 
 /// EXPLAIN runs nothing unless it is told to.

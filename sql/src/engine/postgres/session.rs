@@ -137,12 +137,9 @@ impl Session {
         let (answer, cut) = self.say(&asks, Watch::Time).await?;
         self.undo();
         if let Some(error) = answer.error {
+            // What is asked never fails but for what the acting side has defined, such as a view that is too deep to be written down.
             let words = self.words(&error, cut);
-            return Err(if words.cut.is_some() {
-                EngineError::Cut(Box::new(words))
-            } else {
-                lost(WireError::Server(error))
-            });
+            return Err(EngineError::Cut(Box::new(SqlError { cut: words.cut.or(Some(Cut::Size)), ..words })));
         }
         if answer.replies.iter().any(|reply| reply.truncated) {
             let message = format!("the schema is larger than the {LOOK_BYTES_MAX} bytes that are looked at");
@@ -376,14 +373,14 @@ impl Database for Session {
     async fn schema(&mut self) -> Result<Schema, EngineError> {
         self.enter()?;
         let schema = catalog::schema(self).await;
-        self.busy = matches!(schema, Err(EngineError::Lost(_)));
+        self.busy = matches!(schema, Err(EngineError::Lost(_) | EngineError::Midway(_)));
         schema
     }
 
     async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
         self.enter()?;
         let found = particulars::particulars(self).await;
-        self.busy = matches!(found, Err(EngineError::Lost(_)));
+        self.busy = matches!(found, Err(EngineError::Lost(_) | EngineError::Midway(_)));
         found
     }
 

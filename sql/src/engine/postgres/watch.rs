@@ -44,11 +44,15 @@ pub(super) async fn watched(
         batch.await
     });
     match ended.await {
-        Ok(answer) => answer.map(|answer| (answer, Some(cut))).map_err(lost),
+        Ok(Ok(answer)) => Ok((answer, Some(cut))),
+        // It went too far, whatever became of the connection: it is not to be run again.
+        Ok(Err(error)) => Err(EngineError::Midway(format!("PostgreSQL: {error}"))),
         Err(_) => {
             let terminate = format!("SELECT pg_catalog.pg_terminate_backend({})", interrupter.process());
-            server.rows(Lane::Watch, &terminate).await.map_err(lost)?;
-            Err(EngineError::Lost(
+            if let Err(error) = server.rows(Lane::Watch, &terminate).await {
+                tracing::info!(%error, database, "a connection cannot be closed");
+            }
+            Err(EngineError::Midway(
                 "a statement did not end when it was told to, and its connection was closed".to_owned(),
             ))
         }

@@ -2,7 +2,7 @@
 
 use palestra_sqlite_worker::wire;
 
-use crate::engine::{Access, Cut, Limits, Ran, SqlError, StatementResult};
+use crate::engine::{Access, Cut, Limits, Ran, SqlError, StatementResult, error_text};
 use crate::value::{Column, Value};
 
 pub(super) const fn access(access: Access) -> wire::Access {
@@ -86,7 +86,7 @@ pub(super) fn sql_error(error: wire::SqlError, sql: &str) -> SqlError {
     });
     SqlError {
         code: error.code,
-        message: error.message,
+        message: error_text(error.message),
         detail: None,
         hint: None,
         statement: usize::try_from(error.statement).unwrap_or(usize::MAX),

@@ -8,6 +8,7 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Messag
 use tokio::io::AsyncRead;
 
 use super::{Ask, Received, WireError, receive};
+use crate::engine::error_text;
 
 /// How much of a result is kept.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +98,7 @@ impl ServerError {
         let mut error = Self::default();
         let mut fields = body.fields();
         while let Some(field) = fields.next()? {
-            let text = String::from_utf8_lossy(field.value_bytes()).into_owned();
+            let text = error_text(String::from_utf8_lossy(field.value_bytes()).into_owned());
             match field.type_() {
                 b'C' => error.code = text,
                 b'M' => error.message = text,
