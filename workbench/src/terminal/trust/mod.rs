@@ -426,6 +426,14 @@ impl<'a> Case<'a> {
         }
         for held in std::mem::take(&mut self.shells) {
             let text = self.known.texts.get(&held).map_or(held.as_str(), String::as_str);
+            let made = self.known.changed.iter().chain(&self.moved);
+            if let Some(path) = made.into_iter().find(|path| shell::is_odd_name(path)).cloned()
+                && shell::lists_files(text)
+            {
+                self.doubt(format!(
+                    "the tests list files, and {path}, which the acting side made, may become an option by its name"
+                ));
+            }
             if let Some(piece) = shell::evaluated(text) {
                 let place = if self.known.texts.contains_key(&held) { held.as_str() } else { "an argument" };
                 self.doubt(format!(

@@ -110,7 +110,9 @@ impl Case<'_> {
     /// has to be asked for: what it leads to may have been, as something else.
     fn read(&mut self, process: &Process, opened: &Opened, led: bool) {
         let path = opened.path.as_str();
-        let code = code::is_code(path, &opened.file) || code::is_code(&opened.given, &opened.file);
+        let code = code::is_code(path, &opened.file)
+            || code::is_code(&opened.given, &opened.file)
+            || self.becomes_code(process, &opened.given);
         if self.own.contains(path) && code && !self.contents.contains(&opened.file.content) {
             let line = process.line();
             return self.doubt(format!("the tests' own `{line}` loaded {path}, which they wrote after they had touched what the acting side made or changed"));
@@ -147,7 +149,16 @@ impl Case<'_> {
     /// Whether a process loads a file, by its looks or because Python looked for what was compiled from it.
     fn is_loaded(&self, process: &Process, opened: &Opened, code: bool) -> bool {
         let imported = words::is_python(&process.exe) && self.imports(process, &opened.given);
-        imported || (code && !self.is_python_text(process, opened))
+        imported || self.becomes_code(process, &opened.given) || (code && !self.is_python_text(process, opened))
+    }
+
+    /// Whether what the judge's text says makes a process load a file as code that does not look like any.
+    fn becomes_code(&self, process: &Process, path: &str) -> bool {
+        if words::is_python(&process.exe) {
+            return !path.ends_with(".json") && self.says(process, words::obeys);
+        }
+        let parsed = path.ends_with(".json") && process.exe.ends_with("/node");
+        !parsed && words::is_interpreter(&process.exe) && self.says(process, |text| words::loads(text, path))
     }
 
     /// Whether a process of Python's reads what looks like code as text: a source that it did not look for as a module.

@@ -1,5 +1,6 @@
 //! What shells evaluate. `[[ A -eq B ]]`, `(( ))`, `$(( ))`, `let`, `declare -i` and subscripts take texts as expressions, in which
-//! `x=1` assigns and `a[$(command)]` runs a command; `eval` takes them as commands. Where such a text comes from a file or a program, its
+//! `x=1` assigns and `a[$(command)]` runs a command; `eval` and `source <(…)` take them as commands, `export` and `env` as variables, and
+//! programs of awk, Python or jq that are put together from them as code. Where such a text comes from a file or a program, its
 //! author decides what the shell does, and no other process shows it. So a test's text is read for it, cautiously: what is not known to
 //! be a number counts as such a text.
 
@@ -11,14 +12,45 @@ use regex::Regex;
 static COMPARED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"("[^"]*"|\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+("[^"]*"|\S+)"#));
 static COMMANDS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?m)(?:^|[;&|({!]|\b(?:then|do|else|if|elif|while|until)\b)[ \t]*(?:eval|let)[ \t]+([^\n;&|]+)")
+    pattern(
+        r"(?m)(?:^|[;&|({!]|\b(?:then|do|else|if|elif|while|until)\b)[ \t]*(?:(?:command|builtin)[ \t]+(?:-\w+[ \t]+)*)?(?:eval|let)[ \t]+([^\n;&|]+)",
+    )
 });
 static INTEGERS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?m)(?:declare|typeset|local|readonly|export)[ \t]+-[A-Za-z]*i[A-Za-z]*[ \t]+([^\n;&|]+)")
 });
 static INDIRECT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(?:printf[ \t]+-v|(?:\[\[?|test)[ \t]+(?:![ \t]+)?-v)[ \t]+("?\$[^\s;&|]+)"#));
-static SUBSCRIPT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$\{[A-Za-z_]\w*\[([^\]]*)\]"));
+static SUBSCRIPT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)(?:\$\{[!#]?|(?:^|[\s;&|({]))([A-Za-z_]\w*)\[([^\]\n]*)\](?:\+?=|[^\s=])"));
+/// A piece of a value: where it begins, and how long it is.
+static PIECE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\$\{(?:[A-Za-z_]\w*(?:\[[^\]]*\])?|[0-9@*]):([^}=?+\-:][^}:]*)(?::([^}]*))?\}"));
+/// What makes variables of its arguments, with these.
+static VARIABLES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)(?:^|[\s;&|({])(?:export|declare|typeset|local|readonly|env)[ \t]+([^\n;&|]+)"));
+/// Commands out of what another command prints, or out of a pipe.
+static FED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?m)(?:^|[\s;&|({])(?:source|\.)[ \t]+(?:<\(|["']?/dev/|["']?/proc/)[^\n]*|\|[ \t]*(?:ba|da|k|z)?sh(?:[ \t]+-\w*s\w*)?[ \t]*(?:$|[;&|)#])|\b(?:ba|da|k|z)?sh[ \t]+<\([^\n]*"#,
+    )
+});
+/// Programs that take a program as an argument, with the words up to it, and the program where it is put together by the shell.
+static PROGRAMS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?s)\b(?:[gmn]?awk|jq|sed|python[0-9.]*|perl|ruby|node|php|lua[0-9.]*|Rscript|(?:ba|da|k|z)?sh)\b([^\n;&|"]*)"((?:[^"\\]|\\.)*)""#,
+    )
+});
+/// A calculation that is handed to a calculator.
+static CALCULATED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?m)\b(?:bc|dc)\b[^\n;&|]*<<<[ \t]*("[^"\n]*"|[^\s;&|]+)|(?:echo|printf)[ \t]+([^\n;&|]+)\|[ \t]*(?:bc|dc)\b"#,
+    )
+});
+/// Expansions in a text.
+static EXPANSIONS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$\(|`|\$\{[^}]*\}|\$(?:[A-Za-z_]\w*|[0-9@*])"));
+/// What the shell looks up as names of files.
+static LISTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"[*?]|\[[^\]\s]+\]|\b(?:ls|find|xargs)\b"));
 /// Names and parameters in an expression.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$?\{?#?[A-Za-z_]\w*|\$\{?[0-9@*]"));
 /// What gives nothing but a number: a count of what is read.
@@ -51,14 +83,146 @@ pub(super) fn evaluated(text: &str) -> Option<String> {
     let captured = |pattern: &Regex, open: &dyn Fn(&str) -> bool| {
         pattern.captures_iter(&text).find(|found| open(&found[1])).map(|found| found[0].trim().to_owned())
     };
-    let subscript = |subscript: &str| !matches!(subscript, "@" | "*") && open(subscript);
+    let subscript = || {
+        SUBSCRIPT.captures_iter(&text).find_map(|found| {
+            let (array, at) = (&found[1], &found[2]);
+            (!matches!(at, "@" | "*") && !is_table(array, &text) && open(at)).then(|| found[0].trim().to_owned())
+        })
+    };
+    let piece = || {
+        PIECE.captures_iter(&text).find_map(|found| {
+            [1, 2].into_iter().filter_map(|at| found.get(at)).any(|at| open(at.as_str())).then(|| found[0].to_owned())
+        })
+    };
+    let former =
+        || between(&text, "$[", "]").into_iter().find(|expression| open(expression)).map(|it| format!("$[{it}]"));
     let found = compared
         .or_else(arithmetic)
         .or_else(|| captured(&COMMANDS, &open))
         .or_else(|| captured(&INTEGERS, &|assigned| assigned.split_once('=').is_some_and(|(_, value)| open(value))))
         .or_else(|| captured(&INDIRECT, &|_| true))
-        .or_else(|| captured(&SUBSCRIPT, &subscript));
+        .or_else(subscript)
+        .or_else(piece)
+        .or_else(former)
+        .or_else(|| captured(&VARIABLES, &|arguments| names_from_elsewhere(arguments, &text)))
+        .or_else(|| FED.find(&text).map(|found| found.as_str().trim().to_owned()))
+        .or_else(|| programmed(&text));
     found.map(|piece| piece.chars().take(80).collect())
+}
+
+/// Whether a shell's text takes names of files from what lies in a folder, so that one may become an option or a variable.
+pub(super) fn lists_files(text: &str) -> bool {
+    LISTS.is_match(&without_comments(text))
+}
+
+/// Whether a name of a file may be taken for an option, or for a variable that is given a value, by itself or where it is split.
+pub(super) fn is_odd_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let assigns = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        })
+    };
+    name.split_whitespace().any(|word| word.starts_with('-') || assigns(word))
+}
+
+/// Whether one of the arguments of a command that sets variables is the name of one, or all of it, from elsewhere.
+fn names_from_elsewhere(arguments: &str, text: &str) -> bool {
+    let mut rest = arguments.trim_start();
+    while !rest.is_empty() {
+        let word = rest.trim_start_matches('"');
+        let expands = word.starts_with(['$', '`']);
+        if expands && is_open_text(word, text) {
+            return true;
+        }
+        // What follows the name of the program that `env` starts is not set.
+        if !expands && !rest.starts_with('-') && !rest.split_whitespace().next().is_some_and(|word| word.contains('='))
+        {
+            return false;
+        }
+        rest = after_word(rest).trim_start();
+    }
+    false
+}
+
+/// What follows a word, whose quotes and substitutions may hold blanks.
+fn after_word(text: &str) -> &str {
+    let (mut depth, mut quoted) = (0_i32, None);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '"' | '\'' if quoted == Some(letter) => quoted = None,
+            '"' | '\'' if quoted.is_none() => quoted = Some(letter),
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            blank if blank.is_whitespace() && depth <= 0 && quoted.is_none() => return &text[at..],
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// A program of another language that the shell puts together from what may come from elsewhere.
+fn programmed(text: &str) -> Option<String> {
+    let built = PROGRAMS.captures_iter(text).find(|found| {
+        let (options, program) = (found[1].trim_end(), &found[2]);
+        let command = found[0].split_whitespace().next().unwrap_or_default();
+        let takes_any = ["awk", "jq", "sed"].iter().any(|name| command.ends_with(name));
+        // A value for a variable, or a name of a file, is no program.
+        let is_value = options.ends_with('=') || options.ends_with("-v") || options.contains("--arg");
+        let told = options.split_whitespace().next_back().is_some_and(|last| {
+            last.starts_with('-') && last.ends_with(['c', 'e', 'E', 'n', 'r', 'p']) && !last.starts_with("--")
+        });
+        let is_code = if takes_any {
+            program.contains([' ', '{', '(', '=', '<', '>', '|']) && !options.contains('\'')
+        } else {
+            told
+        };
+        !is_value && is_code && is_open_text(program, text)
+    });
+    let built = built.map(|found| found[0].to_owned());
+    built.or_else(|| {
+        let calculated = CALCULATED.captures_iter(text).find(|found| {
+            let handed = found.get(1).or_else(|| found.get(2)).map_or("", |handed| handed.as_str());
+            !handed.trim_start().starts_with('\'') && is_open_text(handed, text)
+        });
+        calculated.map(|found| found[0].trim().to_owned())
+    })
+}
+
+/// Whether a text holds an expansion of what is neither a number nor written in the text itself.
+fn is_open_text(piece: &str, text: &str) -> bool {
+    let counted = counted(&piece.replace("\\$", ""));
+    EXPANSIONS.find_iter(&counted).any(|found| {
+        let expansion = found.as_str();
+        // Arithmetic is looked at by itself.
+        !is_number(expansion, text) && !is_written(expansion, text)
+    })
+}
+
+/// Whether a variable is only ever given texts that stand in the shell's own text, or names of new files and folders.
+fn is_written(expansion: &str, text: &str) -> bool {
+    let Some(name) = expansion.strip_prefix('$') else { return false };
+    let name = name.trim_start_matches('{').trim_end_matches('}');
+    if ["HOME", "PWD", "RANDOM", "UID", "EUID", "BASHPID", "SECONDS"].contains(&name) {
+        return true;
+    }
+    if !name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    {
+        return false;
+    }
+    let plain = |value: &str| {
+        let value = value.trim_matches(['"', '\'']);
+        value.starts_with("$(mktemp") || value == "$(pwd)" || !value.contains(['$', '`'])
+    };
+    assigned(name, text).is_some_and(|values| !values.is_empty() && values.iter().all(|value| plain(value)))
+}
+
+/// Whether a text makes an array whose subscripts are texts.
+fn is_table(array: &str, text: &str) -> bool {
+    Regex::new(&format!(r"(?:declare|typeset|local)[ \t]+-[A-Za-z]*A[A-Za-z]*[ \t]+[^\n;&|]*\b{array}\b"))
+        .is_ok_and(|table| table.is_match(text))
 }
 
 fn without_comments(text: &str) -> String {
@@ -128,8 +292,8 @@ fn counted(expression: &str) -> String {
     out
 }
 
-/// Whether a text gives a variable numbers and nothing else.
-fn is_counter(name: &str, text: &str) -> bool {
+/// All that a text gives to a variable, those that it goes over with it among them; `None` where it is read from elsewhere.
+fn assigned(name: &str, text: &str) -> Option<Vec<String>> {
     // What reads into it, or goes over other things with it.
     let filled = [
         format!(r"\bfor\s+{name}\s+in\s+([^\n;]*)"),
@@ -140,19 +304,18 @@ fn is_counter(name: &str, text: &str) -> bool {
         let pattern = Regex::new(pattern).ok()?;
         Some(pattern.captures_iter(text).map(|found| found[1].to_owned()).collect())
     };
-    let Some(mut given) = values(&given) else { return false };
-    let Some([looped, read]) = filled
-        .iter()
-        .map(|pattern| values(pattern))
-        .collect::<Option<Vec<_>>>()
-        .and_then(|both| <[_; 2]>::try_from(both).ok())
-    else {
-        return false;
-    };
-    if !read.is_empty() {
-        return false;
+    let mut given = values(&given)?;
+    let [looped, read] = filled.map(|pattern| values(&pattern));
+    if !read?.is_empty() {
+        return None;
     }
-    given.extend(looped.into_iter().flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()));
+    given.extend(looped?.into_iter().flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()));
+    Some(given)
+}
+
+/// Whether a text gives a variable numbers and nothing else.
+fn is_counter(name: &str, text: &str) -> bool {
+    let Some(given) = assigned(name, text) else { return false };
     // `for ((i = 0; …` and `((i = 0` give it what the expression is checked for as a whole.
     let in_expression = between(text, "((", "))").iter().any(|expression| expression.contains(name));
     (in_expression || !given.is_empty()) && given.iter().all(|value| is_literal(value))
@@ -198,6 +361,22 @@ mod tests {
             "echo ${seen[$x]}",
             "[[ $UNSET -eq 1 ]]",
             "n=$(wc -l /app/data); [[ $n -eq 3 ]]",
+            "n=$(cat /app/data); t=xxx; [ \"${t:0:$n}\" = x ]",
+            "n=$(cat /app/data); seen[$n]=1",
+            "n=$(cat /app/data); m=$[ n + 0 ]",
+            "command eval \"$(cat /app/data)\"",
+            "export $(cat app.env | xargs); python3 /tests/check.py",
+            "env $(cat app.env) python3 /tests/check.py",
+            "while read -r line; do declare \"$line\"; done < /app/app.env",
+            "source <(cat app.env)",
+            ". /dev/stdin < app.env",
+            "cat app.env | bash",
+            "x=$(cat answer.txt); awk \"BEGIN { exit !($x > 41.5) }\"",
+            "python3 -c \"import sys; sys.exit($(cat /app/answer.txt) != 42)\"",
+            "x=$(cat answer.txt); jq -e \".a == $x\" data.json",
+            "x=$(cat answer.txt); echo \"$x > 41\" | bc",
+            "x=$(cat answer.txt); [ \"$(bc <<< \"$x > 41\")\" = 1 ]",
+            "bash -c \"$(cat /app/run)\"",
         ] {
             assert!(evaluated(text).is_some(), "{text}");
         }
@@ -219,8 +398,28 @@ mod tests {
             "# [[ $x -eq 1 ]]\necho",
             "printf -v name %s x; echo ${all[@]} ${all[0]}",
             "cat /app/data | grep -q 42; retrieval x; [ $# -eq 2 ]",
+            "reward=0; [ -f x ] && reward=1; awk \"BEGIN { print $reward / 2 }\"",
+            "t=xxx; echo ${t:1:2} ${t: -1} ${t:-$(cat /app/data)} ${t:=x}",
+            "declare -A seen; n=$(cat /app/data); seen[$n]=1; echo ${seen[$n]}",
+            "export PATH=/opt/x:$PATH LC_ALL=C; export X=$(cat /app/data); env -i HOME=/root ./tool \"$x\"",
+            "export TOOL_CONFIG=$config; local name=$1; local x y",
+            "x=$(cat /app/data); awk -v x=\"$x\" 'BEGIN { exit x != 42 }'; awk '{ print $1 }' \"$x\"",
+            "folder=$(mktemp -d); timeout 5 bash -c \"cd $folder && ./tool\"; python3 -c 'print(1)'",
+            ". ./lib.sh; echo 1 | shasum; echo \"1 + 2\" | bc",
         ] {
             assert_eq!(evaluated(text), None, "{text}");
         }
+    }
+    #[test]
+    fn names_that_become_options_are_odd() {
+        for odd in ["/app/-v.txt", "/app/a -v b.txt", "/app/FS=x.txt", "/app/-"] {
+            assert!(is_odd_name(odd), "{odd}");
+        }
+        for plain in ["/app/a-v.txt", "/app/a.txt", "/app/1=2.txt", "/app/x - y/z", "/app/=x"] {
+            assert!(!is_odd_name(plain), "{plain}");
+        }
+        assert!(
+            lists_files("grep -q 42 *.txt") && lists_files("find . -name x") && !lists_files("# *\ngrep -q 42 a.txt")
+        );
     }
 }

@@ -15,6 +15,19 @@ const INTERPRETERS: [&str; 14] = [
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static EVALUATES: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(exec|eval|execfile|run_path|run_module|FunctionType)\s*\(").expect("a pattern"));
+/// The same by its own name, no method's.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
+static OBEYS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[^.\w])(?:exec|eval|execfile)\s*\(|\b(?:run_path|load_source|doctest)\b").expect("a pattern")
+});
+/// What loads a file as code in other languages, with what it is given.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
+static LOADS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"\b(?:require|require_relative|import|load|loadfile|dofile|source|sys\.source|eval|instance_eval|class_eval|runInThisContext|runInNewContext|runInContext)\b[ \t]*(\(?[^\n;]*)|\bdo[ \t]*\(?[ \t]*(["'$][^\n;]*)"#,
+    )
+    .expect("a pattern")
+});
 /// What carries out a file in the shell itself, with what follows.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static SOURCES: LazyLock<Regex> =
@@ -63,6 +76,32 @@ pub(super) fn names_folder(text: &str, folder: &str) -> bool {
 /// Whether a text evaluates other texts as Python.
 pub(super) fn evaluates(text: &str) -> bool {
     EVALUATES.is_match(text)
+}
+
+/// Whether a text evaluates what it reads as Python, whatever it is called.
+pub(super) fn obeys(text: &str) -> bool {
+    OBEYS.is_match(text)
+}
+
+/// Whether a text of a language other than Python and the shell's may load a file as code: by its name, with an ending or without, or
+/// by one that it puts together.
+pub(super) fn loads(text: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+    LOADS.captures_iter(text).filter_map(|found| found.get(1).or_else(|| found.get(2))).any(|given| {
+        let given = given.as_str();
+        let called = given.starts_with(['(', '$']);
+        let given = given.trim_start_matches(['(', ' ', '\t']);
+        let of_variables = called && !given.is_empty() && !given.contains(['"', '\'', '`']);
+        of_variables || names(given, path) || names(given, stem)
+    })
+}
+
+/// Whether a program carries out code of a language other than Python and the shell's.
+pub(super) fn is_interpreter(exe: &str) -> bool {
+    ["node", "perl", "ruby", "lua", "php", "R", "Rscript", "tclsh", "guile", "deno", "bun"].iter().any(|known| {
+        program(exe).strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    })
 }
 
 /// Whether a shell's text may carry out a file in the shell itself.
@@ -126,6 +165,27 @@ mod tests {
         }
         for text in ["spec.loader.exec_module(m)", "ast.literal_eval(x)", "retrieval(x)"] {
             assert!(!evaluates(text), "{text}");
+        }
+        assert!(obeys("exec(open('/app/x').read())") && obeys("python3 -m doctest x") && !obeys("model.eval()"));
+        for text in [
+            "require('/app/solution')",
+            "dofile('/app/solution')",
+            "do '/app/solution'",
+            "eval(x)",
+            "do $file",
+            "load \"./solution\"",
+        ] {
+            assert!(loads(text, "/app/solution"), "{text}");
+        }
+        for text in [
+            "require('fs')",
+            "for x in y do print(x)",
+            "readFileSync('/app/solution')",
+            "JSON.parse(text)",
+            "// load the answer",
+            "eval { x }",
+        ] {
+            assert!(!loads(text, "/app/solution"), "{text}");
         }
         for text in [". /app/x.env", "  source \"/app/x.env\"", "if true; then . $file; fi", ". x.env"] {
             assert!(sources(text, "/app/x.env"), "{text}");

@@ -183,4 +183,25 @@ pub(super) const ALL: &[Case] = &[
         &[],
         "echo 42 > answer.txt; ln -s /dev/null out.txt",
     ),
+    trusted(
+        "data without an ending that Node, Ruby, Perl and Lua read",
+        checked!(
+            r#"node /tests/check.js && ruby -e 'exit(File.read("/app/answer") == "42\n")' && lua5.4 -e 'os.exit(io.open("/app/answer"):read("n") == 42)'"#
+        ),
+        &[(
+            "check.js",
+            "const fs = require('fs')\nif (fs.readFileSync('/app/answer', 'utf8') !== '42\\n' || require('/app/a.json').x !== 42) process.exit(1)\n",
+        )],
+        "echo 42 > answer; echo '{\"x\": 42}' > a.json",
+    ),
+    trusted(
+        "numbers for awk, and files by their endings",
+        checked!(
+            r#"x=$(cat answer.txt); awk -v x="$x" 'BEGIN { exit x != 42 }' && n=0
+n=$((n + 1))
+awk "BEGIN { exit $n != 1 }" && [ "$(cat *.txt)" = 42 ]"#
+        ),
+        &[],
+        "echo 42 > answer.txt",
+    ),
 ];
