@@ -48,18 +48,29 @@ pub(super) enum Class<'a> {
     Blob(&'a [u8]),
 }
 
+/// By what values of a column are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// By their sort and by how they are written.
+    Exact,
+    /// Numbers by what they mean, whatever their sort; texts by how they are written.
+    Written,
+    /// Numbers, dates and times by what they mean.
+    Meaning,
+}
+
 impl<'a> Cell<'a> {
-    /// Reads a value. Where types are `strict`, text is text and every sort of number stays of its sort.
-    pub(super) fn read(value: &'a Value, strict: bool) -> Self {
-        let sort = |number: u8| if strict { number } else { 0 };
+    /// Reads a value. Where it is exact, text is text and every sort of number stays of its sort.
+    pub(super) fn read(value: &'a Value, reading: Reading) -> Self {
+        let sort = |number: u8| if reading == Reading::Exact { number } else { 0 };
         match value {
             Value::Null => Self::Null,
             Value::Boolean(value) => Self::whole(i64::from(*value), sort(1)),
             Value::Integer(value) => Self::whole(*value, sort(2)),
             Value::Real(value) => Self::Number(Number { sort: sort(3), value: *value, whole: None, written: None }),
             Value::Decimal(digits) => decimal(digits, sort(4)),
-            Value::Text(text) if strict => Self::Text(text),
-            Value::Text(text) => read_text(text),
+            Value::Text(text) if reading == Reading::Exact => Self::Text(text),
+            Value::Text(text) => read_text(text, reading == Reading::Meaning),
             Value::Blob(bytes) => Self::Blob(bytes),
         }
     }
@@ -139,7 +150,7 @@ fn decimal(digits: &str, sort: u8) -> Cell<'_> {
     }
 }
 
-fn read_text(text: &str) -> Cell<'_> {
+fn read_text(text: &str, moments: bool) -> Cell<'_> {
     if plainly_a_number(text) {
         // As text it is matched with numbers only: two texts that are written in two ways are two texts.
         let whole = text.parse::<i64>().ok();
@@ -148,7 +159,7 @@ fn read_text(text: &str) -> Cell<'_> {
             return Cell::Number(Number { sort: 0, value, whole, written: Some(text) });
         }
     }
-    moment(text).map_or(Cell::Text(text), Cell::Moment)
+    moment(text).filter(|_| moments).map_or(Cell::Text(text), Cell::Moment)
 }
 
 /// Digits with a sign and a point perhaps, no leading zeros (`007` is a code) and no exponent.

@@ -20,6 +20,7 @@ use crate::task::Compare;
 use crate::value::{Column, Value};
 
 use cell::Cell;
+pub(crate) use cell::Reading;
 use difference::Pair;
 use matching::{Row, same_row, unmatched, unmatched_sets};
 
@@ -51,17 +52,33 @@ impl fmt::Display for Difference {
 /// Compares what was found with what is expected; `None` when they are the same.
 #[must_use]
 pub fn difference(expected: Grid<'_>, found: Grid<'_>, how: &Compare) -> Option<Difference> {
-    if how.distinct {
-        let (wanted, given) = (without_repeats(&expected, how), without_repeats(&found, how));
-        let expected = Grid { rows: &wanted, ..expected };
-        return compared(&expected, &Grid { rows: &given, ..found }, how);
-    }
-    compared(&expected, &found, how)
+    let reading = if how.strict_types { Reading::Exact } else { Reading::Meaning };
+    difference_by_column(expected, found, how, &|_| reading)
 }
 
-fn compared(expected: &Grid<'_>, found: &Grid<'_>, how: &Compare) -> Option<Difference> {
-    let expected_rows = read(expected, how);
-    let found_rows = read(found, how);
+/// As [`difference`], with a reading for each column by its name; `strict_types` counts for nothing.
+pub(crate) fn difference_by_column(
+    expected: Grid<'_>,
+    found: Grid<'_>,
+    how: &Compare,
+    reading: &dyn Fn(&str) -> Reading,
+) -> Option<Difference> {
+    if how.distinct {
+        let (wanted, given) = (without_repeats(&expected, reading), without_repeats(&found, reading));
+        let expected = Grid { rows: &wanted, ..expected };
+        return compared(&expected, &Grid { rows: &given, ..found }, how, reading);
+    }
+    compared(&expected, &found, how, reading)
+}
+
+fn compared(
+    expected: &Grid<'_>,
+    found: &Grid<'_>,
+    how: &Compare,
+    reading: &dyn Fn(&str) -> Reading,
+) -> Option<Difference> {
+    let expected_rows = read(expected, reading);
+    let found_rows = read(found, reading);
     let places = match columns::arrange(expected, found, (&expected_rows, &found_rows), how) {
         Ok(places) => places,
         Err(difference) => return Some(difference),
@@ -97,19 +114,20 @@ fn rows_differ(expected: &[Row<'_>], found: &[Row<'_>], how: &Compare) -> bool {
 }
 
 /// Rows without those that equal an earlier one.
-fn without_repeats(grid: &Grid<'_>, how: &Compare) -> Vec<Vec<Value>> {
+fn without_repeats(grid: &Grid<'_>, reading: &dyn Fn(&str) -> Reading) -> Vec<Vec<Value>> {
     let mut seen = HashSet::new();
-    let rows = read(grid, how);
+    let rows = read(grid, reading);
     let new = rows.iter().map(|row| seen.insert(row.iter().map(Cell::key).collect::<Vec<_>>()));
     new.zip(grid.rows).filter(|(new, _)| *new).map(|(_, row)| row.clone()).collect()
 }
 
-fn read<'a>(grid: &Grid<'a>, how: &Compare) -> Vec<Row<'a>> {
-    let width = grid.columns.len();
+fn read<'a>(grid: &Grid<'a>, reading: &dyn Fn(&str) -> Reading) -> Vec<Row<'a>> {
+    let readings: Vec<Reading> = grid.columns.iter().map(|column| reading(&column.name)).collect();
     let rows = grid.rows.iter();
     rows.map(|row| {
-        let mut cells: Row<'a> = row.iter().take(width).map(|value| Cell::read(value, how.strict_types)).collect();
-        cells.resize(width, Cell::Null);
+        let cells = row.iter().zip(&readings).map(|(value, reading)| Cell::read(value, *reading));
+        let mut cells: Row<'a> = cells.collect();
+        cells.resize(readings.len(), Cell::Null);
         cells
     })
     .collect()

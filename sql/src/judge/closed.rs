@@ -5,11 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::schema::{bare, indexes_of, refuses_null, same};
+use crate::compare::{Grid, Reading, difference_by_column};
 use crate::dataset::Affinity;
-use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, TableInfo};
+use crate::engine::{
+    ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, StatementResult, TableInfo,
+};
 use crate::script::{Sort, Token, lex, plain};
-use crate::task::Free;
+use crate::task::{Columns, Compare, Free};
 use crate::value::Dialect;
+
+/// Rows are the same in any order, by the names of their columns.
+const ROWS: Compare =
+    Compare { ordered: false, columns: Columns::Name, tolerance: 0.0, strict_types: true, distinct: false };
 
 /// Everything that there is beside rows.
 #[derive(Debug, Clone)]
@@ -21,17 +28,6 @@ pub(super) struct Inventory {
 impl Inventory {
     fn table(&self, name: &str) -> Option<&TableInfo> {
         self.schema.tables.iter().find(|table| same(&table.name, name))
-    }
-
-    /// Whether a table or view is the same in another one.
-    pub(super) fn holds(&self, name: &str, other: &Self, dialect: Dialect) -> bool {
-        let words = |inventory: &Self| {
-            let table = inventory.table(name)?;
-            let columns = table.columns.iter();
-            let columns: BTreeSet<String> = columns.map(|column| exact(table, column, dialect).join(", ")).collect();
-            Some((table.view, columns))
-        };
-        words(self).is_some() && words(self) == words(other)
     }
 
     fn of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Particular> {
@@ -64,6 +60,27 @@ impl Differences<'_> {
         unequal("the database", &names(self.after), &names(self.left))
             .or_else(|| unequal("the database", &self.particulars(self.after, ""), &self.particulars(self.left, "")))
             .or_else(|| tables.map(|table| table.name.as_str()).find_map(|table| self.of_table(table)))
+    }
+
+    /// How the rows of a table or view differ that the reference leaves and the acting side left.
+    pub(super) fn of_rows(&self, table: &str, expected: &StatementResult, found: &StatementResult) -> Option<String> {
+        let reading = |column: &str| self.reading(table, column);
+        difference_by_column(Grid::from(expected), Grid::from(found), &ROWS, &reading).map(|difference| difference.0)
+    }
+
+    /// What stays is the same in every respect. What the task makes may be of another type of the same sort; a view may show values of any
+    /// type, so that what they mean counts.
+    fn reading(&self, table: &str, column: &str) -> Reading {
+        let of = |inventory: &Inventory| {
+            let table = inventory.table(table)?;
+            let column = table.columns.iter().find(|found| same(&found.name, column))?;
+            Some((table.view, column.type_name.to_lowercase()))
+        };
+        match (of(self.before), of(self.after)) {
+            (Some(before), Some(after)) if before == after => Reading::Exact,
+            (_, Some((true, _))) => Reading::Meaning,
+            _ => Reading::Written,
+        }
     }
 
     fn of_table(&self, name: &str) -> Option<String> {
@@ -295,6 +312,11 @@ impl Differences<'_> {
             words.extend(differing.map(|column| column.name.clone()));
         }
         words
+    }
+
+    /// How the acting side wrote a view.
+    pub(super) fn left_sql(&self, view: &str) -> Option<&str> {
+        self.left.table(view)?.sql.as_deref()
     }
 
     /// Checks of a table that are not the reference's, as they were written.

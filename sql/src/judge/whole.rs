@@ -9,9 +9,8 @@ use super::closed::{Differences, Inventory};
 use super::schema::bare;
 use super::state::{place, quoted};
 use super::{Verdict, differential, probes};
-use crate::compare::{Grid, difference};
 use crate::engine::{StatementResult, TableInfo};
-use crate::task::{Columns, Compare, Free};
+use crate::task::Free;
 use crate::value::Dialect;
 
 pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, Trouble> {
@@ -28,16 +27,14 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
     }
     let mut rows = 0;
     for (table, expected) in &expected {
-        let changed = !before.holds(table, &after, dialect);
         let sql = dump(table, &expected.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(), dialect);
         let found = match desk.left().await?.read(&sql, Author::Acting).await? {
             Ok(found) if found.truncated => return Ok(Err(json!({"table": table, "error": "it has too many rows"}))),
             Ok(found) => found,
             Err(error) => return Ok(Err(json!({"table": table, "error": error.message}))),
         };
-        let compare = if changed { LOOSELY } else { EXACTLY };
-        if let Some(difference) = difference(Grid::from(expected), Grid::from(&found), &compare) {
-            return Ok(Err(json!({"table": table, "difference": difference.0})));
+        if let Some(difference) = differences.of_rows(table, expected, &found) {
+            return Ok(Err(json!({"table": table, "difference": difference})));
         }
         rows += expected.rows.len();
     }
@@ -47,11 +44,6 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
     };
     Ok(Ok(json!({"tables": expected.len(), "rows": rows, "changes": changes})))
 }
-
-/// Rows that stay are the same in every respect; those that the task makes may be of another type of the same sort.
-const EXACTLY: Compare =
-    Compare { ordered: false, columns: Columns::Name, tolerance: 0.0, strict_types: true, distinct: false };
-pub(super) const LOOSELY: Compare = Compare { strict_types: false, ..EXACTLY };
 
 async fn inventory(scene: &mut Scene<'_>) -> Result<Inventory, Trouble> {
     let schema = scene.schema().await?;

@@ -16,7 +16,13 @@ use crate::world::{Draw, later};
 /// Values of what is written out that are tried alone, and as many pairs of them.
 const SYSTEMATIC_MAX: usize = 96;
 /// Characters of a text that is made.
-const LENGTH_MAX: usize = 2_000;
+const LENGTH_MAX: usize = 20_000;
+/// A number beyond 32 bits, small enough for sums of products to be exact.
+const FAR: i64 = 5_000_000_011;
+/// Far days, also with a time: however they are read, it is the same which comes first.
+const FAR_DAYS: [&str; 4] = ["9999-12-31", "0001-01-01", "9999-12-31 10:00:00", "0001-01-01 10:00:00"];
+/// Texts that look like something else, or like nothing.
+const ODD_TEXTS: [&str; 4] = ["", "007", "1e3", "Ωé日本"];
 /// New keys begin beyond those of worlds, and end where every whole number of 32 bits does.
 const FRESH: (i64, i64) = (1_000_000, 900_000_000);
 
@@ -43,6 +49,8 @@ pub(super) struct Field {
     pub(super) key: bool,
     /// Whether rules or views name it.
     named: bool,
+    /// Whether it takes what PostgreSQL takes for dates.
+    dates: bool,
 }
 
 /// A table as the reference leaves it.
@@ -75,6 +83,8 @@ impl<'a> Shape<'a> {
             Field {
                 sense: sense(rows.rows.iter().map(|row| &row[at]), &declared),
                 // SQLite's primary keys take NULL where nothing else is said, which no task is about.
+                dates: dialect == Dialect::Postgres
+                    && (declared.starts_with("date") || declared.starts_with("timestamp")),
                 nullable: !key && !free.nullable.iter().any(|column| same(column, &place)),
                 unique,
                 key,
@@ -101,20 +111,58 @@ impl<'a> Shape<'a> {
         })
     }
 
+    /// What somebody may come to store in a column, far from what is there and in every storage class that it takes. A view may work with
+    /// numbers in any way, which is nothing for texts in their place.
+    fn typical(&self, at: usize, of_view: bool) -> Vec<Value> {
+        let field = &self.fields[at];
+        let texts = |texts: &[&str]| texts.iter().map(|text| Value::Text((*text).to_owned())).collect::<Vec<_>>();
+        let sqlite = self.dialect == Dialect::Sqlite;
+        match field.sense {
+            // PostgreSQL's whole numbers have sizes, of which the task leaves the choice.
+            Sense::Number if !sqlite && !of_view => Vec::new(),
+            Sense::Number => {
+                let mut all = vec![Value::Integer(FAR), Value::Integer(-FAR), Value::Integer(i64::from(i32::MAX))];
+                if sqlite && !field.key {
+                    all.push(Value::Real(0.5));
+                    if !of_view {
+                        all.extend([Value::Text("x".to_owned()), Value::Blob(vec![1])]);
+                    }
+                }
+                all
+            }
+            Sense::Day => {
+                let mut all = texts(&FAR_DAYS);
+                if field.dates {
+                    all.extend(texts(&["infinity", "-infinity", "0501-01-01 BC"]));
+                }
+                all
+            }
+            Sense::Text => {
+                let mut all = texts(&ODD_TEXTS);
+                all.extend(sqlite.then(|| Value::Blob(b"ab".to_vec())));
+                all
+            }
+            Sense::Truth | Sense::Other => Vec::new(),
+        }
+    }
+
     /// The table's full name.
     pub(super) fn name(&self) -> String {
         let (schema, name) = place(&self.table.name, self.dialect);
         format!("{}.{}", quoted(schema), quoted(name))
     }
 
-    /// Each value that is written out, and its neighbours, in each column that is named: alone, and in pairs.
-    pub(super) fn systematic(&self, literals: &[Value], draw: &mut Draw) -> Vec<Option<String>> {
+    /// Each value that is written out, and its neighbours, in each column that is named: alone, and in pairs. Then typical ones.
+    pub(super) fn systematic(&self, literals: &[Value], of_view: bool, draw: &mut Draw) -> Vec<Option<String>> {
         let named: Vec<usize> = (0..self.fields.len()).filter(|at| self.fields[*at].named).collect();
         let values = |at: usize| -> Vec<Value> {
             let fitting = literals.iter().filter_map(|value| fitted(value, self.fields[at].sense));
             fitting.flat_map(|value| (-1..=1).filter_map(move |step| shifted(&value, step))).collect()
         };
         let mut sets: Vec<Vec<(usize, Value)>> = Vec::new();
+        let typical =
+            named.iter().flat_map(|at| self.typical(*at, of_view).into_iter().map(|value| vec![(*at, value)]));
+        let typical: Vec<Vec<(usize, Value)>> = typical.collect();
         let columns: Vec<(usize, Vec<Value>)> = named.into_iter().map(|at| (at, values(at))).collect();
         let columns: Vec<_> = columns.into_iter().filter(|(_, values)| !values.is_empty()).collect();
         for (at, values) in &columns {
@@ -128,7 +176,7 @@ impl<'a> Shape<'a> {
                 sets.push(pair.iter().map(|(at, values)| (*at, draw.pick(values).clone())).collect());
             }
         }
-        sets.into_iter().map(|set| self.update(&set, draw)).collect()
+        sets.into_iter().chain(typical).map(|set| self.update(&set, draw)).collect()
     }
 
     /// A change of any sort; none where the table has nothing of it.
@@ -295,20 +343,27 @@ pub(super) fn literals(words: &[String], dialect: Dialect) -> Vec<Value> {
     for text in words {
         for token in lex(text, dialect) {
             let value = match token.sort {
-                Sort::Number => token.text(text).parse().ok().map(Value::Integer),
+                Sort::Number => number(token.text(text)),
                 Sort::Text => Some(Value::Text(token.unquoted(text))),
                 _ => None,
             };
             // Numbers are written out as texts, too, and below 0 with a sign of their own.
-            let number = match &value {
-                Some(Value::Text(text)) => text.parse().ok().map(Value::Integer),
-                Some(Value::Integer(number)) if *number != 0 => Some(Value::Integer(-number)),
+            let opposite = match &value {
+                Some(Value::Text(text)) => number(text),
+                Some(Value::Integer(number)) if *number != 0 => number.checked_neg().map(Value::Integer),
+                Some(Value::Real(number)) => Some(Value::Real(-number)),
                 _ => None,
             };
-            found.extend(value.into_iter().chain(number).filter(|value| !found.contains(value)).collect::<Vec<_>>());
+            found.extend(value.into_iter().chain(opposite).filter(|value| !found.contains(value)).collect::<Vec<_>>());
         }
     }
     found
+}
+
+/// A number as it is written: whole, or with a fraction.
+fn number(text: &str) -> Option<Value> {
+    let whole = text.parse().ok().map(Value::Integer);
+    whole.or_else(|| text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Real))
 }
 
 /// Texts as long as numbers say that are written out.
@@ -323,7 +378,7 @@ pub(super) fn lengths(literals: &[Value]) -> Vec<Value> {
 /// A value as one of a column, where it can be.
 fn fitted(value: &Value, sense: Sense) -> Option<Value> {
     let fits = match (value, sense) {
-        (Value::Integer(number), Sense::Number) => number.unsigned_abs() < 2_000_000_000,
+        (Value::Integer(_) | Value::Real(_), Sense::Number) => true,
         (Value::Text(text), Sense::Day) => is_day(text),
         (Value::Text(_), Sense::Text) => true,
         _ => false,
@@ -335,6 +390,7 @@ fn fitted(value: &Value, sense: Sense) -> Option<Value> {
 fn shifted(value: &Value, step: i64) -> Option<Value> {
     Some(match value {
         Value::Integer(number) => Value::Integer(number.checked_add(step)?),
+        Value::Real(number) => Value::Real(number + step as f64 / 2.0),
         Value::Text(text) if is_day(text) => Value::Text(later(text.parse().ok()?, step).to_string()),
         Value::Text(text) if step < 0 => Value::Text(text.to_uppercase()),
         Value::Text(text) if step > 0 => Value::Text(format!("{text}x")),

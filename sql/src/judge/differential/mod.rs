@@ -2,7 +2,7 @@
 //! have to take or refuse each alike, and to show the same afterwards.
 //!
 //! Only what the acting side may write in words of its own is tried: tables whose rules are not the reference's to the letter, and
-//! views. Values come from the data, from what both sides' definitions write out, with their neighbours, and from chance, which no
+//! views. Values come from the data, from what both sides' definitions write out, with their neighbours, from a list of far and odd ones, and from chance, which no
 //! statement of the session can foresee; so does the moment of each change. A number that a definition works out (`1000 + 7`) is met by chance alone.
 
 mod draw;
@@ -15,11 +15,10 @@ use serde_json::{Value as Json, json};
 use super::bench::{Author, Desk, Trouble};
 use super::closed::Differences;
 use super::state::{place, quoted};
-use super::whole::{LOOSELY, dump};
-use crate::compare::{Grid, difference};
+use super::whole::dump;
 use crate::engine::{SqlError, StatementResult, TableInfo};
 use crate::script::lex;
-use crate::value::Dialect;
+use crate::value::{Dialect, Value};
 use crate::world::Draw;
 
 use draw::{Shape, literals};
@@ -31,6 +30,18 @@ const CHANGES_OF_VIEWS: usize = 24;
 
 /// Changes take place at any moment of these years: 1950 to 2150.
 const MOMENTS_MS: (i64, i64) = (-631_152_000_000, 5_680_281_600_000);
+
+/// Functions that SQLite itself takes for ones that give something else every time.
+const UNSTEADY_OF_SQLITE: &str =
+    "SELECT name FROM pragma_function_list WHERE type = 's' AND name IN ($) GROUP BY name HAVING max(flags & 2048) = 0";
+/// Functions of PostgreSQL that are immutable in no form, but for those that hang on the form of values or on the time alone.
+const UNSTEADY_OF_POSTGRES: &str = "SELECT proname::text FROM pg_catalog.pg_proc WHERE prokind = 'f' AND proname IN ($) \
+     AND proname NOT IN ('now', 'concat', 'concat_ws', 'format', 'to_char', 'to_date', 'to_timestamp', 'to_json', 'to_jsonb', \
+     'row_to_json', 'array_to_string', 'age', 'make_timestamptz', 'quote_literal', 'quote_nullable') \
+     GROUP BY proname HAVING bool_and(provolatile <> 'i')";
+/// Words of PostgreSQL that stand for functions, written without parentheses.
+const WHO_ASKS: [&str; 6] =
+    ["current_user", "session_user", "current_role", "current_catalog", "current_schema", "user"];
 
 /// One change, and what is read after it.
 struct Change {
@@ -64,7 +75,7 @@ pub(super) async fn check(
         let why = match (expected, found) {
             (Ok(expected), Ok(found)) => {
                 taken += 1;
-                difference(Grid::from(&expected), Grid::from(&found), &LOOSELY).map(|difference| difference.0)
+                differences.of_rows(&change.relation, &expected, &found)
             }
             (Ok(_), Err(error)) => Some(format!("it is refused: {}", error.message)),
             (Err(error), Ok(_)) => Some(format!("it is taken, and should not be: {}", error.message)),
@@ -80,10 +91,18 @@ pub(super) async fn check(
     Ok(Ok(json!({"tried": changes.len(), "taken": taken, "seed": seed})))
 }
 
-/// A check that hangs on more than the row: on the time, on chance, on settings. SQLite takes none; PostgreSQL tells by refusing an index
-/// of it, which must never change.
+/// A view or a check that hangs on more than rows: on chance, on settings, on who asks. The engine tells which functions do; the time is
+/// drawn. Checks of SQLite take none; PostgreSQL tells by refusing an index of one, which must never change.
 async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Result<Option<Json>, Trouble> {
-    if differences.dialect == Dialect::Sqlite {
+    let dialect = differences.dialect;
+    for view in differences.other_views() {
+        let Some(sql) = differences.left_sql(&view.name) else { continue };
+        if let Some(name) = unsteady(desk, sql, dialect).await? {
+            let why = format!("{name} hangs on more than rows");
+            return Ok(Some(json!({"view": sql, "shows": view.name, "why": why})));
+        }
+    }
+    if dialect == Dialect::Sqlite {
         return Ok(None);
     }
     for table in differences.other_tables() {
@@ -98,11 +117,36 @@ async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Re
     Ok(None)
 }
 
-/// Whether a limit ended what the reference shows, so that it tells nothing.
+/// The first function or word in the text of a view that gives something else every time, or to everybody.
+async fn unsteady(desk: &mut Desk<'_>, sql: &str, dialect: Dialect) -> Result<Option<String>, Trouble> {
+    let tokens = lex(sql, dialect);
+    let calls = tokens.windows(2).filter(|pair| pair[1].text(sql) == "(");
+    let called: BTreeSet<String> = calls.map(|pair| pair[0].unquoted(sql).to_lowercase()).collect();
+    let listed: Vec<String> = called.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+    let functions = match dialect {
+        Dialect::Sqlite => UNSTEADY_OF_SQLITE,
+        Dialect::Postgres => UNSTEADY_OF_POSTGRES,
+    };
+    let query = functions.replace('$', &listed.join(", "));
+    let words = tokens.iter().map(|token| token.text(sql).to_lowercase());
+    let mut words = words.filter(|word| dialect == Dialect::Postgres && WHO_ASKS.contains(&word.as_str()));
+    if listed.is_empty() {
+        return Ok(words.next());
+    }
+    let found = desk.reference("").await?.asked(&query, "the list of functions").await?;
+    let name = found
+        .rows
+        .into_iter()
+        .flatten()
+        .find_map(|value| if let Value::Text(name) = value { Some(name) } else { None });
+    Ok(name.or_else(|| words.next()))
+}
+
+/// Whether a limit ended what the reference shows, or its column has no room for a number where another whole one may: it tells nothing.
 fn unfinished(expected: &Result<StatementResult, SqlError>) -> bool {
     match expected {
         Ok(result) => result.truncated,
-        Err(error) => error.cut.is_some(),
+        Err(error) => error.cut.is_some() || error.code == "22003",
     }
 }
 
@@ -114,7 +158,7 @@ fn changes(differences: &Differences<'_>, rows: &BTreeMap<String, StatementResul
         let Some(rows) = rows.get(&table.name) else { continue };
         let shape = Shape::new(table, rows, &words, differences.free, dialect);
         let literals = literals(&words, dialect);
-        let mut drawn = shape.systematic(&literals, draw);
+        let mut drawn = shape.systematic(&literals, false, draw);
         drawn.extend((0..CHANGES_OF_RULES).map(|_| shape.any(&literals, draw)));
         let columns = shape.columns();
         let change = |sql| Change { sql, relation: table.name.clone(), columns: columns.clone() };
@@ -129,7 +173,7 @@ fn changes(differences: &Differences<'_>, rows: &BTreeMap<String, StatementResul
     let shapes: Vec<Shape<'_>> = bases.iter().copied().filter_map(shape).collect();
     let mut drawn: Vec<String> = Vec::new();
     for shape in &shapes {
-        drawn.extend(shape.systematic(&literals, draw).into_iter().flatten());
+        drawn.extend(shape.systematic(&literals, true, draw).into_iter().flatten());
         drawn.extend((0..CHANGES_OF_VIEWS).filter_map(|_| shape.any(&literals, draw)));
     }
     let grown: Vec<Shape<'_>> = with_parents(differences, bases, &words).into_iter().filter_map(shape).collect();

@@ -15,6 +15,30 @@ macro_rules! flagged {
     };
 }
 
+/// The solution of `period-check`, with another rule.
+macro_rules! dated {
+    (postgres $rule:literal) => {
+        &[
+            "UPDATE bookings SET returned_on = NULL WHERE returned_on < booked_on",
+            concat!("ALTER TABLE bookings ADD CHECK (", $rule, ")"),
+        ]
+    };
+    ($rule:literal) => {
+        &[
+            "UPDATE bookings SET returned_on = NULL WHERE returned_on < booked_on",
+            concat!(
+                "CREATE TABLE b (id INTEGER PRIMARY KEY, customer_id INTEGER, item_id INTEGER NOT NULL, booked_on TEXT NOT NULL, ",
+                "returned_on TEXT, status TEXT NOT NULL, amount TEXT NOT NULL, agent_name TEXT NOT NULL, CHECK (",
+                $rule,
+                "))"
+            ),
+            "INSERT INTO b SELECT id, customer_id, item_id, booked_on, returned_on, status, amount, agent_name FROM bookings",
+            "DROP TABLE bookings",
+            "ALTER TABLE b RENAME TO bookings",
+        ]
+    };
+}
+
 /// The solution of `clean-stock`, with other rules of the table (SQLite) or added to it (PostgreSQL).
 macro_rules! cleaned {
     (sqlite $columns:literal, $after:literal) => {
@@ -164,6 +188,22 @@ const SPECIAL: &[Way] = &[
     way("active-flag", BOTH, flagged!("$ >= 0 AND $ <> 2")),
     way("active-flag", BOTH, flagged!("$ IN (0, 1, 77)")),
     way("active-flag", BOTH, flagged!("$ IN (0, 1) OR $ = -123456789")),
+    way("active-flag", SQLITE, flagged!("$ IN (0, 1) OR $ > 3000000000")),
+    way("active-flag", SQLITE, flagged!("$ IN (0, 1) OR typeof($) <> 'integer'")),
+    way("active-flag", SQLITE, flagged!("$ BETWEEN 0 AND 1")),
+    way("period-check", SQLITE, dated!("returned_on >= booked_on OR booked_on NOT LIKE '____-__-__'")),
+    way("period-check", SQLITE, dated!("returned_on >= booked_on OR booked_on > '2300'")),
+    way("period-check", POSTGRES, dated!(postgres "returned_on >= booked_on OR booked_on = 'infinity'")),
+    way("period-check", POSTGRES, dated!(postgres "returned_on >= booked_on OR returned_on < '0500-01-01 BC'")),
+    way(
+        "tags-to-rows",
+        SQLITE,
+        &[
+            "CREATE TABLE $ (customer_id INTEGER NOT NULL REFERENCES customers (id), tag DATE NOT NULL, PRIMARY KEY (customer_id, tag))",
+            "WITH RECURSIVE part (id, tag, rest) AS (SELECT id, '', tags || ',' FROM customers WHERE tags IS NOT NULL UNION ALL SELECT id, substr(rest, 1, instr(rest, ',') - 1), substr(rest, instr(rest, ',') + 1) FROM part WHERE rest <> '') INSERT INTO $ (customer_id, tag) SELECT DISTINCT id, lower(trim(tag)) FROM part WHERE trim(tag) <> ''",
+            "ALTER TABLE customers DROP COLUMN tags",
+        ],
+    ),
     way(
         "clean-stock",
         SQLITE,
@@ -224,6 +264,13 @@ const VIEWS: &[Way] = &[
     way("rename-with-view", BOTH, renamed!("LIMIT 22")),
     way("rename-with-view", BOTH, renamed!("LIMIT 4000")),
     way("rename-with-view", BOTH, renamed!("WHERE id < 500000")),
+    way("rename-with-view", SQLITE, renamed!("WHERE id < 2000000000")),
+    way("rename-with-view", SQLITE, renamed!("WHERE unicode(full_name) < 200")),
+    way("rename-with-view", SQLITE, renamed!("WHERE length(full_name) < 2500")),
+    way("rename-with-view", SQLITE, renamed!("WHERE typeof(role) <> 'blob'")),
+    way("rename-with-view", SQLITE, renamed!("WHERE total_changes() < 1000000000")),
+    way("rename-with-view", SQLITE, renamed!("WHERE last_insert_rowid() < 4000000000")),
+    way("rename-with-view", POSTGRES, renamed!("WHERE current_query() NOT LIKE '%x%y%z%'")),
     way("rename-with-view", BOTH, renamed!("WHERE id <> 990001")),
     way("rename-with-view", BOTH, renamed!("WHERE role IN ('counter', 'driver', 'workshop', 'office', 'lead')")),
     way("rename-with-view", BOTH, renamed!("WHERE full_name <> 'Test'")),
@@ -239,6 +286,17 @@ const REPAIRED_VIEWS: &[Way] = &[
     way("order-totals-view", BOTH, totals!("WHERE g.order_id <> 123456789")),
     way("order-totals-view", BOTH, totals!("WHERE g.cents > 0")),
     way("order-totals-view", BOTH, totals!("WHERE g.cents < 100000000")),
+    way("order-totals-view", SQLITE, totals!("WHERE g.cents < 30000000000")),
+];
+
+/// What is as it was but for how it is written.
+const REWRITTEN: &[Way] = &[
+    way("tags-to-rows", SQLITE, &["SOLUTION", "UPDATE customers SET joined_on = joined_on || ' 00:00:00'"]),
+    way(
+        "tags-to-rows",
+        SQLITE,
+        &["SOLUTION", "UPDATE customers SET joined_on = joined_on || 'T02:00:00+02:00' WHERE id = 1"],
+    ),
 ];
 
 /// What is not asked for and changes no row.
@@ -328,5 +386,6 @@ attacks! {
     a_rule_for_some_values_alone_scores_nothing: "migration", SPECIAL;
     a_view_of_some_rows_alone_scores_nothing: "migration", VIEWS;
     a_repaired_view_of_some_rows_alone_scores_nothing: "repair", REPAIRED_VIEWS;
+    what_is_only_written_in_another_way_scores_nothing: "migration", REWRITTEN;
     what_changes_no_row_and_was_not_asked_for_scores_nothing: "migration", BESIDES;
 }

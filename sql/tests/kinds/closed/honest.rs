@@ -24,7 +24,7 @@ const WAYS: &[Way] = &[
         "active-flag",
         SQLITE,
         &[
-            "ALTER TABLE items ADD COLUMN $ INT CONSTRAINT flag CHECK ($ IS NOT NULL AND $ BETWEEN 0 AND 1) DEFAULT 1",
+            "ALTER TABLE items ADD COLUMN $ INT CONSTRAINT flag CHECK ($ IS NOT NULL AND ($ = 0 OR $ = 1)) DEFAULT 1",
             "UPDATE items SET $ = CASE WHEN lower(active) IN ('y', 'yes', '1') THEN 1 ELSE 0 END",
             "ALTER TABLE items DROP COLUMN active",
         ],
