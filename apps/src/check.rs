@@ -2,14 +2,11 @@
 //! be had for nothing.
 
 mod audit;
-mod behind;
-mod chances;
 mod finding;
 mod knowledge;
 mod likeness;
 mod policies;
 mod random;
-mod refusal;
 mod spread;
 mod told;
 mod twins;

@@ -10,7 +10,6 @@ use super::episode::Episode;
 use super::judge::ending::obstacles;
 use crate::expression::Checked;
 use crate::json::Codec;
-use crate::run::{Raised, Stop};
 use crate::value::Value;
 
 /// Calls that one solution makes.
@@ -44,26 +43,11 @@ pub struct Solved {
     pub calls: Vec<Played>,
 }
 
-/// Why a solution could not be played to its end.
-#[derive(Debug)]
-pub struct Halted {
-    /// What went wrong, with the number of the call from 1.
-    pub message: String,
-    /// The call that was refused, and with which error; none where no call was.
-    pub refused: Option<Box<(Call, Raised)>>,
-}
-
-impl From<String> for Halted {
-    fn from(message: String) -> Self {
-        Self { message, refused: None }
-    }
-}
-
 /// Plays a solution.
 ///
 /// # Errors
-/// When a step cannot be done or raises an error.
-pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, Halted> {
+/// When a step cannot be done or raises an error, with its number from 1.
+pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, String> {
     let locals = vec![episode.instance().record()];
     let mut player = Player { episode, locals, calls: Vec::new() };
     player.steps(steps)?;
@@ -73,8 +57,8 @@ pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, Halted> {
 /// Plays calls that are known already.
 ///
 /// # Errors
-/// When a call raises an error.
-pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, Halted> {
+/// When a call raises an error, with its number from 1.
+pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, String> {
     let mut player = Player { episode, locals: Vec::new(), calls: Vec::new() };
     for call in calls {
         player.call(call, &[])?;
@@ -89,18 +73,18 @@ struct Player {
 }
 
 impl Player {
-    fn steps(&mut self, steps: &[Step]) -> Result<(), Halted> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), String> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
-    fn scoped(&mut self, steps: &[Step]) -> Result<(), Halted> {
+    fn scoped(&mut self, steps: &[Step]) -> Result<(), String> {
         let depth = self.locals.len();
         self.steps(steps)?;
         self.locals.truncate(depth);
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), Halted> {
+    fn step(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Do { call, args, constant, bind } => {
                 let arguments = self.json(args)?;
@@ -110,9 +94,7 @@ impl Player {
                 }
             }
             Step::Wait(time) => {
-                let Value::Int(seconds) = self.value(time)? else {
-                    return Err("a time was expected".to_owned().into());
-                };
+                let Value::Int(seconds) = self.value(time)? else { return Err("a time was expected".to_owned()) };
                 let arguments = Map::from_iter([("seconds".to_owned(), json!(seconds))]);
                 self.call(Call { name: "wait".into(), arguments }, &[])?;
             }
@@ -132,9 +114,7 @@ impl Player {
                 self.call(Call { name: "submit".into(), arguments }, &[])?;
             }
             Step::Each(list, body) => {
-                let Value::List(values) = self.value(list)? else {
-                    return Err("a list was expected".to_owned().into());
-                };
+                let Value::List(values) = self.value(list)? else { return Err("a list was expected".to_owned()) };
                 for value in values.iter() {
                     self.locals.push(value.clone());
                     self.scoped(body)?;
@@ -149,21 +129,14 @@ impl Player {
         Ok(())
     }
 
-    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, Halted> {
+    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, String> {
         if self.calls.len() >= CALLS_MAX {
-            return Err(format!("the solution makes more than {CALLS_MAX} calls").into());
+            return Err(format!("the solution makes more than {CALLS_MAX} calls"));
         }
         let number = self.calls.len() + 1;
         let reply = self.episode.perform(&call.name, &call.arguments);
-        let reply = match reply {
-            Ok(reply) => reply,
-            Err(stop) => {
-                let shown = Json::Object(call.arguments.clone());
-                let message = format!("call {number}, {} {shown}: {stop}", call.name);
-                let refused = if let Stop::Raised(raised) = stop { Some(Box::new((call, raised))) } else { None };
-                return Err(Halted { message, refused });
-            }
-        };
+        let reply = reply
+            .map_err(|stop| format!("call {number}, {} {}: {stop}", call.name, Json::Object(call.arguments.clone())))?;
         self.calls.push(Played { call, answer: reply.json, constant: constant.to_vec() });
         Ok(reply.value)
     }
