@@ -2,11 +2,14 @@
 //! be had for nothing.
 
 mod audit;
+mod behind;
+mod chances;
 mod finding;
 mod knowledge;
 mod likeness;
 mod policies;
 mod random;
+mod refusal;
 mod spread;
 mod told;
 mod twins;

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::SPLIT;
+use super::chances::{Chances, Lucky};
 use super::finding::{Finding, Kind};
 use super::knowledge::Knowledge;
 use super::likeness::Likeness;
+use super::refusal::Refusals;
 use super::spread::{Counting, Missing, Spread};
 use super::told::Told;
 use super::twins;
 use crate::app::App;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
-use crate::task::draw::{Drawn, Instance, Rule, Ticket, alike};
+use crate::task::draw::{Drawn, Instance, Order, Rule, Ticket, alike, begin, reach};
 use crate::task::episode::Episode;
-use crate::task::outcome::{Redraw, Unfit};
+use crate::task::outcome::{Flaw, Redraw, ShownDraw, Unfit};
 use crate::task::{Draw, Param};
 use crate::value::{RowKey, Value};
 
@@ -31,6 +33,8 @@ const DRAWS_LEAST: u64 = 40;
 const TASKS_COMPARED: u64 = 200;
 /// Tasks that are taken for tasks of other templates.
 const TASKS_TWINNED: u64 = 20;
+/// Draws that `require` throws away and whose solution is played all the same.
+const THROWN_AWAY_PLAYED: u64 = 200;
 /// Draws of a template without a solution, for each of which a way is searched for.
 const DRAWS_SEARCHED: u64 = 10;
 
@@ -51,6 +55,16 @@ pub struct DrawFigures {
     pub looked_beside: u64,
     /// Neighbours that were played.
     pub compared: u64,
+    /// Solutions that were played in episodes of other seeds, with all events of chance, and with none.
+    pub episodes: u64,
+    /// Refusals that the solution of the feasible twin met with.
+    pub refused_twins: u64,
+    /// Refusals that another call met with, whatever else it was given.
+    pub refused_calls: u64,
+    /// Refusals that a call met with which is not refused with some other arguments.
+    pub refused_arguments: u64,
+    /// Draws thrown away by `require` whose solution was played all the same.
+    pub thrown_away_played: u64,
     /// Tasks whose columns were changed together alone, though they are solved in a new way or show something new.
     pub passed_over: u64,
 }
@@ -63,6 +77,8 @@ struct Audit<'a> {
     likeness: Likeness,
     knowledge: Knowledge,
     told: Told,
+    chances: Chances,
+    refusals: Refusals,
     findings: BTreeMap<(Kind, Option<usize>), Finding>,
     /// A seed that was thrown away, by reason.
     thrown: BTreeMap<Redraw, u64>,
@@ -85,6 +101,8 @@ pub(super) fn audit(
         likeness: Likeness::of(template),
         knowledge: Knowledge::of(app),
         told: Told::default(),
+        chances: Chances::default(),
+        refusals: Refusals::default(),
         findings: BTreeMap::new(),
         thrown: BTreeMap::new(),
     };
@@ -119,28 +137,53 @@ impl Audit<'_> {
                 self.look(ticket, &instance);
             }
             Err(Unfit::Again(redraw)) => {
+                self.hidden(ticket, &redraw, values);
                 *self.figures.again.entry(redraw.to_string()).or_insert(0) += 1;
                 self.thrown.entry(redraw).or_insert(seed);
             }
             Err(Unfit::Flawed(flaw)) => {
                 *self.figures.faulty.entry(flaw.word().to_owned()).or_insert(0) += 1;
-                // Of each sort one is told, with how often it came.
-                let known = self.findings.values_mut().find(|finding| finding.kind.word() == flaw.word());
-                if let Some(known) = known {
-                    known.draws += 1;
-                } else {
-                    let shown = ticket.shown(&values, text.as_deref());
-                    let finding = Finding {
-                        message: flaw.to_string(),
-                        kind: Kind::Flaw(flaw),
-                        template: Arc::clone(&shown.template),
-                        parameter: None,
-                        draws: 1,
-                        shown: Some(shown),
-                    };
-                    self.findings.insert((finding.kind.clone(), None), finding);
-                }
+                self.flawed(flaw, || ticket.shown(&values, text.as_deref()));
             }
+        }
+    }
+
+    /// Notes a fault that a draw shows: of each sort one is told, with how often it came.
+    fn flawed(&mut self, flaw: Flaw, shown: impl FnOnce() -> ShownDraw) {
+        let known = self.findings.values_mut().find(|finding| finding.kind.word() == flaw.word());
+        if let Some(known) = known {
+            known.draws += 1;
+            return;
+        }
+        let shown = shown();
+        let finding = Finding {
+            message: flaw.to_string(),
+            kind: Kind::Flaw(flaw),
+            template: Arc::clone(&shown.template),
+            parameter: None,
+            draws: 1,
+            shown: Some(shown),
+        };
+        self.findings.insert((finding.kind.clone(), None), finding);
+    }
+
+    /// Plays what a condition of `require` throws away. A solution that fails is what such conditions are for; one that is played
+    /// to its end and misses the goal shows a goal that is wrong there.
+    fn hidden(&mut self, ticket: Ticket<'_>, redraw: &Redraw, values: Vec<Value>) {
+        let Redraw::Require(condition) = redraw else { return };
+        if self.figures.thrown_away_played >= THROWN_AWAY_PLAYED {
+            return;
+        }
+        let Ok(instance) = ticket.prepare(values, Order::None) else { return };
+        let Ok((instance, _)) = begin(Arc::new(instance)) else { return };
+        let Ok(start) = Episode::begin(&instance, 0) else { return };
+        self.figures.thrown_away_played += 1;
+        if let Err(Flaw::Misses(why)) = reach(start) {
+            let message = format!(
+                "`{condition}` throws draws away in which the solution is played to its end and misses the goal: mend goal or \
+                 solution, or draw from what fits in the first place ({why})"
+            );
+            self.note(Kind::RequireHides, None, message, ticket.seed);
         }
     }
 
@@ -161,6 +204,24 @@ impl Audit<'_> {
                  solution, or tell it"
             );
             self.note(Kind::Unseen, None, message, ticket.seed);
+        }
+        match self.chances.look(instance) {
+            None => {}
+            Some(Lucky::Flaw(flaw)) => self.flawed(flaw, || ticket.shown(&instance.values, Some(&instance.text))),
+            Some(Lucky::Unseen(place)) => {
+                let message = format!(
+                    "the goal follows from what happens by chance, and no call of the solution shows it ({place}): look it up in \
+                     the solution"
+                );
+                self.note(Kind::Unseen, None, message, ticket.seed);
+            }
+        }
+        if let Some(instead) = self.refusals.unfounded(ticket, instance) {
+            let message = format!(
+                "the task is called impossible, but no call that names what stands in the way is refused as the answer says: \
+                 {instead}; mend code, parameters or set-up, or name the feasible template in `twin_of`"
+            );
+            self.note(Kind::Unfounded, None, message, ticket.seed);
         }
         self.told.count(instance, ticket.seed);
         if self.figures.accepted <= TASKS_TWINNED
@@ -206,7 +267,7 @@ impl Audit<'_> {
     }
 
     /// The first draw of a seed, made once more to be shown.
-    fn shown(&self, seed: u64) -> crate::task::outcome::ShownDraw {
+    fn shown(&self, seed: u64) -> ShownDraw {
         let ticket = self.ticket(seed);
         let drawn = ticket.draw(&|_| true);
         ticket.shown(&drawn.values, drawn.text.as_deref())
@@ -215,6 +276,11 @@ impl Audit<'_> {
     fn finish(mut self) -> (DrawFigures, Vec<Finding>) {
         self.figures.compared = self.likeness.compared;
         self.figures.passed_over = self.knowledge.passed_over;
+        self.figures.episodes = self.chances.played;
+        let Refusals { by_twin, by_call, by_arguments } = self.refusals;
+        self.figures.refused_twins = by_twin;
+        self.figures.refused_calls = by_call;
+        self.figures.refused_arguments = by_arguments;
         self.figures.parameters =
             self.countings.iter().filter(|counting| counting.tells()).map(Counting::spread).collect();
         self.ignored();

@@ -30,6 +30,10 @@ pub enum Kind {
     Contradicted,
     /// Two templates tell the same of the same beginning, and what solves one does not solve the other.
     SameText,
+    /// A task is called impossible, and no call is refused as its answer says.
+    Unfounded,
+    /// A condition of `require` throws draws away whose goal the solution misses.
+    RequireHides,
 }
 
 impl Kind {
@@ -47,6 +51,8 @@ impl Kind {
             Self::Unseen => "unseen",
             Self::Contradicted => "contradicted",
             Self::SameText => "same_text",
+            Self::Unfounded => "unfounded",
+            Self::RequireHides => "require_hides",
         }
     }
 }

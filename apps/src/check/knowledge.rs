@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::strict;
+use super::{behind, strict};
 use crate::app::App;
 use crate::data::Data;
 use crate::kinds::{ColumnId, TableId, Type};
@@ -24,6 +24,8 @@ use crate::value::{RowKey, Value};
 
 /// Tasks that are tried column by column in any case.
 const TASKS_IN_FULL: u64 = 3;
+/// Tasks whose data are changed behind their set-up.
+const TASKS_BEHIND: u64 = 20;
 /// Tasks that are tried column by column because they are solved in a new way, or because something is shown for the first time.
 const MORE_IN_FULL_MAX: u64 = 24;
 
@@ -70,7 +72,7 @@ type Spot = (TableId, ColumnId);
 
 /// What comes of changed columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+pub(super) enum Effect {
     /// Nothing.
     None,
     /// Something else is read, or there is no such task.
@@ -105,6 +107,11 @@ impl Knowledge {
         instance.template().solution.as_ref()?;
         let seen = heard(instance, instance.solution())?;
         self.tasks += 1;
+        if self.tasks <= TASKS_BEHIND
+            && let Some(hidden) = behind::hidden(ticket, instance, &seen)
+        {
+            return Some(hidden);
+        }
         let new_way = self.ways.insert(way(instance.solution()));
         if self.tasks <= TASKS_IN_FULL || new_way && self.may_go_on() {
             return self.column_by_column(ticket, instance, &seen);
@@ -183,6 +190,16 @@ fn way(calls: &[Call]) -> BTreeSet<String> {
 fn effect(ticket: Ticket<'_>, instance: &Arc<Instance>, seen: &(Vec<Json>, bool), base: &Data) -> Effect {
     let Some(values) = followed(ticket, instance, base) else { return Effect::Shown };
     let Ok(other) = ticket.prepare_from(base, values, Order::Created) else { return Effect::Shown };
+    compared(ticket, instance, seen, other)
+}
+
+/// What another task shows to the calls that solve one.
+pub(super) fn compared(
+    ticket: Ticket<'_>,
+    instance: &Arc<Instance>,
+    seen: &(Vec<Json>, bool),
+    other: Instance,
+) -> Effect {
     if other.text != instance.text || role(&other) != role(instance) {
         return Effect::Shown;
     }
@@ -207,7 +224,11 @@ fn role(instance: &Instance) -> Option<String> {
 
 /// What some calls answer in a task, and whether its goal holds then.
 pub(super) fn heard(instance: &Arc<Instance>, calls: &[Call]) -> Option<(Vec<Json>, bool)> {
-    let mut episode = Episode::begin(instance, 0).ok()?;
+    heard_in(Episode::begin(instance, 0).ok()?, calls)
+}
+
+/// The same in an episode that has begun.
+pub(super) fn heard_in(mut episode: Episode, calls: &[Call]) -> Option<(Vec<Json>, bool)> {
     let answers = calls.iter().map(|call| Some(episode.call(&call.name, &call.arguments).ok()?.data));
     let answers = answers.collect::<Option<Vec<_>>>()?;
     Some((answers, strict(&episode.judge().ok()?)))

@@ -64,6 +64,8 @@ pub(super) struct Counting {
     name: String,
     kind: Type,
     column: Option<ColumnId>,
+    /// Whether it is the place of a row in its table that is counted: that of a table with few rows is a value.
+    place: bool,
     demand: Demand,
     /// Lowest, step, number of steps and of parts of a range that is cut.
     cut: Option<(i64, i64, u64)>,
@@ -73,6 +75,8 @@ pub(super) struct Counting {
     reached: u64,
     /// What has an order, in that order; of ranges of which no part may be lost.
     ordered: Option<BTreeMap<i64, Ordered>>,
+    /// Whether its table has too many rows for each to be a value.
+    many: bool,
 }
 
 /// A value that has an order.
@@ -122,12 +126,14 @@ impl Counting {
             name: param.name.to_string(),
             kind: param.kind.clone(),
             column: None,
+            place: false,
             demand,
             cut,
             counted: BTreeMap::new(),
             order,
             reached: 0,
             ordered: None,
+            many: false,
         };
         let demand = match &param.draw {
             Draw::Choice(_) | Draw::Range(..) => Demand::Listed,
@@ -162,7 +168,9 @@ impl Counting {
                     })
                     .map(|counting| if demand == Demand::Drawn { counting.ordered() } else { counting })
                 });
-                counted.collect()
+                let rows =
+                    Self { name: format!("{} (row)", param.name), place: true, ..plain(demand, None, Vec::new()) };
+                counted.chain((demand == Demand::Drawn).then_some(rows)).collect()
             }
             (_, Type::List(_) | Type::Record(_)) => Vec::new(),
             (Draw::Days(..), _) => vec![plain(demand, None, Vec::new()).ordered()],
@@ -221,6 +229,12 @@ impl Counting {
         }
         let Some(value) = cell else { return };
         let key = match (self.cut, value) {
+            (_, Value::Row(row)) if self.place => {
+                self.many |= data.len(row.table) > VALUES_TOLD_MAX;
+                let place = data.rows(row.table).take(VALUES_TOLD_MAX).position(|known| known == *row);
+                let Some(place) = place.filter(|_| !self.many) else { return };
+                format!("number {}", place + 1)
+            }
             (Some(_), Value::Int(number)) => self.part(app, self.place(*number)),
             _ => Codec::new(&app.schema).show(value, &self.kind, data),
         };
@@ -235,7 +249,7 @@ impl Counting {
 
     /// Values that should be in tasks and are in none, `share` of all draws being accepted.
     pub(super) fn missing(&self, share: f64) -> Vec<Missing> {
-        let many = self.demand != Demand::Listed && self.counted.len() > self.values_most();
+        let many = self.many || self.demand != Demand::Listed && self.counted.len() > self.values_most();
         if self.demand == Demand::Nothing || many || share <= 0.0 {
             return Vec::new();
         }
@@ -300,7 +314,7 @@ impl Counting {
 
     /// Whether its values are kinds, so that how they are spread tells something.
     pub(super) fn tells(&self) -> bool {
-        self.column.is_none() || self.counted.len() <= self.values_most()
+        !self.place && self.column.is_none() || self.column.is_some() && self.counted.len() <= self.values_most()
     }
 
     /// What the report tells.

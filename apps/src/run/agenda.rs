@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::draw::Draws;
 use super::effect::Transaction;
-use super::{Counted, Raised, Stop, World};
+use super::{Chance, Counted, Raised, Stop, World};
 use crate::app::{Event, Role, Schedule};
 use crate::compile::errors;
 use crate::expression::{DEFAULT_BUDGET, EvalError};
@@ -226,10 +226,16 @@ impl World {
             self.agenda.add(self.now + seconds, name, next);
         }
         let mut host = self.draws(id, times);
-        if let Schedule::Every { chance: (part, whole), .. } = self.event(id).schedule
-            && host.random().random_range(0..whole) >= part
-        {
-            return Ok(None);
+        if let Schedule::Every { chance: (part, whole), .. } = self.event(id).schedule {
+            let drawn = host.random().random_range(0..whole) < part;
+            let takes_place = match self.beginning.chance {
+                Chance::Drawn => drawn,
+                Chance::Always => true,
+                Chance::Never => part == whole,
+            };
+            if !takes_place {
+                return Ok(None);
+            }
         }
         match self.beginning.event_arguments(self, self.event(id), &mut host, self.locals(id)) {
             Ok(worked_out) => Ok(Some(worked_out)),

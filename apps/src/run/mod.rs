@@ -54,6 +54,19 @@ pub struct Beginning {
     pub task: Value,
     /// Randomness of what happens by itself.
     pub seed: u64,
+    /// Whether events of chance take place.
+    pub chance: Chance,
+}
+
+/// Whether events of chance take place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chance {
+    /// As often as they should.
+    Drawn,
+    /// Every time.
+    Always,
+    /// Never.
+    Never,
 }
 
 impl Beginning {
@@ -61,7 +74,8 @@ impl Beginning {
     #[must_use]
     pub fn free(app: Arc<App>, data: Data, seed: u64) -> Self {
         let (events, locals, watches) = (Vec::new(), Vec::new(), Arc::from([]));
-        Self { app, data, agenda: Agenda::default(), events, locals, watches, task: Value::Null, seed }
+        let (agenda, chance) = (Agenda::default(), Chance::Drawn);
+        Self { app, data, agenda, events, locals, watches, task: Value::Null, seed, chance }
     }
 }
 

@@ -10,7 +10,7 @@ use super::Template;
 use super::episode::Episode;
 use super::outcome::{Flaw, NoTask, Redraw, ShownDraw, Unfit};
 use super::parameter::Drawing;
-use super::solve::{self, Call};
+use super::solve::{self, Call, Solved};
 use super::trace::untraced;
 use crate::app::{App, Role};
 use crate::data::Data;
@@ -20,7 +20,7 @@ use crate::json::Codec;
 use crate::kinds::ColumnId;
 use crate::reading::Reversed;
 use crate::run::draw::Draws;
-use crate::run::{Agenda, Beginning, Stop, World, initial, transact};
+use crate::run::{Agenda, Beginning, Chance, Stop, World, initial, transact};
 use crate::value::{RowKey, Value};
 
 /// How often a task is drawn anew before its template counts as broken.
@@ -114,9 +114,35 @@ impl Instance {
         &self.solution
     }
 
+    /// The same values in other data, in which another text may be told.
+    pub(crate) fn on(&self, data: Data, text: String) -> Self {
+        Self { text, ..self.taken_by(self.template, self.values.clone(), data) }
+    }
+
+    /// What this begins with, taken for a task of a template, which is told nothing.
+    pub(crate) fn taken_by(&self, template: usize, values: Vec<Value>, data: Data) -> Self {
+        Self {
+            app: Arc::clone(&self.app),
+            template,
+            values,
+            data,
+            agenda: self.agenda.clone(),
+            wording: self.wording,
+            text: self.text.clone(),
+            attempt: self.attempt,
+            held: Vec::new(),
+            solution: Vec::new(),
+        }
+    }
+
     /// What an episode of it begins with.
     #[must_use]
     pub fn beginning(&self, seed: u64, data: Data) -> Arc<Beginning> {
+        self.beginning_by(seed, Chance::Drawn, data)
+    }
+
+    /// The same with events of chance that take place or not.
+    pub(crate) fn beginning_by(&self, seed: u64, chance: Chance, data: Data) -> Arc<Beginning> {
         let template = self.template();
         Arc::new(Beginning {
             app: Arc::clone(&self.app),
@@ -127,6 +153,7 @@ impl Instance {
             watches: Arc::clone(&template.watches),
             task: self.record(),
             seed,
+            chance,
         })
     }
 }
@@ -157,6 +184,8 @@ pub(crate) enum Order {
     Created,
     /// In that or in the opposite one: what hangs on an order that nobody chose excludes nothing.
     Any,
+    /// In none: what is thrown away is looked at.
+    None,
 }
 
 /// Which draw is made.
@@ -255,16 +284,28 @@ impl Ticket<'_> {
         planted: Vec<Value>,
         order: Order,
     ) -> Result<Instance, Unfit> {
+        self.prepare_by("", base, (values, planted), order)
+    }
+
+    /// The same with other random numbers of the set-up, by a word.
+    pub(crate) fn prepare_by(
+        &self,
+        word: &str,
+        base: &Data,
+        (values, planted): (Vec<Value>, Vec<Value>),
+        order: Order,
+    ) -> Result<Instance, Unfit> {
         let (app, template, nothing) = (self.app, self.template(), Agenda::default());
-        let mut draws = self.draws("setup");
+        let mut draws = self.draws(&format!("setup{word}"));
         let prepared = transact(app, (base, &nothing), values.clone(), &mut draws, &template.setup);
         let (data, agenda) = prepared.map_err(stopped)?;
-        let mut draws = self.draws("plant");
+        let mut draws = self.draws(&format!("plant{word}"));
         let planted = transact(app, (&data, &agenda), planted, &mut draws, &template.plant);
         let (data, agenda) = planted.map_err(stopped)?;
         for (text, require) in &template.require {
             let draws = || self.draws("require");
-            let held = holds(app, &data, &values, draws(), require)?
+            let held = order == Order::None
+                || holds(app, &data, &values, draws(), require)?
                 || order == Order::Any && holds(app, &Reversed(&data), &values, draws(), require)?;
             if !held {
                 return Err(Unfit::Again(Redraw::Require(Arc::clone(text))));
@@ -446,25 +487,7 @@ pub(crate) fn begin(instance: Arc<Instance>) -> Result<(Arc<Instance>, Vec<bool>
 pub(crate) fn accept(shared: Arc<Instance>, held: Vec<bool>, rule: Rule) -> Result<Instance, Unfit> {
     let start = Episode::begin(&shared, 0).map_err(stopped)?;
     let flawed = |flaw: Flaw| Unfit::Flawed(flaw);
-    let solved = match &shared.template().solution {
-        Some(steps) => solve::play(start, steps),
-        None => {
-            let way = explore::solve(&shared, explore::Options::DRAW).ok_or(flawed(Flaw::NoWay))?;
-            solve::replay(start, way)
-        }
-    };
-    let solved = solved.map_err(|message| flawed(Flaw::Fails(message)))?;
-    let failed: Vec<String> = solved
-        .episode
-        .judge()
-        .map_err(|message| flawed(Flaw::Breaks(message)))?
-        .into_iter()
-        .filter(|check| !check.passed)
-        .map(|check| format!("{}: {}", check.name, check.evidence))
-        .collect();
-    if !failed.is_empty() {
-        return Err(flawed(Flaw::Misses(failed.join("; "))));
-    }
+    let solved = reach(start).map_err(flawed)?;
     if shared.template().solution.is_some()
         && let Some(argument) = untraced(&shared, &solved.calls, rule)
     {
@@ -475,6 +498,24 @@ pub(crate) fn accept(shared: Arc<Instance>, held: Vec<bool>, rule: Rule) -> Resu
     let outlived = |_| flawed(Flaw::Breaks("an episode outlived its task".to_owned()));
     let instance = Arc::try_unwrap(shared).map_err(outlived)?;
     Ok(Instance { held, solution: calls.into_iter().map(|played| played.call).collect(), ..instance })
+}
+
+/// Plays the solution from a beginning to the goal. A way that was found already is not searched for again.
+pub(crate) fn reach(start: Episode) -> Result<Solved, Flaw> {
+    let instance = Arc::clone(start.instance());
+    let solved = match &instance.template().solution {
+        Some(steps) => solve::play(start, steps),
+        None if !instance.solution.is_empty() => solve::replay(start, instance.solution.clone()),
+        None => {
+            let way = explore::solve(&instance, explore::Options::DRAW).ok_or(Flaw::NoWay)?;
+            solve::replay(start, way)
+        }
+    };
+    let solved = solved.map_err(|halted| Flaw::Fails(halted.message))?;
+    let checks = solved.episode.judge().map_err(Flaw::Breaks)?.into_iter();
+    let failed: Vec<String> =
+        checks.filter(|check| !check.passed).map(|check| format!("{}: {}", check.name, check.evidence)).collect();
+    if failed.is_empty() { Ok(solved) } else { Err(Flaw::Misses(failed.join("; "))) }
 }
 
 /// Demands that each row that is named can be told from all others that the agent sees.

@@ -12,7 +12,7 @@ use super::judge::End;
 use crate::app::Role;
 use crate::compile::errors;
 use crate::data::{Data, DataFault};
-use crate::run::{Raised, Reply, Stop, World};
+use crate::run::{Chance, Raised, Reply, Stop, World};
 use crate::value::Value;
 
 /// An episode. A copy shares all but what either changes later.
@@ -49,7 +49,13 @@ impl Episode {
     /// As [`Episode::begin`].
     pub fn begin_with(instance: &Arc<Instance>, seed: u64, data: Data) -> Result<Self, Stop> {
         let world = World::begin(instance.beginning(seed, data))?;
-        Ok(Self { instance: Arc::clone(instance), world, submission: None })
+        Ok(Self::at(instance, world))
+    }
+
+    /// The beginning of a task with events of chance that take place or not.
+    pub(crate) fn begin_by(instance: &Arc<Instance>, seed: u64, chance: Chance) -> Result<Self, Stop> {
+        let world = World::begin(instance.beginning_by(seed, chance, instance.data.clone()))?;
+        Ok(Self::at(instance, world))
     }
 
     /// An episode that has come to a world of its task, with nothing submitted yet.

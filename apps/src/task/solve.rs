@@ -10,6 +10,7 @@ use super::episode::Episode;
 use super::judge::ending::obstacles;
 use crate::expression::Checked;
 use crate::json::Codec;
+use crate::run::{Raised, Stop};
 use crate::value::Value;
 
 /// Calls that one solution makes.
@@ -43,11 +44,26 @@ pub struct Solved {
     pub calls: Vec<Played>,
 }
 
+/// Why a solution could not be played to its end.
+#[derive(Debug)]
+pub struct Halted {
+    /// What went wrong, with the number of the call from 1.
+    pub message: String,
+    /// The call that was refused, and with which error; none where no call was.
+    pub refused: Option<Box<(Call, Raised)>>,
+}
+
+impl From<String> for Halted {
+    fn from(message: String) -> Self {
+        Self { message, refused: None }
+    }
+}
+
 /// Plays a solution.
 ///
 /// # Errors
-/// When a step cannot be done or raises an error, with its number from 1.
-pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, String> {
+/// When a step cannot be done or raises an error.
+pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, Halted> {
     let locals = vec![episode.instance().record()];
     let mut player = Player { episode, locals, calls: Vec::new() };
     player.steps(steps)?;
@@ -57,8 +73,8 @@ pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, String> {
 /// Plays calls that are known already.
 ///
 /// # Errors
-/// When a call raises an error, with its number from 1.
-pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, String> {
+/// When a call raises an error.
+pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, Halted> {
     let mut player = Player { episode, locals: Vec::new(), calls: Vec::new() };
     for call in calls {
         player.call(call, &[])?;
@@ -73,18 +89,18 @@ struct Player {
 }
 
 impl Player {
-    fn steps(&mut self, steps: &[Step]) -> Result<(), String> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Halted> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
-    fn scoped(&mut self, steps: &[Step]) -> Result<(), String> {
+    fn scoped(&mut self, steps: &[Step]) -> Result<(), Halted> {
         let depth = self.locals.len();
         self.steps(steps)?;
         self.locals.truncate(depth);
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), String> {
+    fn step(&mut self, step: &Step) -> Result<(), Halted> {
         match step {
             Step::Do { call, args, constant, bind } => {
                 let arguments = self.json(args)?;
@@ -94,7 +110,9 @@ impl Player {
                 }
             }
             Step::Wait(time) => {
-                let Value::Int(seconds) = self.value(time)? else { return Err("a time was expected".to_owned()) };
+                let Value::Int(seconds) = self.value(time)? else {
+                    return Err("a time was expected".to_owned().into());
+                };
                 let arguments = Map::from_iter([("seconds".to_owned(), json!(seconds))]);
                 self.call(Call { name: "wait".into(), arguments }, &[])?;
             }
@@ -114,7 +132,9 @@ impl Player {
                 self.call(Call { name: "submit".into(), arguments }, &[])?;
             }
             Step::Each(list, body) => {
-                let Value::List(values) = self.value(list)? else { return Err("a list was expected".to_owned()) };
+                let Value::List(values) = self.value(list)? else {
+                    return Err("a list was expected".to_owned().into());
+                };
                 for value in values.iter() {
                     self.locals.push(value.clone());
                     self.scoped(body)?;
@@ -129,14 +149,21 @@ impl Player {
         Ok(())
     }
 
-    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, String> {
+    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, Halted> {
         if self.calls.len() >= CALLS_MAX {
-            return Err(format!("the solution makes more than {CALLS_MAX} calls"));
+            return Err(format!("the solution makes more than {CALLS_MAX} calls").into());
         }
         let number = self.calls.len() + 1;
         let reply = self.episode.perform(&call.name, &call.arguments);
-        let reply = reply
-            .map_err(|stop| format!("call {number}, {} {}: {stop}", call.name, Json::Object(call.arguments.clone())))?;
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(stop) => {
+                let shown = Json::Object(call.arguments.clone());
+                let message = format!("call {number}, {} {shown}: {stop}", call.name);
+                let refused = if let Stop::Raised(raised) = stop { Some(Box::new((call, raised))) } else { None };
+                return Err(Halted { message, refused });
+            }
+        };
         self.calls.push(Played { call, answer: reply.json, constant: constant.to_vec() });
         Ok(reply.value)
     }

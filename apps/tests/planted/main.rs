@@ -1,6 +1,7 @@
 //! Faults that are planted in sound apps, each of which the audit of the draws has to find, with the draw that shows it. A fault
 //! is a few texts of a definition and what stands there instead.
 
+mod proofs;
 mod table;
 
 use std::collections::BTreeMap;
@@ -85,7 +86,8 @@ fn sound_variants_pass() {
 
 /// Every fault of a sort is found, with the draw that shows it.
 fn find(sort: &str) {
-    let (_, faults) = table::FAULTS.iter().find(|(known, _)| *known == sort).expect("a sort of fault");
+    let (_, faults) =
+        table::FAULTS.iter().chain(proofs::FAULTS).find(|(known, _)| *known == sort).expect("a sort of fault");
     let mut missed = Vec::new();
     for fault in *faults {
         let report = audited(fault.base, fault.changes);
@@ -143,6 +145,31 @@ fn answers_that_the_text_does_not_hold_are_found() {
 #[test]
 fn conditions_that_hide_a_fault_are_found() {
     find("`require` that hides a fault");
+}
+
+#[test]
+fn solutions_that_an_episode_s_luck_proves_are_found() {
+    find("luck of an episode");
+}
+
+#[test]
+fn refusals_without_a_reason_are_found() {
+    find("refusal without a reason");
+}
+
+#[test]
+fn a_missing_solution_hides_nothing() {
+    find("fault behind a missing solution");
+}
+
+#[test]
+fn goals_that_are_wrong_where_a_condition_throws_away_are_found() {
+    find("goal that is wrong where `require` throws away");
+}
+
+#[test]
+fn answers_behind_the_set_up_are_found() {
+    find("answer behind the set-up");
 }
 
 /// The draw that shows a fault is one that a session would be given: it is an error there, and never drawn again.

@@ -8,7 +8,16 @@ use crate::terminal::Table;
 
 /// Writes which draws became tasks and why the others did not, then how the values of each parameter are spread.
 pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
-    let mut fates = Table::new(["template", "draws", "tasks", "thrown away or faulty", "looked beside", "columns"]);
+    let mut fates = Table::new([
+        "template",
+        "draws",
+        "tasks",
+        "thrown away or faulty",
+        "looked beside",
+        "columns",
+        "played again",
+        "refusals",
+    ]);
     let mut spreads = Table::new(["template", "parameter", "value: draws > tasks"]);
     for (template, figures) in &report.templates {
         let draws = &figures.draws;
@@ -21,6 +30,11 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
             again.chain(faulty).collect::<Vec<_>>().join("; "),
             format!("{} tasks, {} played", draws.looked_beside, draws.compared),
             format!("{} tasks only all at once", draws.passed_over),
+            format!("{} in other episodes, {} thrown away", draws.episodes, draws.thrown_away_played),
+            format!(
+                "{} by the twin, {} by a call, {} by some arguments",
+                draws.refused_twins, draws.refused_calls, draws.refused_arguments
+            ),
         ]);
         for spread in &draws.parameters {
             spreads.add_row([template.clone(), spread.parameter.clone(), shares(spread)]);
