@@ -114,23 +114,34 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for Named<A> {
         self.0.next_value_seed(Strict(seed))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(mut self, _: usize, visitor: V) -> Result<V::Value, A::Error> {
-        self.0.next_value_seed(Content(visitor))
+    fn tuple_variant<V: Visitor<'de>>(mut self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(Elements(length, visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(mut self, _: &'static [&'static str], visitor: V) -> Result<V::Value, A::Error> {
-        self.0.next_value_seed(Content(visitor))
+        self.0.next_value_seed(Fields(visitor))
     }
 }
 
-/// What a form holds.
-struct Content<V>(V);
+/// What a form holds that has several unnamed values.
+struct Elements<V>(usize, V);
 
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Content<V> {
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Elements<V> {
     type Value = V::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        deserializer.deserialize_any(Strict(self.0))
+        deserializer.deserialize_tuple(self.0, Strict(self.1))
+    }
+}
+
+/// What a form holds that has fields.
+struct Fields<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Fields<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_map(Strict(self.0))
     }
 }
 
@@ -363,9 +374,11 @@ mod tests {
             let error = from_slice::<CreateSession>(text.as_bytes()).unwrap_err();
             assert_eq!(error.classify(), Category::Data, "{text}: {error}");
         }
-        let forms: Vec<Form> = from_slice(br#"["bare", {"one": 1}, {"two": {"a": 1}}]"#).unwrap();
-        assert_eq!(forms, [Form::Bare, Form::One(1), Form::Two { a: 1 }]);
-        assert!(from_slice::<Form>(br#"{"one":1,"bare":2}"#).is_err());
+        let forms: Vec<Form> = from_slice(br#"["bare", {"one": 1}, {"two": {"a": 1}}, {"pair": [1, 2]}]"#).unwrap();
+        assert_eq!(forms, [Form::Bare, Form::One(1), Form::Two { a: 1 }, Form::Pair(1, 2)]);
+        for text in [r#"{"one":1,"bare":2}"#, r#"{"two":[1]}"#, r#"{"pair":{"0":1,"1":2}}"#, r#"{"pair":[1]}"#] {
+            assert!(from_slice::<Form>(text.as_bytes()).is_err(), "{text}");
+        }
     }
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
@@ -374,6 +387,7 @@ mod tests {
         Bare,
         One(u8),
         Two { a: u8 },
+        Pair(u8, u8),
     }
 
     #[test]
