@@ -11,7 +11,7 @@ use futures::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine, WorkerUsage};
-use palestra_sql::engine::{Database, Engine, EngineError, Limits, Opening};
+use palestra_sql::engine::{Database, Engine, EngineError};
 use palestra_sql::source::Source;
 use palestra_sql::value::Dialect;
 
@@ -104,8 +104,7 @@ async fn sessions_of_a_worker_that_is_killed_are_lost_and_new_ones_come_on_anoth
 #[tokio::test]
 async fn a_step_under_way_is_lost_with_its_worker_and_told_from_one_that_was_not() {
     let engine = engine_with(|_| ());
-    let opening = Opening { limits: Limits { statement_ms: 60_000, ..Limits::default() }, ..opening() };
-    let mut database = engine.open(&shop(Dialect::Sqlite), &opening).await.expect("a database");
+    let mut database = engine.open(&shop(Dialect::Sqlite), &opening()).await.expect("a database");
     let pid = usage_when(&engine, |usage| usage.sessions == 1).await.pid;
     let step = palestra_sql::engine::Step {
         seq: 1,
@@ -241,8 +240,7 @@ async fn templates_are_made_once_and_the_oldest_is_forgotten() {
 #[tokio::test]
 async fn a_step_that_nobody_waits_for_loses_its_database_and_ends() {
     let engine = engine_with(|_| ());
-    let opening = Opening { limits: Limits { statement_ms: 60_000, ..Limits::default() }, ..opening() };
-    let mut database = engine.open(&shop(Dialect::Sqlite), &opening).await.expect("a database");
+    let mut database = engine.open(&shop(Dialect::Sqlite), &opening()).await.expect("a database");
     let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
     let step = palestra_sql::engine::Step { seq: 1, sql: endless, parameters: &[], now_ms: 0 };
     assert!(tokio::time::timeout(Duration::from_millis(100), database.run(&step)).await.is_err());

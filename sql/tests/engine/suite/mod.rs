@@ -78,7 +78,8 @@ pub(crate) use conformance;
 
 /// What every check begins with. Opened to define whatever it likes.
 pub(crate) fn opening() -> Opening {
-    Opening { access: Access::Define, limits: Limits::default(), seed: 7 }
+    // A busy machine is slow to flush; what a statement may take is tried where that is the question.
+    Opening { access: Access::Define, limits: Limits { statement_ms: 60_000, ..Limits::default() }, seed: 7 }
 }
 
 /// A database of a source.
