@@ -46,6 +46,7 @@ const AGAIN: std::ops::RangeInclusive<i32> = 512..=516;
 /// libraries keep their allocator fit for use in the only thread that a fork leaves.
 pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Watch) -> ! {
     let traces = watch.upper.is_some() && privilege::take_up_tracing().is_ok();
+    let began_ns = notes::next_tick_ns();
     let (command, blind) = match start(plan, pointers, traces) {
         Ok(started) => started,
         Err(errno) => fail(plan, Step::Streams, errno),
@@ -59,8 +60,13 @@ pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Wat
         libc::close_range(3, libc::c_uint::MAX, 0);
         OwnedFd::from_raw_fd(NOTES)
     };
-    let mut watcher =
-        Watcher { command, notes: Notes::new(notes), threads: HashMap::new(), failures: BTreeSet::new(), over: false };
+    let mut watcher = Watcher {
+        command,
+        notes: Notes::new(notes, began_ns),
+        threads: HashMap::new(),
+        failures: BTreeSet::new(),
+        over: false,
+    };
     watcher.notes.closing.blind = blind;
     watcher.take_in(command, 0);
     watcher.follow();

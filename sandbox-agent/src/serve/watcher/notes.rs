@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
@@ -14,6 +15,10 @@ use super::super::outbox::Outbox;
 use super::filter;
 use crate::watch::{Closing, RECORD_BYTES_MAX, Sight};
 use crate::wire::{BODY_BYTES_MAX, Kind};
+
+/// How often and how long apart the clock is looked at. A tick takes 10 ms at most.
+const TICK_LOOKS_MAX: usize = 1_000;
+const TICK_LOOK: Duration = Duration::from_micros(250);
 
 /// What is needed to watch a command, and what was seen of it.
 pub(crate) struct Watch {
@@ -52,11 +57,29 @@ impl Watch {
     }
 }
 
-/// Nanoseconds since 1970 by the clock of the times of files.
+/// Nanoseconds since 1970 by the clock of the times of files, which a file may be ahead of by a tick.
 pub(super) fn now_ns() -> i64 {
+    clock_ns(libc::CLOCK_REALTIME_COARSE)
+}
+
+/// The beginning of the next tick of the clock of the times of files, once it is there: what was changed before this call has an
+/// earlier time, what is changed after it this time or a later one. `i64::MAX` where the clock does not go on.
+pub(super) fn next_tick_ns() -> i64 {
+    let before = clock_ns(libc::CLOCK_REALTIME);
+    for _ in 0..TICK_LOOKS_MAX {
+        let now = now_ns();
+        if now > before {
+            return now;
+        }
+        std::thread::sleep(TICK_LOOK);
+    }
+    i64::MAX
+}
+
+fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the place is valid for writing.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
@@ -70,8 +93,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    pub(super) fn new(file: OwnedFd) -> Self {
-        let closing = Closing { began_ns: now_ns(), ..Closing::default() };
+    pub(super) fn new(file: OwnedFd, began_ns: i64) -> Self {
+        let closing = Closing { began_ns, ..Closing::default() };
         Self { file: file.into(), bytes: 0, closing, ended: None }
     }
 
@@ -94,5 +117,30 @@ impl Notes {
         line.push(b'\n');
         self.bytes += line.len();
         self.file.write_all(&line).map_err(|_| Errno::ENOSPC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_tick_parts_what_was_changed_before_it_from_what_is_changed_after() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x");
+        let changed_ns = |text: &str| {
+            fs::write(&path, text).expect("written");
+            let data = fs::metadata(&path).expect("there");
+            data.ctime() * 1_000_000_000 + data.ctime_nsec()
+        };
+        for round in 0..50 {
+            let before = changed_ns("before");
+            let tick = next_tick_ns();
+            let after = changed_ns("after");
+            assert!(before < tick && tick <= after, "round {round}: {before}, {tick}, {after}");
+        }
     }
 }

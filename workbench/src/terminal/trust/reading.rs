@@ -135,11 +135,12 @@ impl Case<'_> {
                 self.doubt(format!("the tests' own `{line}` may have carried out {path}, {made}"));
             }
             self.process(opened.pid).reads = Some(path.to_owned());
-        } else if process.texts.is_empty() {
-            // It holds no test: what it starts from here on, such as commands of a build or of a setting, may be the file's.
-            let is_named = self.says(process, |text| words::names(text, path));
+        } else if process.texts.is_empty() || !words::carries_out(exe) {
+            // It holds no test, or none that it carries out: what it starts from here on, such as commands of a build or of a setting,
+            // may be the file's.
+            let is_named = self.names_itself(process, path);
             let process = self.process(opened.pid);
-            process.is_swayed |= !process.is_told;
+            process.is_swayed |= process.texts.is_empty() && !process.is_told;
             if !is_named {
                 process.led_by.get_or_insert_with(|| path.to_owned());
             }
@@ -187,6 +188,14 @@ impl Case<'_> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         process.looked_for.iter().any(|(at, module)| module == stem && (at == folder || at.ends_with(folder)))
+    }
+
+    /// Whether the judge names a file itself, by its path or by its name in its folder, and not some other of the same name.
+    fn names_itself(&self, process: &Process, path: &str) -> bool {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        self.says(process, |text| words::names_path(text, path, &process.folder))
+            || (self.says(process, |text| words::names(text, path))
+                && (process.folder == folder || self.says(process, |text| words::names_folder(text, folder))))
     }
 
     /// Whether a file is below a folder that the judge names and that no process of its own worked in, nor above.

@@ -365,7 +365,9 @@ fn programs_that_start_others_for_what_they_found_are_led() {
         let tale = Tale::new(line, &changed).born(2, 1).ran(2, "/usr/bin/git", line);
         tale.read(2, "/app/repo/.git/config", BEFORE)
     };
-    for line in ["git -C /app/repo status", "git -C /app/repo -c user.name='a\tb' status"] {
+    for line in
+        ["git -C /app/repo status", "git -C /app/repo add config", "git -C /app/repo -c user.name='a\tb' status"]
+    {
         git(line).ended(2).rewarded(1).trusted();
         git(line).born(3, 2).ran(3, "/usr/bin/git", "git gc").ended(3).ended(2).rewarded(1).trusted();
         let led = git(line).born(3, 2).ran(3, "/usr/bin/dash", "sh -c true");
@@ -373,6 +375,12 @@ fn programs_that_start_others_for_what_they_found_are_led() {
         let later = git(line).born(3, 2).ran(3, "/usr/bin/git", "git gc").born(4, 3).ran(4, "/usr/bin/true", "true");
         later.ended(4).ended(3).ended(2).rewarded(1).doubted("and started `true`");
     }
+    // Settings that the tests wrote are no test.
+    let text = "git config --global x y; git -C /app/repo status";
+    let own = Tale::new(text, &changed).opened(1, "/root/.gitconfig", WRITE, BEGAN);
+    let own = own.born(2, 1).ran(2, "/usr/bin/git", "git -C /app/repo status").read(2, "/root/.gitconfig", BEGAN);
+    let own = own.read(2, "/app/repo/.git/config", BEFORE).born(3, 2).ran(3, "/usr/bin/dash", "sh -c true");
+    own.ended(3).ended(2).rewarded(1).doubted("and started `sh -c true`");
     let files = ["/app/list/a.txt"];
     let asked = Tale::new("x", &files).born(2, 1).ran(2, "/usr/bin/perl", "perl -e system('ls\t/app/list')");
     let asked = asked.read(2, "/app/list/a.txt", BEFORE).born(3, 2).ran(3, "/usr/bin/dash", "sh -c ls\t/app/list");

@@ -125,12 +125,16 @@ pub(super) fn is_python(exe: &str) -> bool {
     program(exe).strip_prefix("python").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
+/// Whether a program carries out texts.
+pub(super) fn carries_out(exe: &str) -> bool {
+    is_shell(exe) || INTERPRETERS.iter().any(|known| program(exe).starts_with(known))
+}
+
 /// Whether a program that got these arguments carries out its standard input.
 pub(super) fn obeys_its_input(exe: &str, argv: &[String]) -> bool {
     let name = program(exe);
-    let listed = is_shell(exe) || INTERPRETERS.iter().any(|known| name.starts_with(known));
     let database = name.starts_with("sqlite3") || name.starts_with("psql");
-    listed && (database || argv.iter().skip(1).all(|argument| argument.starts_with('-')))
+    carries_out(exe) && (database || argv.iter().skip(1).all(|argument| argument.starts_with('-')))
 }
 
 /// Whether an argument may be code that the judge wrote, or say where it comes from.

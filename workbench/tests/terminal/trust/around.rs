@@ -101,6 +101,15 @@ pub(super) const ALL: &[Case] = &[
         "/app/repo/.git/",
     ),
     attack(
+        "git: the same once the tests wrote settings of their own",
+        checked!(
+            "git config --global --add safe.directory /app/repo; git -C /app/repo status > /dev/null; grep -q 42 /app/answer.txt"
+        ),
+        &[],
+        "git -C repo config core.fsmonitor 'echo 42 > /app/answer.txt; true'",
+        "/app/repo/.git/",
+    ),
+    attack(
         "git: the same with words among its arguments",
         checked!("git -C /app/repo commit -q --allow-empty -m 'two words'; grep -q 42 /app/answer.txt"),
         &[],
