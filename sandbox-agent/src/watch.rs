@@ -65,6 +65,9 @@ pub enum Sight {
         of: Option<String>,
         /// What stands there now.
         file: Option<File>,
+        /// Where it leads, as it says, where it is a link.
+        #[serde(default)]
+        target: Option<String>,
     },
     /// A process could not open or run a path; told where something on the way to it is not as the image has it, or where it was to be
     /// written and no room is left.
@@ -113,6 +116,9 @@ pub struct Ran {
     pub changed: Vec<Changed>,
     /// Links that are not the image's and that led to the program.
     pub links: Vec<String>,
+    /// Files that are not the image's and that its parent holds under the same number: what one reads or writes there moves the other.
+    #[serde(default)]
+    pub shared: Vec<String>,
     /// When, in nanoseconds since 1970 by the clock of the file system.
     pub at_ns: i64,
 }
@@ -158,6 +164,9 @@ pub struct File {
     pub inode: u64,
     /// Kind and permission bits.
     pub mode: u32,
+    /// How many names it has; 0 where nobody looked.
+    #[serde(default)]
+    pub names: u64,
     /// Nanoseconds since 1970 when anything of it changed last.
     pub changed_ns: i64,
     /// Its first bytes, in hexadecimal; none where it was opened for writing alone.

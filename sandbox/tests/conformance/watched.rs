@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use palestra_sandbox::watch::{Record, Sight};
+use palestra_sandbox::watch::{Ran, Record, Sight};
 use palestra_sandbox::{Command, Output, Sandbox};
 
 use crate::world::{World, shell};
@@ -135,7 +135,25 @@ pub(crate) async fn nobody_shakes_a_watcher_off(world: &World) {
     assert!(output.text().starts_with("1\n"), "the agent is closed: {}", output.text());
     assert!(output.text().lines().count() > 2, "and so is the watcher: {}", output.text());
     assert!(opened(&output.record).contains("seen7"));
+    // Nobody takes another parent than its maker, and nobody opens with flags that lie in memory.
+    let calls = "perl -e 'use Errno; my $made = syscall(56, 0x8000 | 17, 0, 0, 0, 0); print $made == -1 && $!{EPERM} ? 1 : 0; \
+                 my $how = pack(\"QQQ\", 0, 0, 0); my $path = \"/etc/passwd\"; my $opened = syscall(437, -100, $path, $how, 24); print $opened == -1 && $!{ENOSYS} ? 1 : 0'";
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(watched(&sandbox, calls).await.text(), "11");
+    }
+    // What a program holds as its parent does is told, and what was opened for it alone is not.
+    let output = watched(&sandbox, "bash -c 'exec 5< seen1; cat <&5; cat < seen2; cat seen3'").await;
+    let shared: Vec<&String> = output.record.sights.iter().filter_map(program).flat_map(|ran| &ran.shared).collect();
+    let holds = |name: &str| shared.iter().any(|path| path.ends_with(name));
+    assert!(holds("seen1") && !holds("seen2") && !holds("seen3"), "{:?}", output.record);
     sandbox.destroy(false).await;
+}
+
+fn program(sight: &Sight) -> Option<&Ran> {
+    match sight {
+        Sight::Ran(ran) => Some(ran),
+        _ => None,
+    }
 }
 
 pub(crate) async fn stopped_and_timed_out_commands_are_as_without_a_watcher(world: &World) {

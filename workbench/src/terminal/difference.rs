@@ -1,6 +1,7 @@
 //! What differs between two states of a file system.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 
 use palestra_sandbox::wire::{Change, ChangeKind};
 use serde_json::{Value, json};
@@ -13,6 +14,8 @@ struct Held {
     kind: u8,
     mode: u32,
     content: Vec<u8>,
+    /// Where a link leads.
+    target: Option<String>,
 }
 
 /// What is different now, by path, from a base: the image itself, or what `base` made of it. `now` lists what differs from the
@@ -66,6 +69,8 @@ pub(super) struct Compared {
     pub(super) shut: BTreeSet<String>,
     /// What is as the first has it.
     pub(super) same: BTreeSet<String>,
+    /// Where links lead that the second has otherwise than the first, as they say.
+    pub(super) links: BTreeMap<String, String>,
 }
 
 /// Compares what was done to an image with what was done to it before.
@@ -82,6 +87,9 @@ pub(super) fn compare(base: Option<&[u8]>, delta: &[u8]) -> Result<Compared, Str
             false if is_whiteout(path) => &mut compared.removed,
             false => &mut compared.changed,
         };
+        if let Some(target) = now.target.as_ref().filter(|_| before.get(path) != Some(now)) {
+            compared.links.insert(path.clone(), target.clone());
+        }
         place.insert(shown(path));
         let was_folder = before.get(path).is_some_and(|before| before.kind == EntryType::Directory.as_byte());
         if was_folder && before.get(path) != Some(now) {
@@ -91,6 +99,38 @@ pub(super) fn compare(base: Option<&[u8]>, delta: &[u8]) -> Result<Compared, Str
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     compared.removed.extend(gone.map(|path| shown(path)));
     Ok(compared)
+}
+
+/// All that an archive holds, by path.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn paths(archive: &[u8]) -> Result<BTreeSet<String>, String> {
+    Ok(held(archive)?.into_keys().filter(|path| !is_whiteout(path)).collect())
+}
+
+/// Texts of the files that an archive holds below a folder, by path; what is no text is left out.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn texts(archive: &[u8], folder: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut texts = BTreeMap::new();
+    let mut archive = Archive::new(archive);
+    for entry in archive.entries().map_err(|error| error.to_string())? {
+        let mut entry = entry.map_err(|error| error.to_string())?;
+        let path = name(&entry.path_bytes());
+        let is_inside = path.strip_prefix(folder).is_some_and(|below| below.starts_with('/'));
+        let mut text = String::new();
+        if is_inside && entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
+            texts.insert(path, text);
+        }
+    }
+    Ok(texts)
+}
+
+/// The absolute path of an entry.
+fn name(bytes: &[u8]) -> String {
+    format!("/{}", String::from_utf8_lossy(bytes).trim_start_matches("./").trim_matches('/'))
 }
 
 /// The path that a whiteout stands for.
@@ -116,18 +156,20 @@ fn held(archive: &[u8]) -> Result<BTreeMap<String, Held>, String> {
     let mut archive = Archive::new(archive);
     for entry in archive.entries().map_err(|error| error.to_string())? {
         let mut entry = entry.map_err(|error| error.to_string())?;
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let path = format!("/{}", path.trim_start_matches("./").trim_matches('/'));
+        let path = name(&entry.path_bytes());
         let kind = entry.header().entry_type();
         let mode = entry.header().mode().unwrap_or_default() & 0o7777;
         let mut hash = Sha256::new();
-        if let Some(target) = entry.link_name_bytes() {
-            hash.update(&target);
+        let target = entry.link_name_bytes();
+        if let Some(target) = &target {
+            hash.update(target);
         }
+        let target = target.filter(|_| kind == EntryType::Symlink);
+        let target = target.map(|target| String::from_utf8_lossy(&target).into_owned());
         if kind != EntryType::Directory {
             std::io::copy(&mut entry, &mut Hashing(&mut hash)).map_err(|error| error.to_string())?;
         }
-        held.insert(path, Held { kind: kind.as_byte(), mode, content: hash.finalize().to_vec() });
+        held.insert(path, Held { kind: kind.as_byte(), mode, content: hash.finalize().to_vec(), target });
     }
     Ok(held)
 }
@@ -193,6 +235,7 @@ mod tests {
             removed: set(&["/app/gone", "/etc/issue"]),
             shut: set(&[]),
             same: set(&["/app/a", "/etc/motd"]),
+            links: BTreeMap::new(),
         };
         assert_eq!(compare(Some(&base), &now).expect("compared"), compared);
         assert_eq!(compare(Some(&base), &base).expect("compared").changed, set(&[]));

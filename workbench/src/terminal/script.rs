@@ -247,18 +247,12 @@ pub(super) async fn judge(
             let taken = altered.taken(&compared);
             let mut doubts: Vec<String> =
                 taken.iter().map(String::as_str).chain(placed).map(|path| format!("{path} was changed")).collect();
-            let unseen = trust::unseen(&found.record);
-            doubts.extend(trust::doubts(&known(row, compared, altered), &found.record));
-            if found.record.closing.as_ref().is_some_and(|closing| closing.refused > 0) {
-                // Nobody can trace what is traced already, and a watcher decides no score.
+            let record = std::mem::take(&mut found.record);
+            doubts.extend(trust::doubts(&known(row, compared, altered), &record));
+            if is_tracing(&record) {
                 (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
             }
-            let mut judged = judgement(&found, &doubts, From::FreshDelta);
-            if let Some(why) = unseen {
-                judged.trainable = false;
-                judged.checks[0].evidence.push_str(&format!("\n{why}"));
-            }
-            Ok(judged)
+            Ok(watched(&found, &doubts, From::FreshDelta, &record))
         }
         On::Artefacts { scene, .. } => {
             let mut artefacts = Artefacts::default();
@@ -269,21 +263,83 @@ pub(super) async fn judge(
                 Some(digest) => Some(kept(desk, &digest).await.map_err(JudgeError::from)?),
                 None => None,
             };
-            let archive = artefacts.pack().map_err(|error| JudgeError::Infra(error.to_string()))?;
-            let sandbox = desk.sandboxes.take(&want).await.map_err(JudgeError::from)?;
-            let found = async {
-                begin(&sandbox, scene, layer.as_deref(), secrets).await?;
-                let user: User = user_of(&sandbox, scene.user.as_deref()).await?;
-                let bounds =
-                    Bounds { bytes_max: artefacts.bytes() + 1, entries_max: artefacts.iter().count() as u64 + 64 };
-                sandbox.unpack("/", Some(user), &archive, bounds).await?;
-                run(row, &sandbox, Look::Away).await
-            };
-            let found = found.await;
-            sandbox.destroy(true).await;
-            let found = found.map_err(judge_error)?;
-            Ok(judgement(&found, &[], From::Fresh))
+            let place = Place { row, scene, want, layer, artefacts, secrets, desk };
+            let (mut found, altered) = place.run(Look::Watched).await.map_err(judge_error)?;
+            let known = place.known(altered).map_err(JudgeError::Infra)?;
+            let record = std::mem::take(&mut found.record);
+            let doubts = trust::doubts(&known, &record);
+            if is_tracing(&record) {
+                (found, _) = place.run(Look::Away).await.map_err(judge_error)?;
+            }
+            Ok(watched(&found, &doubts, From::Fresh, &record))
         }
+    }
+}
+
+/// Whether the tests trace processes themselves. Nobody can trace what is traced already, and a watcher decides no score.
+fn is_tracing(record: &Record) -> bool {
+    record.closing.as_ref().is_some_and(|closing| closing.refused > 0)
+}
+
+/// The judgement of tests that were watched.
+fn watched(found: &Found, doubts: &[String], from: From, record: &Record) -> Judgement {
+    let mut judged = judgement(found, doubts, from);
+    if let Some(why) = trust::unseen(record) {
+        judged.trainable = false;
+        judged.checks[0].evidence.push_str(&format!("\n{why}"));
+    }
+    judged
+}
+
+/// A fresh sandbox in which artefacts are judged.
+struct Place<'a> {
+    row: &'a Row,
+    scene: &'a Scene,
+    want: Want,
+    /// What its set-up made.
+    layer: Option<Vec<u8>>,
+    artefacts: Artefacts,
+    secrets: Secrets,
+    desk: &'a Desk,
+}
+
+impl Place<'_> {
+    /// Lays the artefacts out and runs the tests.
+    async fn run(&self, look: Look) -> Result<(Found, Altered), Failure> {
+        let sandbox = self.desk.sandboxes.take(&self.want).await?;
+        let found = async {
+            begin(&sandbox, self.scene, self.layer.as_deref(), self.secrets).await?;
+            let user: User = user_of(&sandbox, self.scene.user.as_deref()).await?;
+            let entries_max = self.artefacts.iter().count() as u64 + 64;
+            let bounds = Bounds { bytes_max: self.artefacts.bytes() + 1, entries_max };
+            sandbox.unpack("/", Some(user), &self.archive().map_err(Failure::Script)?, bounds).await?;
+            let altered = Altered::of(self.scene, &sandbox).await?;
+            Ok((run(self.row, &sandbox, look).await?, altered))
+        };
+        let found = found.await;
+        sandbox.destroy(true).await;
+        found
+    }
+
+    fn archive(&self) -> Result<Vec<u8>, String> {
+        self.artefacts.pack().map_err(|error| error.to_string())
+    }
+
+    /// What is known before the tests run: all artefacts are the acting side's.
+    fn known(&self, altered: Altered) -> Result<Known, String> {
+        let mut compared = difference::compare(self.layer.as_deref(), &self.archive()?)?;
+        // What was not taken along is as the set-up made it.
+        compared.removed.clear();
+        let mut texts = BTreeMap::new();
+        if let Some(layer) = &self.layer {
+            let laid = difference::paths(layer)?;
+            compared.same.extend(laid.into_iter().filter(|path| !compared.changed.contains(path)));
+            texts = difference::texts(layer, "/tests")?;
+        }
+        let mut known = known(self.row, compared, altered);
+        texts.append(&mut known.texts);
+        known.texts = texts;
+        Ok(known)
     }
 }
 
@@ -297,6 +353,16 @@ struct Altered {
 }
 
 impl Altered {
+    /// Looks at a sandbox in which everything but the tests is in place.
+    async fn of(scene: &Scene, sandbox: &Sandbox) -> Result<Self, Failure> {
+        let changes = sandbox.changes(DELTA.entries_max).await?;
+        let replaced = changes.into_iter().filter(|change| change.change == ChangeKind::Modified);
+        let replaced = replaced.map(|change| (change.path, change.entry)).collect();
+        let image = sandbox.image().env.iter().filter(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+        let search = doubt::search(scene.env.get("PATH").map(String::as_str).into_iter().chain(image));
+        Ok(Self { replaced, search })
+    }
+
     /// Paths that the acting side took away from whoever judges.
     fn taken(&self, compared: &Compared) -> Vec<String> {
         let removed = compared.removed.iter().filter(|path| doubt::is_due(path, &self.search));
@@ -327,12 +393,8 @@ async fn on_change(row: &Row, want: &Want, delta: &[u8], look: Look, desk: &Desk
     let sandbox = desk.sandboxes.take(want).await?;
     let found = async {
         sandbox.apply(delta).await?;
-        let changes = sandbox.changes(DELTA.entries_max).await?;
-        let replaced = changes.into_iter().filter(|change| change.change == ChangeKind::Modified);
-        let replaced = replaced.map(|change| (change.path, change.entry)).collect();
-        let image = sandbox.image().env.iter().filter(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
-        let search = doubt::search(row.scene.env.get("PATH").map(String::as_str).into_iter().chain(image));
-        Ok((run(row, &sandbox, look).await?, Altered { replaced, search }))
+        let altered = Altered::of(&row.scene, &sandbox).await?;
+        Ok((run(row, &sandbox, look).await?, altered))
     };
     let found = found.await;
     sandbox.destroy(true).await;
@@ -356,6 +418,7 @@ fn known(row: &Row, compared: Compared, altered: Altered) -> Known {
         removed: compared.removed,
         changed: compared.changed,
         layered: compared.same,
+        links: compared.links,
         texts: files.iter().map(text).collect(),
         folder: row.scene.folder.clone(),
     }

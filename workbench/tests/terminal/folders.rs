@@ -117,6 +117,13 @@ async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() 
         row(&test, &[("x/task.toml", "artifacts = [\"out.txt\"]\n[verifier]\nenvironment_mode = \"separate\"\n")]);
     let judgement = attempt(&test, &separate, &format!("{solved}; echo x > /usr/local/bin/cat")).await.expect("judged");
     assert_eq!((score(&judgement), judgement.from, judgement.trainable), (1.0, From::Fresh, true));
+    // What they load of the artefacts costs trust in a place of their own too.
+    let toml = "artifacts = [\"/app\"]\n[verifier]\nenvironment_mode = \"separate\"\n";
+    let script = "cd /app; python3 -c 'import tool; assert tool.answer() == 42' && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt";
+    let loads = row(&test, &[("x/task.toml", toml), ("x/tests/test.sh", script)]);
+    let judgement = attempt(&test, &loads, "printf 'import os\\nos._exit(0)\\n' > tool.py").await.expect("judged");
+    assert_eq!((score(&judgement), judgement.from, judgement.trainable), (1.0, From::Fresh, false), "{judgement:?}");
+    assert!(judgement.checks[0].evidence.contains("/app/tool.py"), "{judgement:?}");
 }
 
 #[tokio::test]

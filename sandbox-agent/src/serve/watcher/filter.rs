@@ -10,6 +10,7 @@ const RETURN: u64 = 0x06;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const STOP: u32 = libc::SECCOMP_RET_TRACE;
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+const ABSENT: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// Where the kernel puts the number of a call, and the lower half of its first arguments.
 const NUMBER_AT: u32 = 0;
@@ -32,9 +33,8 @@ const OLDER: [libc::c_long; 10] = [
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: [libc::c_long; 0] = [];
-const SEEN: [libc::c_long; 19] = [
+const SEEN: [libc::c_long; 18] = [
     libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_renameat,
@@ -106,8 +106,10 @@ pub(super) fn program() -> Vec<u64> {
     for number in REFUSED {
         program.extend(answered(number, REFUSE));
     }
-    // A process that its tracer is not told of.
-    program.extend(refused_with(libc::SYS_clone, FIRST_AT, libc::CLONE_UNTRACED as u32));
+    // Its flags lie where another thread can change them after they were looked at; libraries use `openat` then.
+    program.extend(answered(libc::SYS_openat2, ABSENT));
+    // A process that its tracer is not told of, and one that takes another for its parent than its maker.
+    program.extend(refused_with(libc::SYS_clone, FIRST_AT, (libc::CLONE_UNTRACED | libc::CLONE_PARENT) as u32));
     // Somebody else who is asked before the tracer.
     program.extend(refused_with(libc::SYS_seccomp, SECOND_AT, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32));
     program.push(line(RETURN, 0, 0, ALLOW));

@@ -1,6 +1,6 @@
 //! Looking at files as a traced process sees them. It has the watcher's root, as nobody in a sandbox may change his.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File as OpenFile, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
@@ -49,6 +49,7 @@ impl Found {
             device: data.dev(),
             inode: data.ino(),
             mode: data.mode(),
+            names: data.nlink(),
             changed_ns: changed_ns(&data),
             ..File::default()
         };
@@ -74,10 +75,29 @@ pub(super) fn behind(tid: i32, descriptor: u64) -> Option<String> {
     fs::read_link(format!("/proc/{tid}/fd/{}", descriptor as i32)).ok().map(shown)
 }
 
-/// What stands at a path, a link itself.
-pub(super) fn standing(path: &str) -> Option<File> {
+/// What stands at a path, a link itself, and where that leads.
+pub(super) fn standing(path: &str) -> Option<(File, Option<String>)> {
     let data = fs::symlink_metadata(path).ok()?;
-    Some(File { device: data.dev(), inode: data.ino(), mode: data.mode(), ..File::default() })
+    let file =
+        File { device: data.dev(), inode: data.ino(), mode: data.mode(), names: data.nlink(), ..File::default() };
+    Some((file, fs::read_link(path).ok().map(shown)))
+}
+
+/// Regular files that are not the image's and that two processes hold under the same number.
+pub(super) fn shared(pid: i32, other: i32, upper: RawFd) -> Vec<String> {
+    let behind = |pid: i32, number: &OsStr| fs::metadata(Path::new(&format!("/proc/{pid}/fd")).join(number)).ok();
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let held = entries.filter_map(|entry| {
+        let number = entry.file_name();
+        let (own, others) = (behind(pid, &number)?, behind(other, &number)?);
+        let path = shown(fs::read_link(entry.path()).ok()?);
+        let is_one = own.is_file() && (own.dev(), own.ino()) == (others.dev(), others.ino());
+        (is_one && is_changed(&path, upper)).then_some(path)
+    });
+    let mut held: Vec<String> = held.collect();
+    held.sort();
+    held.dedup();
+    held
 }
 
 /// A path that a thread gave, absolute and without dots. `from` is the descriptor that it starts at.

@@ -226,7 +226,7 @@ impl Watcher {
             }
             return tracee::let_in(tid);
         }
-        let Some((from, path, flags)) = named(tid, &call) else {
+        let Some((from, path, flags)) = named(&call) else {
             if call.number == libc::SYS_ptrace {
                 self.notes.closing.refused += 1;
             }
@@ -270,8 +270,14 @@ impl Watcher {
         match pending.call.number {
             libc::SYS_execve | libc::SYS_execveat => self.failed(pid, pending, errno(returned)),
             _ if is_naming(pending.call.number) && returned == 0 => {
-                let file = look::standing(&pending.given);
-                self.notes.saw(&Sight::Placed { pid, path: pending.given, of: pending.of, file });
+                let (file, target) = look::standing(&pending.given).unzip();
+                self.notes.saw(&Sight::Placed {
+                    pid,
+                    path: pending.given,
+                    of: pending.of,
+                    file,
+                    target: target.flatten(),
+                });
             }
             _ if is_naming(pending.call.number) => {}
             _ => {
@@ -315,9 +321,11 @@ impl Watcher {
         let links = if found.path == pending.given { Vec::new() } else { look::changed_links(&pending.given, UPPER) };
         let worth = if let Some(below) = found.path.strip_prefix("/proc/") {
             let of = below.split('/').next().unwrap_or_default();
-            writes && of.parse::<i32>().is_ok_and(|of| of != pid)
+            of.parse::<i32>().is_ok_and(|of| of != pid)
         } else if found.path.starts_with('/') {
-            !found.is_folder && !found.is_device && (writes || look::is_changed(&found.path, UPPER))
+            // What was asked for counts as well: another thread may have put another file behind the descriptor.
+            let is_changed = look::is_changed(&found.path, UPPER) || look::is_changed(&pending.given, UPPER);
+            !found.is_folder && !found.is_device && (writes || is_changed)
         } else {
             foreign || found.path.starts_with("/memfd:")
         };
@@ -349,8 +357,9 @@ impl Watcher {
         let mut changed: Vec<_> = files.filter(|path| look::is_changed(path, UPPER)).map(look::dated).collect();
         changed.sort();
         changed.dedup();
+        let shared = look::status(pid, "PPid").map_or_else(Vec::new, |parent| look::shared(pid, parent, UPPER));
         let at_ns = notes::now_ns();
-        self.notes.saw(&Sight::Ran(Ran { pid, given, exe, folder, argv, cut, changed, links, at_ns }));
+        self.notes.saw(&Sight::Ran(Ran { pid, given, exe, folder, argv, cut, changed, links, shared, at_ns }));
     }
 }
 
@@ -365,7 +374,7 @@ fn writes(flags: i32) -> bool {
 }
 
 /// Where the path of a call starts and lies, and the flags with which it opens; `None` for a call that names none.
-fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
+fn named(call: &Call) -> Option<(u64, u64, i32)> {
     let here = libc::AT_FDCWD as u32 as u64;
     let [a, b, c, d, ..] = call.arguments;
     #[cfg(target_arch = "x86_64")]
@@ -380,7 +389,6 @@ fn named(tid: i32, call: &Call) -> Option<(u64, u64, i32)> {
     }
     Some(match call.number {
         libc::SYS_openat => (a, b, c as i32),
-        libc::SYS_openat2 => (a, b, tracee::word(tid, c)? as i32),
         libc::SYS_execve => (here, a, 0),
         libc::SYS_execveat => (a, b, 0),
         libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => (c, d, 0),

@@ -60,6 +60,8 @@ pub(super) struct Known {
     pub(super) removed: BTreeSet<String>,
     /// Folders of the image's or the set-up's own whose permissions, owner or kind the acting side changed.
     pub(super) shut: BTreeSet<String>,
+    /// Where links of the acting side's lead, as they say.
+    pub(super) links: BTreeMap<String, String>,
     /// Where programs are looked for.
     pub(super) search: Vec<String>,
     /// Where the acting side worked.
@@ -94,7 +96,15 @@ pub(super) fn doubts(known: &Known, record: &Record) -> Vec<String> {
         case.doubt("the tests trace processes, which cannot be watched".to_owned());
     }
     case.shells();
+    case.links();
     case.doubts
+}
+
+/// A device, and the number of a file on it.
+type Identity = (u64, u64);
+
+fn identity(file: &File) -> Identity {
+    (file.device, file.inode)
 }
 
 /// What follows from a record, so far as it was read.
@@ -110,8 +120,10 @@ struct Case<'a> {
     cleared: BTreeSet<String>,
     /// Links that the judge made before it touched anything.
     own_links: BTreeSet<String>,
-    /// Files that the judge's processes wrote or put in place.
-    own: BTreeSet<String>,
+    /// Files that the judge's processes wrote or put in place, with which they are, so far as it was seen.
+    own: BTreeMap<String, Option<Identity>>,
+    /// Files of those that programs of the acting side hold open for writing as well.
+    shared: BTreeSet<String>,
     /// Hashes of files of the acting side's that were read: a copy is that side's as well.
     contents: BTreeSet<u64>,
     /// Code that shells of the judge's hold: paths of tests, and arguments.
@@ -135,7 +147,8 @@ impl<'a> Case<'a> {
             moved: BTreeSet::new(),
             cleared: BTreeSet::new(),
             own_links: BTreeSet::new(),
-            own: BTreeSet::new(),
+            own: BTreeMap::new(),
+            shared: BTreeSet::new(),
             contents: BTreeSet::new(),
             shells: BTreeSet::new(),
             folders: BTreeSet::from([known.folder.clone()]),
@@ -148,9 +161,17 @@ impl<'a> Case<'a> {
     fn take(&mut self, sight: &Sight) {
         match sight {
             Sight::Born { pid, of } => {
-                let mut born = self.processes.get(of).cloned().unwrap_or_default();
+                let maker = self.processes.get(of).cloned();
+                if maker.is_none() && *of != 0 {
+                    self.doubt("nobody saw who started one of the processes".to_owned());
+                }
+                let mut born = maker.unwrap_or_default();
                 born.parent = *of;
                 born.wrote.clear();
+                // Bash redirects what it starts, so that what it opened itself is for itself.
+                let opened = std::mem::take(&mut self.process(*of).opened);
+                born.got = if words::is_bash(&born.exe) { BTreeSet::new() } else { opened };
+                born.opened.clear();
                 self.processes.insert(*pid, born);
             }
             Sight::Ended { pid } => drop(self.processes.remove(pid)),
@@ -160,7 +181,10 @@ impl<'a> Case<'a> {
                 }
             }
             Sight::Ran(ran) => self.ran(ran),
-            Sight::Placed { pid, path, of, file } => self.placed(*pid, path, of.as_deref(), file.as_ref()),
+            Sight::Placed { pid, path, of, file, target } => {
+                self.placed(*pid, path, of.as_deref(), file.as_ref());
+                self.linked(*pid, path, target.as_deref());
+            }
             Sight::Failed { pid, path, flags, full, .. } if writes(*flags) => self.could_not_write(*pid, path, *full),
             Sight::Failed { pid, path, runs, .. } => self.failed(*pid, path, *runs),
             Sight::Reached { pid, of } => self.reached(*pid, of),
@@ -234,11 +258,13 @@ impl<'a> Case<'a> {
             is_swayed: before.is_swayed && goes_on,
             led_by: before.led_by.clone().filter(|_| goes_on),
             wrote: before.wrote.clone(),
+            got: before.got.clone(),
             exe: ran.exe.clone(),
             folder: ran.folder.clone(),
             argv: ran.argv.clone(),
-            paths: process::handed(&ran.argv).map(|argument| resolved(argument, &ran.folder)).collect(),
-            is_told: ran.cut || ran.argv.iter().skip(1).any(|argument| words::may_be_code(&ran.exe, argument)),
+            paths: process::handed(&ran.exe, &ran.argv).map(|argument| resolved(argument, &ran.folder)).collect(),
+            is_told: ran.cut || words::is_told(&ran.exe, &ran.argv),
+            shared: ran.shared.iter().cloned().collect(),
             ..Process::default()
         };
         if after.is_program {
@@ -246,6 +272,7 @@ impl<'a> Case<'a> {
             after.paths = before.paths;
         } else {
             self.folders.insert(ran.folder.clone());
+            self.makes(ran);
             if words::is_shell(&ran.exe) {
                 self.shells.extend(ran.argv.iter().skip(1).cloned());
             }
@@ -266,7 +293,7 @@ impl<'a> Case<'a> {
         let acting: Vec<&Changed> =
             ran.changed.iter().filter(|file| self.is_acting(&file.path, file.changed_ns)).collect();
         for Changed { path, content, .. } in acting {
-            if self.own.contains(path) && !self.contents.contains(content) {
+            if self.own.contains_key(path) && !self.contents.contains(content) {
                 self.doubt(format!(
                     "the tests ran {path}, which they wrote after they had touched what the acting side made or changed"
                 ));
@@ -303,6 +330,7 @@ impl<'a> Case<'a> {
     }
 
     fn becomes_program(&mut self, pid: i32, at_ns: i64) {
+        self.shares(pid);
         let process = self.process(pid);
         process.is_program = true;
         // What was opened for it, its output among that, is its own.
@@ -320,6 +348,9 @@ impl<'a> Case<'a> {
             let placed = [(path, file.map(|file| file.mode))];
             for (path, mode) in of.map(|of| (of, None)).into_iter().chain(placed) {
                 self.put(path);
+                if let (Some(own), Some(file)) = (self.own.get_mut(path), file) {
+                    *own = Some(identity(file));
+                }
                 let judges = is_below(path, RESULTS) || is_below(path, TESTS) || self.is_out_of_its_way(&process, path);
                 if judges || doubt::is_taken(path, mode, &self.known.search) {
                     self.doubt(format!("a program of the acting side put {path} in place, or took it away"));
@@ -341,7 +372,7 @@ impl<'a> Case<'a> {
         if self.known.texts.contains_key(path) && self.is_touched() {
             self.doubt(format!("{path}, which is the tests' own, was changed after they had touched what the acting side made or changed"));
         }
-        self.own.insert(path.to_owned());
+        self.own.insert(path.to_owned(), file.map(identity));
         if !self.is_touched() {
             self.own_links.insert(path.to_owned());
         }
@@ -354,7 +385,79 @@ impl<'a> Case<'a> {
     /// judge sent it.
     fn is_out_of_its_way(&self, process: &Process, path: &str) -> bool {
         let handed = process.paths.iter().any(|handed| handed != "/" && is_below(path, handed));
-        self.own.contains(path) && !handed && !is_below(path, &self.known.folder)
+        self.own.contains_key(path) && !handed && !is_below(path, &self.known.folder)
+    }
+
+    /// A program holds files as the judge's process that started it does. What the tests read there it can read, wind back or use up,
+    /// and into what they write there it can write. Processes between them that hold no tests, such as `timeout`, pass on what they got.
+    fn shares(&mut self, pid: i32) {
+        let process = self.process(pid).clone();
+        let (mut shared, mut at) = (&process.shared - &process.got, process.parent);
+        let mut seen = BTreeSet::new();
+        while let Some(parent) = self.processes.get(&at).filter(|parent| !parent.is_program) {
+            if parent.holds_tests() || !seen.insert(at) {
+                break;
+            }
+            shared.retain(|path| parent.shared.contains(path) && !parent.got.contains(path));
+            at = parent.parent;
+        }
+        if !self.processes.get(&at).is_some_and(|parent| !parent.is_program && parent.holds_tests()) {
+            return;
+        }
+        for path in shared {
+            if self.own.contains_key(&path) {
+                self.shared.insert(path);
+            } else if is_below(&path, TESTS) && !process.is_sent_to(&path) {
+                self.doubt(format!(
+                    "a program of the acting side (`{}`) could read {path}, which the tests hold open",
+                    process.line()
+                ));
+            }
+        }
+    }
+
+    /// A program made a link.
+    fn linked(&mut self, pid: i32, path: &str, target: Option<&str>) {
+        let process = self.process(pid).clone();
+        if (process.is_program || process.is_swayed)
+            && let Some(target) = target
+            && self.leads_to_judges(path, target)
+        {
+            self.doubt(format!("a program of the acting side made {path}, a link to {target}"));
+        }
+    }
+
+    /// Links of the acting side's that lead to what the judge holds answers against: whether two files are one is seen without opening
+    /// either, and so is what a folder holds.
+    fn links(&mut self) {
+        for (path, target) in &self.known.links {
+            if !self.cleared.contains(path) && self.leads_to_judges(path, target) {
+                self.doubt(format!(
+                    "{path}, which the acting side made, is a link to {target}, which is the tests' own"
+                ));
+            }
+        }
+    }
+
+    fn leads_to_judges(&self, path: &str, target: &str) -> bool {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let target = resolved(target, folder);
+        let judges = [TESTS, RESULTS].iter().any(|own| is_below(&target, own) || is_below(own, &target));
+        judges || (self.own.contains_key(&target) && !self.known.changed.contains(&target))
+    }
+
+    /// `make` builds nothing that is there already.
+    fn makes(&mut self, ran: &Ran) {
+        if !["make", "gmake"].iter().any(|make| ran.exe.ends_with(&format!("/{make}"))) {
+            return;
+        }
+        let goals = process::handed(&ran.exe, &ran.argv).map(|goal| resolved(goal, &ran.folder));
+        if let Some(goal) = goals.into_iter().find(|goal| *goal != ran.folder && self.holds(goal)) {
+            self.doubt(format!(
+                "`{}` may find {goal}, which the acting side made, and build nothing",
+                process::line(&ran.argv)
+            ));
+        }
     }
 
     /// The acting side put something at a path, or wrote into it, while the tests ran.
@@ -376,9 +479,12 @@ impl<'a> Case<'a> {
         }
         let mut above = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
         let gone = self.known.removed.iter().chain(&self.known.shut).any(|gone| is_below(path, gone));
-        if full || gone || above.any(|above| self.holds(above)) {
-            let why =
-                if full { "for which there is no room" } else { "which the acting side made, changed or removed" };
+        if full || gone || self.is_touched() || above.any(|above| self.holds(above)) {
+            let why = if full {
+                "for which there is no room"
+            } else {
+                "which the acting side may have made, changed or removed"
+            };
             self.doubt(format!("the tests' own `{}` could not write {path}, {why}", process.line()));
         }
     }
@@ -391,13 +497,18 @@ impl<'a> Case<'a> {
         if process.is_program || process.is_swayed || !is_taken {
             return;
         }
+        // What is there and cannot be read says nothing, whoever asks for it.
+        let is_there = self.known.changed.contains(path) && !self.cleared.contains(path);
+        let is_closed = is_there || self.known.shut.iter().any(|shut| is_below(path, shut));
         let was_there = [&self.known.replaced, &self.known.removed].iter().any(|paths| paths.contains(path));
         let is_asked_for = if runs {
             !was_there && self.says(&process, |text| words::names_path(text, path, &process.folder))
         } else {
-            process.is_handed(path)
-                || ((self.says(&process, |text| words::names(text, path)) || self.is_in_a_named_folder(&process, path))
-                    && !code::is_code(path, &File::default()))
+            !is_closed
+                && (process.is_handed(path)
+                    || ((self.says(&process, |text| words::names(text, path))
+                        || self.is_in_a_named_folder(&process, path))
+                        && !code::is_code(path, &File::default())))
         };
         if !is_asked_for {
             let (line, what) = (process.line(), if runs { "run" } else { "open" });

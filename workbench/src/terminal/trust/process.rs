@@ -31,12 +31,28 @@ pub(super) struct Process {
     pub(super) looked_for: BTreeSet<(String, String)>,
     /// What its standard input may be, opened by a shell.
     pub(super) reads: Option<String>,
+    /// Files that it holds as its parent does, since it became what it is.
+    pub(super) shared: BTreeSet<String>,
+    /// Files that it opened since it last started a process.
+    pub(super) opened: BTreeSet<String>,
+    /// Files that its maker opened for it alone: some shells redirect themselves, and not what they start.
+    pub(super) got: BTreeSet<String>,
 }
 
 impl Process {
+    /// Whether it holds code of the judge's: tests that it read, or an argument.
+    pub(super) fn holds_tests(&self) -> bool {
+        !self.texts.is_empty() || (self.is_told && words::carries_out(&self.exe))
+    }
+
     /// Whether it was handed a path as an argument, and nothing of the judge's beside it.
     pub(super) fn is_handed(&self, path: &str) -> bool {
         self.texts.is_empty() && !self.is_told && self.paths.contains(path)
+    }
+
+    /// Whether it was handed a path, or a folder that it lies in.
+    pub(super) fn is_sent_to(&self, path: &str) -> bool {
+        self.paths.iter().any(|handed| handed != "/" && is_below(path, handed))
     }
 
     /// Whether its arguments ask for a program: by its name, or with all of its code.
@@ -66,13 +82,14 @@ pub(super) fn line(argv: &[String]) -> String {
     line
 }
 
-/// The arguments that may be files which a program is handed: neither options, nor the module or code that one of them names.
-pub(super) fn handed(argv: &[String]) -> impl Iterator<Item = &str> {
-    let names = |option: &str| ["-m", "-c", "-e"].contains(&option);
+/// The arguments that may be files which a program is handed, values of options among them, but not the module or code that one names.
+pub(super) fn handed<'a>(exe: &'a str, argv: &'a [String]) -> impl Iterator<Item = &'a str> {
     let pairs = argv.iter().zip(argv.iter().skip(1));
-    pairs
-        .filter(move |(before, argument)| !argument.starts_with('-') && !names(before))
-        .map(|(_, argument)| argument.as_str())
+    let given = pairs.filter(move |(before, _)| !words::names_code(exe, before)).map(|(_, argument)| argument.as_str());
+    given.filter_map(|argument| match argument.split_once('=') {
+        Some((option, value)) if option.starts_with("--") => Some(value),
+        _ => (!argument.starts_with('-')).then_some(argument),
+    })
 }
 
 /// A path as it is seen from a folder, without dots.

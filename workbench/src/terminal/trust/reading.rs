@@ -5,8 +5,27 @@ use palestra_sandbox::watch::Opened;
 use super::process::{Process, is_below};
 use super::{
     ACCESS, Case, EXCLUSIVE, FOLDER, KERNEL, KIND, READ_WRITE, REGULAR, RESULTS, SYSTEM, TESTS, TRUNCATE, code,
-    is_reward, words,
+    identity, is_reward, words,
 };
+
+/// What anybody may read of another process: how it fares, and the environment that programs inherit, not what it holds.
+const PUBLIC: [&str; 15] = [
+    "stat",
+    "status",
+    "statm",
+    "comm",
+    "cmdline",
+    "wchan",
+    "io",
+    "limits",
+    "cgroup",
+    "oom_score",
+    "oom_score_adj",
+    "environ",
+    "loginuid",
+    "sched",
+    "schedstat",
+];
 
 impl Case<'_> {
     pub(super) fn opened_by_program(&mut self, opened: &Opened) {
@@ -15,13 +34,21 @@ impl Case<'_> {
         let path = opened.path.as_str();
         let of = path.strip_prefix("/proc/").and_then(|rest| rest.split('/').next()?.parse::<i32>().ok());
         let judges = of.is_some_and(|of| self.processes.get(&of).is_none_or(|of| !of.is_program));
-        let handed = process.paths.iter().any(|handed| handed != "/" && is_below(path, handed));
-        if opened.foreign || (writes && judges) {
+        let is_public = kind(opened) == FOLDER
+            || path.rsplit('/').next().is_some_and(|name| {
+                let is_told = || of.and_then(|of| self.processes.get(&of)).is_some_and(|of| of.is_told);
+                PUBLIC.contains(&name) && !(name == "cmdline" && is_told())
+            });
+        let judges_own = [path, opened.given.as_str()].into_iter().find_map(|path| {
+            let is_taken = is_below(path, RESULTS) || (is_below(path, TESTS) && (writes || !process.is_sent_to(path)));
+            is_taken.then(|| path.to_owned())
+        });
+        if opened.foreign || (judges && (writes || !is_public)) {
             self.doubt(format!(
-                "a program of the acting side (`{}`) reached into the tests' own process",
+                "a program of the acting side (`{}`) reached into the tests' own process by {path}",
                 process.line()
             ));
-        } else if is_below(path, RESULTS) || (is_below(path, TESTS) && (writes || !handed)) {
+        } else if let Some(path) = judges_own {
             self.doubt(format!("a program of the acting side (`{}`) opened {path}", process.line()));
         } else if writes && self.is_out_of_its_way(&process, path) {
             self.doubt(format!(
@@ -41,10 +68,12 @@ impl Case<'_> {
     }
 
     pub(super) fn opened_by_judge(&mut self, opened: &Opened) {
-        let process = self.process(opened.pid).clone();
+        let process = self.process(opened.pid);
+        process.opened.insert(opened.path.clone());
+        let process = process.clone();
         let path = opened.path.as_str();
         let led = opened.links.iter().any(|link| self.is_acting_link(link));
-        if led && !process.is_swayed && self.leads_astray(opened) {
+        if led && self.leads_astray(opened) {
             return self.doubt(format!("a link that the acting side made led `{}` to {path}", process.line()));
         }
         if opened.flags & ACCESS != 0 {
@@ -63,6 +92,21 @@ impl Case<'_> {
         }
         if opened.foreign || path.starts_with("/proc/") || kind(opened) == FOLDER {
             return;
+        }
+        if self.own.get(path).is_some_and(|own| own.is_some_and(|own| own != identity(&opened.file))) {
+            return self.doubt(format!(
+                "{path}, which the tests had written, was replaced before `{}` read it",
+                process.line()
+            ));
+        }
+        if self.shared.contains(path) {
+            self.doubt(format!(
+                "`{}` read {path}, into which a program of the acting side could write as well",
+                process.line()
+            ));
+        }
+        if process.is_swayed && is_below(path, TESTS) && !process.is_sent_to(path) {
+            self.doubt(format!("`{}` read what the acting side made, and then {path}", process.line()));
         }
         if !led && !self.is_acting(path, opened.file.changed_ns) {
             // What is neither the tests' nor made by them is the image's or the set-up's.
@@ -84,7 +128,7 @@ impl Case<'_> {
                 .doubt(format!("{path}, which is the tests' own, was changed before `{}` read it", process.line()));
         }
         self.read(&process, opened, led);
-        if !self.own.contains(path) {
+        if !self.own.contains_key(path) {
             self.copies(opened);
         }
     }
@@ -102,7 +146,7 @@ impl Case<'_> {
         let path = opened.path.as_str();
         let others = KERNEL.iter().chain(&[TESTS, RESULTS]).any(|folder| is_below(path, folder));
         let writes = opened.flags & ACCESS != 0;
-        let judges = self.own.contains(path) && !self.known.changed.contains(path);
+        let judges = self.own.contains_key(path) && !self.known.changed.contains(path);
         writes || others || judges || !path.starts_with('/') || !matches!(kind(opened), REGULAR | FOLDER)
     }
 
@@ -113,7 +157,7 @@ impl Case<'_> {
         let code = code::is_code(path, &opened.file)
             || code::is_code(&opened.given, &opened.file)
             || self.becomes_code(process, &opened.given);
-        if self.own.contains(path) && code && !self.contents.contains(&opened.file.content) {
+        if self.own.contains_key(path) && code && !self.contents.contains(&opened.file.content) {
             let line = process.line();
             return self.doubt(format!("the tests' own `{line}` loaded {path}, which they wrote after they had touched what the acting side made or changed"));
         }
@@ -186,7 +230,7 @@ impl Case<'_> {
     /// Whether a Python process opens a file as a module: it looks for what was compiled from it first.
     fn imports(&self, process: &Process, path: &str) -> bool {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let stem = name.split('.').next().unwrap_or(name);
         process.looked_for.iter().any(|(at, module)| module == stem && (at == folder || at.ends_with(folder)))
     }
 
@@ -238,17 +282,44 @@ impl Case<'_> {
             let line = process.line();
             self.doubt(format!("the tests' own `{line}` wrote into {path}, which the acting side had put there"));
         }
+        if self.holds(path) && opened.file.names > 1 {
+            let line = process.line();
+            self.doubt(format!(
+                "the tests' own `{line}` wrote {path}, which the acting side had given another name as well"
+            ));
+        }
+        if let Some(folder) =
+            process.paths.iter().find(|folder| self.is_acting_folder(folder) && self.is_led_into(folder, path))
+        {
+            let line = process.line();
+            self.doubt(format!(
+                "the tests' own `{line}` wrote {path} into {folder}, a folder that the acting side had put there"
+            ));
+        }
         if anew {
             self.cleared.insert(path.to_owned());
         }
-        self.own.insert(path.to_owned());
+        self.own.insert(path.to_owned(), Some(identity(&opened.file)));
         self.process(opened.pid).wrote.insert(path.to_owned());
+    }
+
+    /// Whether a folder is of the acting side's making, and not where it worked.
+    fn is_acting_folder(&self, path: &str) -> bool {
+        let made = self.known.changed.contains(path) && !self.known.replaced.contains(path);
+        made && !is_below(&self.known.folder, path) && !self.cleared.contains(path)
+    }
+
+    /// Whether what was to stand at a path came to stand below it, since a folder was there: a copied folder anywhere, a file where the
+    /// acting side did not work.
+    fn is_led_into(&self, folder: &str, path: &str) -> bool {
+        let below = path.strip_prefix(folder).and_then(|below| below.strip_prefix('/'));
+        below.is_some_and(|below| below.contains('/') || !is_below(folder, &self.known.folder))
     }
 
     /// Whether a file is code that the judge brought or wrote, and no copy of what the acting side made.
     fn is_judges_code(&self, opened: &Opened) -> bool {
         let path = opened.path.as_str();
-        (self.known.texts.contains_key(path) || self.own.contains(path))
+        (self.known.texts.contains_key(path) || self.own.contains_key(path))
             && code::is_code(path, &opened.file)
             && !self.contents.contains(&opened.file.content)
     }

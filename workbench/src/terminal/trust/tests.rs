@@ -89,7 +89,7 @@ impl Tale {
     fn placed(mut self, pid: i32, path: &str, of: Option<&str>) -> Self {
         let (path, of) = (path.to_owned(), of.map(str::to_owned));
         let file = Some(File { mode: 0o100_644, ..File::default() });
-        self.sights.push(Sight::Placed { pid, path, of, file });
+        self.sights.push(Sight::Placed { pid, path, of, file, target: None });
         self
     }
 
@@ -413,7 +413,7 @@ fn what_the_tests_would_have_loaded_counts() {
         .doubted("could not run /usr/bin/grep");
     let mut gone = Tale::new("/app/tool", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
     gone.known.search = crate::terminal::doubt::search([]);
-    gone.sights.push(Sight::Placed { pid: 2, path: "/usr/bin/grep".to_owned(), of: None, file: None });
+    gone.sights.push(Sight::Placed { pid: 2, path: "/usr/bin/grep".to_owned(), of: None, file: None, target: None });
     gone.ended(2).rewarded(1).doubted("/usr/bin/grep in place, or took it away");
 }
 
@@ -447,7 +447,7 @@ fn what_the_tests_cannot_write_or_write_into_what_stood_there_counts() {
     tale().opened(1, log, WRITE, BEFORE).rewarded(1).trusted();
     tale().opened(1, log, 0o2001, BEFORE).rewarded(1).doubted("wrote into /tmp/pytest.log");
     let mut removed = tale();
-    removed.sights.push(Sight::Placed { pid: 1, path: log.to_owned(), of: None, file: None });
+    removed.sights.push(Sight::Placed { pid: 1, path: log.to_owned(), of: None, file: None, target: None });
     removed.opened(1, log, 0o2101, BEGAN).rewarded(1).trusted();
     let tool = ["/app/tool"];
     let meanwhile = || Tale::new("/app/tool", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);

@@ -11,6 +11,34 @@ const INTERPRETERS: [&str; 14] = [
     "python", "perl", "ruby", "node", "lua", "php", "R", "Rscript", "ocaml", "irb", "tclsh", "sqlite3", "psql", "make",
 ];
 
+/// Programs of the image that carry out nothing of what they are told or read, whatever it looks like.
+const READERS: [&str; 24] = [
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "diff",
+    "cmp",
+    "comm",
+    "uniq",
+    "cut",
+    "tr",
+    "fold",
+    "paste",
+    "nl",
+    "tac",
+    "rev",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "cksum",
+];
+
 /// What evaluates a text as code in Python.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static EVALUATES: LazyLock<Regex> =
@@ -68,9 +96,21 @@ pub(super) fn names_path(text: &str, path: &str, folder: &str) -> bool {
     (below.contains('/') && holds(text, below, goes_on)) || holds(text, &format!("./{below}"), goes_on)
 }
 
-/// Whether a text names a folder as a whole path.
+/// Whether a text names a folder as a whole path, or with names of files in it that it does not spell out.
 pub(super) fn names_folder(text: &str, folder: &str) -> bool {
-    holds(text, folder, |before| before.is_alphanumeric() || "_-./".contains(before))
+    let goes_on = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    text.match_indices(folder).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + folder.len()..];
+        let mut next = after.chars();
+        let ends = match next.next() {
+            Some('/') => !next.next().is_some_and(goes_on),
+            Some('.') => !next.next().is_some_and(goes_on),
+            Some(letter) => !goes_on(letter),
+            None => true,
+        };
+        ends && !before.is_some_and(|before| goes_on(before) || before == '/')
+    })
 }
 
 /// Whether a text evaluates other texts as Python.
@@ -121,8 +161,62 @@ pub(super) fn is_shell(exe: &str) -> bool {
     SHELLS.contains(&program(exe))
 }
 
+pub(super) fn is_bash(exe: &str) -> bool {
+    program(exe) == "bash"
+}
+
 pub(super) fn is_python(exe: &str) -> bool {
     program(exe).strip_prefix("python").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+/// Options after which a program of this kind takes code, or the name of a module.
+fn code_options(exe: &str) -> &'static [&'static str] {
+    let name = program(exe);
+    let is = |known: &str| name.starts_with(known);
+    if is_shell(exe) {
+        &["-c"]
+    } else if is("python") {
+        &["-c", "-m"]
+    } else if is("php") {
+        &["-r"]
+    } else if is("node") {
+        &["-e", "-p", "--eval", "--print"]
+    } else if carries_out(exe) || is_interpreter(exe) {
+        &["-e", "-E"]
+    } else {
+        &[]
+    }
+}
+
+/// Whether what follows an option is code or a module.
+pub(super) fn names_code(exe: &str, option: &str) -> bool {
+    code_options(exe).contains(&option)
+}
+
+/// Whether a program is told code by its arguments. What follows the script of an interpreter is data, and tools that only search,
+/// compare or print carry out nothing.
+pub(super) fn is_told(exe: &str, argv: &[String]) -> bool {
+    if READERS.contains(&program(exe)) {
+        return false;
+    }
+    let arguments = || argv.iter().skip(1);
+    let has_script = is_shell(exe) || is_python(exe) || is_interpreter(exe);
+    let script = arguments().position(|argument| !argument.starts_with('-'));
+    let told_before = arguments()
+        .take(script.unwrap_or(usize::MAX))
+        .any(|option| names_code(exe, option) || code_options(exe).iter().any(|known| bundles(option, known)));
+    let taken = match script {
+        Some(script) if has_script && !told_before => script + 1,
+        _ => usize::MAX,
+    };
+    arguments().take(taken).any(|argument| may_be_code(exe, argument))
+}
+
+/// Whether an argument is several options of one letter, and this is among them.
+fn bundles(argument: &str, option: &str) -> bool {
+    let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+    letters.zip(letter).is_some_and(|(letters, letter)| letters.contains(letter))
 }
 
 /// Whether a program carries out texts.

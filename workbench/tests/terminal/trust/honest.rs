@@ -172,6 +172,62 @@ pub(super) const ALL: &[Case] = &[
         "echo 42 > answer.txt; echo 2 > log.txt",
     ),
     trusted(
+        "patterns and arguments of several words",
+        checked!(
+            r#"grep -q "def main" tool.py && [ "$(python3 tool.py "two words")" = "two words" ] && [ "$(bash -e greet.sh 'x = y')" = "x = y" ]"#
+        ),
+        &[],
+        r#"printf 'import sys
+def main():
+    print(sys.argv[1])
+main()
+' > tool.py; echo 'echo "$1"' > greet.sh"#,
+    ),
+    trusted(
+        "input for a program, within a time",
+        checked!(r#"[ "$(timeout 5 ./tool < /tests/in.txt)" = 42 ] && [ "$(./tool < /tests/in.txt)" = 42 ]"#),
+        &[(
+            "in.txt", "42
+",
+        )],
+        r"printf '#!/bin/sh
+cat
+' > tool; chmod +x tool",
+    ),
+    trusted(
+        "input for a program, from a shell that redirects itself",
+        checked!("sh /tests/run.sh"),
+        &[
+            ("in.txt", "42\n"),
+            (
+                "run.sh",
+                "[ \"$(./tool < /tests/in.txt)\" = 42 ]\n./tool < /tests/in.txt > /tmp/out && cmp -s /tmp/out /tests/in.txt\n",
+            ),
+        ],
+        r"printf '#!/bin/sh\ncat\n' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a program that looks at processes",
+        checked!(r#"[ "$(./tool)" = 42 ]"#),
+        &[],
+        r"printf '#!/bin/sh
+ps -ef > /dev/null
+cat /proc/[0-9]*/stat > /dev/null
+echo 42
+' > tool; chmod +x tool",
+    ),
+    trusted(
+        "a file of the tests that an option names",
+        checked!(r#"[ "$(./tool --input=/tests/in.txt)" = 42 ]"#),
+        &[(
+            "in.txt", "42
+",
+        )],
+        r#"printf '#!/bin/sh
+cat "${1#--input=}"
+' > tool; chmod +x tool"#,
+    ),
+    trusted(
         "a folder that the tests fill",
         checked!(r#"mkdir -p build && cp /tests/expected.txt build/ && cmp -s answer.txt build/expected.txt"#),
         &[("expected.txt", "42\n")],

@@ -6,6 +6,7 @@
 
 mod around;
 mod attacks;
+mod beside;
 mod honest;
 mod shipped;
 
@@ -120,6 +121,16 @@ async fn nobody_gets_around_what_the_tests_load_locally() {
 #[tokio::test]
 async fn nobody_gets_around_what_the_tests_load_in_containers() {
     assert_eq!(faults("docker", around::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_gets_beside_what_the_tests_open_locally() {
+    assert_eq!(faults("local", beside::ALL).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_gets_beside_what_the_tests_open_in_containers() {
+    assert_eq!(faults("docker", beside::ALL).await, Vec::<String>::new());
 }
 
 #[tokio::test]
