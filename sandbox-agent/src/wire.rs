@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const HEADER_BYTES: usize = 9;
 /// Longest body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// What a list or an archive may take up for an entry, beside a file's contents. Whoever names longer pays from the bytes of contents.
+pub const ENTRY_BYTES: u64 = 4_096;
 /// What the agent speaks; a different number at [`Event::Ready`] ends the connection.
 pub const PROTOCOL: u32 = 1;
 

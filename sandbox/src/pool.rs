@@ -142,13 +142,18 @@ impl Sandboxes {
         }
     }
 
-    /// A sandbox on the disk of this name, new or left by an earlier one.
+    /// A sandbox on the disk of this name that an earlier one left.
     ///
     /// # Errors
-    /// As [`Sandboxes::take`], and [`SandboxError::Lost`] where disks of the back end cannot outlive their sandbox.
+    /// As [`Sandboxes::take`], and [`SandboxError::Lost`] where the disk is not there, or disks of the back end cannot outlive their
+    /// sandbox: nothing that ran on it can bring that about.
     pub async fn on_disk(&self, want: &Want, disk: &str) -> Result<Sandbox, SandboxError> {
-        if !self.backend(want.backend.as_deref())?.keeps_disks() {
+        let backend = self.backend(want.backend.as_deref())?;
+        if !backend.keeps_disks() {
             return Err(SandboxError::Lost("disks of this back end do not outlive the server".to_owned()));
+        }
+        if !backend.disks().iter().any(|there| there == disk) {
+            return Err(SandboxError::Lost("its disk did not outlive the server".to_owned()));
         }
         self.start(want, Some(disk.to_owned())).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox_agent::watch::Record;
-use palestra_sandbox_agent::wire::{Change, Entry, Event, FailureCode, Request, Setup, Stats, User};
+use palestra_sandbox_agent::wire::{Change, ENTRY_BYTES, Entry, Event, FailureCode, Request, Setup, Stats, User};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
@@ -21,8 +21,6 @@ use crate::profile::Profile;
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// How much longer than its command the agent may take.
 const GRACE: Duration = Duration::from_secs(10);
-/// What an archive may take up beside its files' contents, per entry.
-const ENTRY_BYTES: u64 = 4_096;
 
 /// Most that a pack, delta or unpack may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

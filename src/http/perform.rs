@@ -89,6 +89,7 @@ impl Begun {
 
 /// Begins a command for a caller. A step that has to wait for nothing is taken at once.
 pub(super) fn begin(app: &App, principal: &Arc<Principal>, command: Command) -> Begun {
+    let command = confined(principal, command);
     let command = match (allow(principal, &command), command) {
         (Ok(()), Command::Step { session, step }) => {
             let acting_side = principal.is_acting_side();
@@ -133,6 +134,7 @@ pub(super) async fn perform(
     command: Command,
     tools: ToolForm,
 ) -> Result<Answer, Failure> {
+    let command = confined(principal, command);
     let operation = operation(&command);
     let outcome = match allow(principal, &command) {
         Err(failure) => Err(failure),
@@ -140,6 +142,17 @@ pub(super) async fn perform(
     };
     operation.count(&outcome);
     dress(app, principal, outcome?, tools)
+}
+
+/// A command without what the acting side would not be shown: a hash of the state of a place with files takes all of them along.
+fn confined(principal: &Principal, mut command: Command) -> Command {
+    if let Command::Step { step, .. } = &mut command
+        && let Some(observe) = &mut step.observe
+        && principal.is_acting_side()
+    {
+        observe.state_hash = None;
+    }
+    command
 }
 
 /// Refuses commands that this caller may not give, or that do not fit.
@@ -277,6 +290,22 @@ mod tests {
             event(EventKind::Step { step: Box::new(stepped()) }),
             event(EventKind::Closed { reason: CloseReason::Deleted }),
         ]
+    }
+
+    #[test]
+    fn the_acting_side_asks_for_no_hash_of_the_state() {
+        let session = SessionId::new();
+        let step =
+            || serde_json::from_value(json!({"action": {"text": "x"}, "observe": {"state_hash": true}})).unwrap();
+        let asked = |grant| {
+            let caller = Principal { tenant: "default".into(), grant, expires_at: None, key: None };
+            match confined(&caller, Command::Step { session, step: step() }) {
+                Command::Step { step, .. } => step.observe.and_then(|observe| observe.state_hash),
+                _ => None,
+            }
+        };
+        assert_eq!(asked(Grant::Session(session)), None);
+        assert_eq!(asked(Principal::admin("default".into()).grant), Some(true));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::file::Sender;
 use super::outbox::Outbox;
 use super::pack::{DEPTH_MAX, Packer, below, fail, too_deep};
 use super::place;
-use crate::wire::{Change, ChangeKind, EntryKind, Event};
+use crate::wire::{Change, ChangeKind, ENTRY_BYTES, EntryKind, Event};
 
 /// Names in the root that are the sandbox's own making: what is mounted there.
 pub(crate) const OWN_NAMES: [&str; 4] = [".palestra", "dev", "proc", "sys"];
@@ -32,9 +32,28 @@ pub(crate) fn changes(layers: &Layers, entries_max: u64, stream: u32, outbox: &O
     list.changes.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     let sending =
         |error: &dyn std::fmt::Display| Failure::new(crate::wire::FailureCode::Failed, format!("sending: {error}"));
+    let mut length = Length(0);
+    serde_json::to_writer(&mut length, &list.changes).map_err(|error| sending(&error))?;
+    if length.0 > entries_max.saturating_mul(ENTRY_BYTES) {
+        return Err(Failure::too_large("names of more bytes than allowed"));
+    }
     let mut sender = Sender::new(stream, outbox);
     serde_json::to_writer(&mut sender, &list.changes).map_err(|error| sending(&error))?;
     sender.flush().map_err(|error| sending(&error))
+}
+
+/// Counts what is written.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Sends what differs as an archive that `Apply` takes.

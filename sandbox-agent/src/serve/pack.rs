@@ -22,6 +22,8 @@ pub(crate) const DEPTH_MAX: usize = 256;
 /// Most paths that are told to be left out, and most bytes of them.
 const LEFT_OUT_MAX: usize = 100;
 const LEFT_OUT_BYTES_MAX: usize = 24 * 1024;
+/// Bytes of a name that an entry may have beside what it holds.
+const NAME_BYTES: usize = 1_024;
 /// What a name or link target of a header holds.
 const SHORT_BYTES_MAX: usize = 100;
 const BLOCK_BYTES: u64 = 512;
@@ -200,6 +202,11 @@ impl<'a> Packer<'a> {
         self.entries_left =
             self.entries_left.checked_sub(1).ok_or_else(|| Failure::too_large("more entries than allowed"))?;
         self.entries += 1;
+        // With its headers and what fills up blocks, so much fits into what an entry may take up.
+        let longer =
+            [Some(path), target].into_iter().flatten().map(|name| name.len().saturating_sub(NAME_BYTES) as u64);
+        let left = self.bytes_left.checked_sub(longer.sum());
+        self.bytes_left = left.ok_or_else(|| Failure::too_large("names of more bytes than allowed"))?;
         if let Some(target) = target {
             if target.len() > SHORT_BYTES_MAX {
                 self.long(EntryType::GNULongLink, target)?;

@@ -90,6 +90,19 @@ impl Home {
         Ok(database)
     }
 
+    /// The same; `None` where these steps do not come to their end again, while a database in which nothing was done stands: then it is
+    /// they that are to blame.
+    async fn rebuilt(&self, steps: &[Logged]) -> Result<Option<Box<dyn Database>>, EngineError> {
+        match self.build(steps).await {
+            Err(EngineError::Lost(why) | EngineError::Midway(why)) => {
+                self.try_untouched().await?;
+                tracing::info!(%why, "the steps of a session do not run again, while an untouched database stands");
+                Ok(None)
+            }
+            built => built.map(Some),
+        }
+    }
+
     /// Whether a database in which nothing was done stands.
     async fn try_untouched(&self) -> Result<(), EngineError> {
         let mut untouched = self.engine.open(&self.source, &self.opening).await?;
@@ -139,8 +152,12 @@ impl Room {
         let home = Home { engine, source, opening };
         let mut database = home.build(&[]).await?;
         let first = first_look(&task, home.engine.dialect(), database.as_mut()).await?;
-        home.replay(database.as_mut(), &kept.steps).await?;
-        Ok(Self { home, task, first, database: Some(database), kept })
+        let database = match home.replay(database.as_mut(), &kept.steps).await {
+            Ok(()) => Some(database),
+            Err(EngineError::Lost(_) | EngineError::Midway(_)) => home.rebuilt(&kept.steps).await?,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { home, task, first, database, kept })
     }
 
     /// The first look: what is asked for, which tables there are, and what can be done.
@@ -223,14 +240,14 @@ impl Room {
             None => None,
         };
         let database = match copy {
-            Some(copy) => copy,
-            None => self.home.build(&self.kept.steps).await?,
+            Some(copy) => Some(copy),
+            None => self.home.rebuilt(&self.kept.steps).await?,
         };
         Ok(Self {
             home: self.home.clone(),
             task: Arc::clone(&self.task),
             first: self.first.clone(),
-            database: Some(database),
+            database,
             kept: self.kept.clone(),
         })
     }
@@ -260,10 +277,7 @@ impl Room {
     async fn end_again(&mut self, seq: u64, action: Action, then: &Json) -> Result<Seen, EngineError> {
         if let (Action::Query { sql, parameters }, Some(cut)) = (action, CutOff::seen(then)) {
             let logged = Logged { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: Some(cut) };
-            let ran = self.with_database(Again(&logged, self.dialect())).await?;
-            if ran.error.is_some_and(|error| error.cut == Some(Cut::Lost)) {
-                return Err(EngineError::Lost(format!("action {seq} was cut off when it was run again")));
-            }
+            self.with_database(Again(&logged, self.dialect())).await?;
             self.kept.steps.push(logged);
         }
         let text = then["error"]["message"].as_str().unwrap_or_default().to_owned();
@@ -280,7 +294,9 @@ impl Room {
                 done => return done,
             }
         }
-        let database = self.home.build(&self.kept.steps).await?;
+        let Some(database) = self.home.rebuilt(&self.kept.steps).await? else {
+            return Ok(errand.cut_off(ended(self.dialect())));
+        };
         match self.attempt(&errand, database).await {
             Err(EngineError::Lost(why)) => {
                 self.home.try_untouched().await?;
@@ -375,7 +391,12 @@ impl Room {
             let target = mark(&shorter);
             let in_place = self.with_database(Return(target)).await?;
             if !in_place {
-                let fresh = self.home.build(&shorter).await?;
+                let Some(fresh) = self.home.rebuilt(&shorter).await? else {
+                    return Ok(refused(&format!(
+                        "the state after action {to_seq} cannot be had again: what was done up to it does not run again \
+                         as it did; nothing is undone"
+                    )));
+                };
                 self.database = Some(fresh);
             }
         }

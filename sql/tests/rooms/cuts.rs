@@ -132,3 +132,41 @@ async fn a_plan_too_deep_to_be_read_is_an_observation_on_postgres() {
         is_an_observation(stage).await;
     }
 }
+
+/// A statement that comes to an end only after one that was cut off, which nobody runs again.
+const AFTER_CUT: &str = "INSERT INTO temp.q SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
+     LIMIT (CASE WHEN last_insert_rowid() > 5 THEN 1 ELSE 1000000000 END)) SELECT i FROM n)";
+
+#[tokio::test]
+async fn steps_that_do_not_run_again_cost_their_author_and_no_episode() {
+    let stage = Stage::sqlite();
+    let task = Arc::new(task(Submission::State, json!([])));
+    let mut room = stage.limited_room(&task, None, short()).await;
+    let mut again = stage.limited_room(&task, None, short()).await;
+    let endless =
+        "INSERT INTO temp.big WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
+    for sql in
+        ["CREATE TEMP TABLE q (x)", "CREATE TEMP TABLE big (x)", endless, AFTER_CUT, "INSERT INTO temp.q VALUES (1)"]
+    {
+        let then = query(&mut room, sql).await.data;
+        assert_eq!(then["error"].is_null(), sql != endless, "{sql}: {then}");
+        // Another room on the same steps goes on, whatever it sees.
+        let call = json!({"sql": sql});
+        again.act_again(Input::Call { tool: "query", arguments: &call }, &then).await.expect("a step");
+    }
+    let refused = call(&mut room, "rewind", json!({"to_seq": 4})).await;
+    assert!(refused.text.contains("cannot be had again") && !refused.terminated, "{refused:?}");
+    let stands = query(&mut room, "SELECT count(*) FROM temp.q").await;
+    assert_eq!(stands.data["results"][0]["rows"], json!([[2]]), "{stands:?}");
+    let snapshot = room.snapshot();
+    let mut fork = room.fork().await.expect("a fork");
+    let mut restored = stage.limited_room(&task, Some(snapshot), short()).await;
+    for other in [&mut fork, &mut restored] {
+        let seen = query(other, "SELECT 1").await;
+        assert!(!seen.terminated, "{seen:?}");
+    }
+    for room in [room, again, fork, restored] {
+        room.close().await;
+    }
+    stage.close().await;
+}

@@ -54,7 +54,7 @@ pub(super) async fn judge(
         let check = filled(check, &secrets)?;
         let found = bench.test(&check).await?;
         trainable &= found.distrusted.is_none();
-        let (name, weight, evidence) = (check.name.clone(), check.weight(), found.told());
+        let (name, weight, evidence) = (check.name.clone(), check.weight(), secrets::masked(&found.told(), &secrets));
         judged.push(Check { name, weight, score: found.score, evidence });
     }
     Ok(Judgement { checks: judged, trainable, from: From::Fresh })

@@ -9,6 +9,8 @@ use crate::secrets::Secrets;
 
 /// Digits of one part of a pattern.
 const DIGITS_MAX: usize = 64;
+/// Letters of a secret by which it is known where it was cut short.
+const CUT_LEAST: usize = 4;
 /// The largest seed: what JSON carries exactly.
 const SEED_MAX: u64 = (1 << 53) - 1;
 
@@ -70,6 +72,20 @@ pub(super) fn fill(text: &str, secrets: &BTreeMap<String, String>) -> String {
     filled
 }
 
+/// The text with each secret's name in its place, so that who reads why a check failed does not learn what would pass it. What was cut
+/// short (`…`) in the middle of a secret goes too.
+pub(super) fn masked(text: &str, secrets: &BTreeMap<String, String>) -> String {
+    let mut masked = text.to_owned();
+    for (name, secret) in secrets {
+        let stands = format!("${{{name}}}");
+        masked = masked.replace(secret, &stands).replace(&regex::escape(secret), &stands);
+        for end in secret.char_indices().map(|(end, _)| end).filter(|end| *end >= CUT_LEAST).rev() {
+            masked = masked.replace(&format!("{}\"…", &secret[..end]), &format!("{stands}\"…"));
+        }
+    }
+    masked
+}
+
 /// The same in all texts of a document. In regular expressions (`matches`) a secret stands for itself.
 pub(super) fn fill_all(value: &mut Value, secrets: &BTreeMap<String, String>) {
     match value {
@@ -97,6 +113,19 @@ mod tests {
 
     fn patterns() -> BTreeMap<String, String> {
         BTreeMap::from([("flag".to_owned(), "flag{%hex16%}-%hex4%".to_owned())])
+    }
+
+    #[test]
+    fn what_is_told_of_a_check_holds_no_secret() {
+        let secrets = BTreeMap::from([("flag".to_owned(), "flag{3ef41ccd}".to_owned())]);
+        for (told, expected) in [
+            (r#"line 1 is "x" instead of "flag{3ef41ccd}""#, r#"line 1 is "x" instead of "${flag}""#),
+            (r"it does not match flag\{3ef41ccd\}", "it does not match ${flag}"),
+            (r#"instead of "so long flag{3ef4"…"#, r#"instead of "so long ${flag}"…"#),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(masked(told, &secrets), expected);
+        }
     }
 
     #[test]
