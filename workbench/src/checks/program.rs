@@ -24,9 +24,24 @@ const ATTEMPTS: u32 = 2;
 /// Entries beside the artefacts' own.
 const ENTRIES_SPARE: u64 = 64;
 
-/// What every git in a judging sandbox is told: a repository that comes with the artefacts starts no program of its own.
-const GIT: [(&str, &str); 10] = [
+/// What every git in a judging sandbox is told: a repository that comes with the artefacts starts no program of its own, and its usual
+/// settings hide nothing. A list cannot name every filter and mark in an index, so that drivers of shipped tasks ask a copy of objects
+/// and references.
+const GIT: [(&str, &str); 20] = [
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
     ("core.hooksPath", "/dev/null"),
+    // What these hold of commits and packs was written beside them.
+    ("core.commitGraph", "false"),
+    ("core.multiPackIndex", "false"),
+    // A file counts as unchanged where all that is known of it is unchanged.
+    ("core.checkStat", "default"),
+    ("core.ignoreStat", "false"),
+    ("core.trustctime", "true"),
+    ("core.untrackedCache", "false"),
+    ("status.showUntrackedFiles", "normal"),
+    // Nothing is packed or pruned beside a check.
+    ("gc.auto", "0"),
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
     ("core.editor", "true"),
@@ -291,6 +306,9 @@ fn git_env() -> Vec<(String, String)> {
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_ATTR_NOSYSTEM", "1"),
+        // History is what the commits themselves say. The path of grafts is one that cannot be: for an empty file git prints a hint.
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("GIT_GRAFT_FILE", "/dev/null/grafts"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_PAGER", "cat"),

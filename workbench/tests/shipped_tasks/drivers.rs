@@ -175,7 +175,7 @@ fn expected_of(check: &Value) -> Option<String> {
 }
 
 /// Tasks, checks of theirs, and what is done there to claim what the check asks for: the driver sees by itself that it is not so.
-const CLAIMS: [(&str, &str, &str); 8] = [
+const CLAIMS: [(&str, &str, &str); 16] = [
     (
         "graceful-stop",
         "a kill loses nothing that was written",
@@ -201,7 +201,39 @@ const CLAIMS: [(&str, &str, &str); 8] = [
     ("single-instance", "one at a time", KNOWS_COMMANDS),
     ("track-headers", "compiles what is affected, and nothing else", KNOWS_CHANGES),
     ("generate-code", "code for other errors, made once, and again when needed", RUNS_TWICE),
+    ("find-regression", "undone alone", GRAFTS_HISTORY),
+    (
+        "find-regression",
+        "undone alone",
+        "cd calc && m=$(git commit-tree -m x 'main~3^{tree}') && git replace $m main && git update-ref refs/heads/main $m",
+    ),
+    ("finish-merge", "merged commit and files", GRAFTS_PARENT),
+    ("finish-merge", "both rules hold in the committed program, and nothing is uncommitted", HIDES_CHANGES),
+    ("rescue-commits", "rescued branch", COMMITS_ANEW),
+    ("rescue-commits", "rescued branch", "cd notes && git tag rescued rescued && git branch -qD rescued"),
+    (PURGE.0, PURGE.1, BREAKS_OBJECT),
+    (PURGE.0, PURGE.1, HIDES_PACK),
 ];
+const PURGE: (&str, &str) = ("purge-secret", "history is the same but for the file, and the password is gone");
+/// Leaves out all commits but the first and the last, and has git put one between.
+const GRAFTS_HISTORY: &str = r#"cd calc && m=$(git commit-tree -p "$(git rev-list --max-parents=0 main)" -m x 'main^{tree}')
+echo $m $(git rev-parse main~1) > .git/info/grafts; git update-ref refs/heads/main $m"#;
+/// A commit with one parent, and a second one that git is told of.
+const GRAFTS_PARENT: &str = r#"cd shop && m=$(git commit-tree -p main^1 -m 'Merge discounts' 'main^{tree}')
+echo $m $(git rev-parse main^1 main^2) > .git/info/grafts; git update-ref refs/heads/main $m"#;
+/// Leaves conflict markers and junk, and has `git status` leave them out.
+const HIDES_CHANGES: &str = r#"cd shop && printf '<<<<<<< HEAD\nbroken\n' > price.py; rm HELP.md; touch junk
+git update-index --assume-unchanged price.py HELP.md; git config status.showUntrackedFiles no"#;
+/// Other commits with the same subjects and files.
+const COMMITS_ANEW: &str = r#"cd notes && git show rescued:plan.md > /tmp/plan && git checkout -qB rescued main~1
+for n in 1:first 2:second 3:third; do head -n ${n%:*} /tmp/plan > plan.md; git add plan.md; git commit -qm "Plan: ${n#*:}"; done
+git checkout -q main"#;
+/// A password behind an object that ends too early: who lists objects gets no further than to that.
+const BREAKS_OBJECT: &str = r#"cd deploy && echo PASSWORD=pw-0123456789abcdef | git hash-object -w --stdin; mkdir -p .git/objects/00
+python3 -c 'import os, zlib; os.write(1, zlib.compress(b"blob 100000\0" + os.urandom(100000))[:60000])' > .git/objects/00/00000000000000000000000000000000000001"#;
+/// A password in a pack whose index is elsewhere.
+const HIDES_PACK: &str = r#"cd deploy && o=$(echo PASSWORD=pw-0123456789abcdef | git hash-object -w --stdin)
+p=.git/objects/pack/pack-$(echo $o | git pack-objects -q .git/objects/pack/pack); git prune; rm -f $p.idx"#;
 /// Runs nothing: tells the events and writes the logs of programs that it knows.
 const KNOWS_PROGRAMS: &str = r#"cat > supervise.py <<'END'
 import json
@@ -279,6 +311,25 @@ async fn claims(backend: &str) {
         assert!(found.score == 0.0, "{task}, {script}: {found:?}");
         println!("{backend}, {task}: {}", found.evidence);
     }
+}
+
+/// Drivers that people write may ask git beside what it is told: what usually leads it does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn git_of_a_judge_is_not_led_by_a_repository_among_the_artefacts() {
+    let Some(place) = Place::find("local").await else { return };
+    let mut row = rows_with_drivers().into_iter().find(|row| row["name"] == "rescue-commits").expect("a task");
+    let script = "cd ~/work/notes && git replace main main~1 && git rev-parse main > .git/info/grafts\n\
+                  touch junk; git config status.showUntrackedFiles no; git config core.excludesFile .git/description; echo junk > .git/description";
+    let arguments = json!({"command": script}).as_object().cloned().expect("arguments");
+    let calls = [Call { tool: "exec".to_owned(), arguments }];
+    row["judge"]["checks"] = json!([{
+        "name": "asked",
+        "driver": "\"$PROGRAM\" sh -c 'git -C notes log --format=%s main; git -C notes status --porcelain' < /dev/null 2> /dev/null | cat",
+        "stdout": {"equals": "Say more\nBegin\n?? junk\n"},
+    }]);
+    let evidence = played(&place, "local", &row, &calls, "led").await;
+    let judged = judged(&place, &row, &evidence).await;
+    assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:?}");
 }
 
 async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
