@@ -57,9 +57,31 @@ impl Differences<'_> {
             tables.map(|table| format!("the {} {}", sort(table.view), bare(&table.name))).collect()
         };
         let tables = self.after.schema.tables.iter();
-        unequal("the database", &names(self.after), &names(self.left))
+        self.unlike_names()
+            .or_else(|| unequal("the database", &names(self.after), &names(self.left)))
             .or_else(|| unequal("the database", &self.particulars(self.after, ""), &self.particulars(self.left, "")))
             .or_else(|| tables.map(|table| table.name.as_str()).find_map(|table| self.of_table(table)))
+    }
+
+    /// A table, view or column that one side has and the other lacks, by the names as the engine tells them apart: what follows compares
+    /// names as people write them, without quotes, order and case.
+    fn unlike_names(&self) -> Option<String> {
+        let key = |name: &str| match self.dialect {
+            Dialect::Sqlite => name.to_ascii_lowercase(),
+            Dialect::Postgres => name.to_owned(),
+        };
+        let tables = |inventory: &Inventory| -> BTreeSet<String> {
+            inventory.schema.tables.iter().map(|table| key(&table.name)).collect()
+        };
+        let columns = |table: &TableInfo| -> BTreeSet<String> {
+            table.columns.iter().map(|column| format!("the column {:?}", key(&column.name))).collect()
+        };
+        unequal("the database", &tables(self.after), &tables(self.left)).or_else(|| {
+            self.after.schema.tables.iter().find_map(|table| {
+                let left = self.left.schema.tables.iter().find(|left| key(&left.name) == key(&table.name))?;
+                unequal(&table.name, &columns(table), &columns(left))
+            })
+        })
     }
 
     /// How the rows of a table or view differ that the reference leaves and the acting side left.
@@ -77,8 +99,8 @@ impl Differences<'_> {
             Some((table.view, column.type_name.to_lowercase()))
         };
         match (of(self.before), of(self.after)) {
-            (Some(before), Some(after)) if before == after => Reading::Exact,
             (_, Some((true, _))) => Reading::Meaning,
+            (Some(before), Some(after)) if before == after => Reading::Exact,
             _ => Reading::Written,
         }
     }

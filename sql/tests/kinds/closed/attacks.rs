@@ -370,6 +370,27 @@ const BESIDES: &[Way] = &[
     way("rename-with-view", POSTGRES, &["SOLUTION", "ALTER TABLE stock SET (fillfactor = 50)"]),
 ];
 
+/// Names that are the reference's but for what people leave out when they compare: quotes, blanks, an order, the case of a letter.
+const NAMES: &[Way] = &[
+    way("active-flag", BOTH, &["SOLUTION", "CREATE TABLE \"items desc\" AS SELECT * FROM items"]),
+    way("rename-with-view", BOTH, &["SOLUTION", "CREATE VIEW \" staff\" AS SELECT * FROM staff"]),
+    way("active-flag", BOTH, &["SOLUTION", "ALTER TABLE items ADD COLUMN \"$ desc\" INTEGER"]),
+    way("active-flag", BOTH, &["SOLUTION", "CREATE TABLE \"boo\u{212a}ings\" AS SELECT * FROM bookings"]),
+    way("active-flag", POSTGRES, &["SOLUTION", "CREATE TABLE \"ITEMS\" AS SELECT * FROM items"]),
+];
+
+/// A key that takes NULL and texts, and numbers nothing.
+const KEYS: &[Way] = &[way(
+    "active-flag",
+    SQLITE,
+    &[
+        "CREATE TABLE items_new (id INTEGER PRIMARY KEY DESC, $ INTEGER NOT NULL CHECK ($ = 0 OR $ = 1), code TEXT NOT NULL, title TEXT NOT NULL, category TEXT, depot_id INTEGER NOT NULL, second_depot_id INTEGER, daily_cents INTEGER NOT NULL)",
+        "INSERT INTO items_new SELECT id, lower(active) IN ('y','yes','1'), code, title, category, depot_id, second_depot_id, daily_cents FROM items",
+        "DROP TABLE items",
+        "ALTER TABLE items_new RENAME TO items",
+    ],
+)];
+
 macro_rules! attacks {
     ($($test:ident: $environment:literal, $ways:ident;)*) => {$(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -387,5 +408,7 @@ attacks! {
     a_view_of_some_rows_alone_scores_nothing: "migration", VIEWS;
     a_repaired_view_of_some_rows_alone_scores_nothing: "repair", REPAIRED_VIEWS;
     what_is_only_written_in_another_way_scores_nothing: "migration", REWRITTEN;
+    names_that_are_only_nearly_the_same_score_nothing: "migration", NAMES;
+    a_key_that_descends_scores_nothing: "migration", KEYS;
     what_changes_no_row_and_was_not_asked_for_scores_nothing: "migration", BESIDES;
 }

@@ -426,3 +426,19 @@ async fn a_migration_may_be_done_in_any_way_that_is_free() {
     let faults = play("migration", WAYS, |scored| scored == 1.0).await;
     assert!(faults.is_empty(), "{faults:#?}");
 }
+
+/// Views count by what they mean, not by the types of their columns.
+const REPAIRS: &[Way] = &[way(
+    "order-totals-view",
+    POSTGRES,
+    &[
+        "DROP VIEW order_totals",
+        "CREATE VIEW order_totals AS SELECT i.order_id, SUM(i.quantity * i.unit_price_cents)::bigint AS goods_cents, COALESCE((SELECT SUM(p.amount_cents) FROM payments p WHERE p.order_id = i.order_id), 0)::bigint AS paid_cents FROM order_items i GROUP BY i.order_id",
+    ],
+)];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repaired_view_may_be_of_other_types() {
+    let faults = play("repair", REPAIRS, |scored| scored == 1.0).await;
+    assert!(faults.is_empty(), "{faults:#?}");
+}
