@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use palestra_sandbox_agent::plan::{Ids, Plan};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::held::{Held, Prepared};
@@ -19,6 +21,8 @@ use crate::link::Link;
 
 /// Most that is kept of what a start complains about.
 const COMPLAINT_BYTES_MAX: usize = 4_096;
+/// How long whoever was started may go on complaining once it does not listen any more.
+const COMPLAINT_MAX: Duration = Duration::from_secs(2);
 
 /// Processes that were started.
 pub(super) struct Launched {
@@ -30,12 +34,17 @@ pub(super) struct Launched {
 
 /// What the processes of a sandbox print on standard error: why a start failed.
 #[derive(Clone)]
-pub(super) struct Complaint(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Complaint {
+    said: Arc<Mutex<Vec<u8>>>,
+    /// Whether all was said.
+    is_over: watch::Receiver<bool>,
+}
 
 impl Complaint {
     fn listen(mut stderr: impl AsyncRead + Send + Unpin + 'static) -> (Self, JoinHandle<()>) {
         let kept = Arc::new(Mutex::new(Vec::new()));
-        let complaint = Self(Arc::clone(&kept));
+        let (over, is_over) = watch::channel(false);
+        let complaint = Self { said: Arc::clone(&kept), is_over };
         let reading = async move {
             let mut buffer = vec![0; 1_024];
             while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
@@ -43,13 +52,20 @@ impl Complaint {
                 let room = COMPLAINT_BYTES_MAX.saturating_sub(kept.len());
                 kept.extend_from_slice(&buffer[..read.min(room)]);
             }
+            over.send_replace(true);
         };
         (complaint, tokio::runtime::Handle::current().spawn(reading))
     }
 
+    /// Waits until all was said of a start that came to nothing: who closes one pipe may not have written to the other yet.
+    pub(super) async fn end(&mut self) {
+        // What goes on for longer has nothing to do with it.
+        let _ = tokio::time::timeout(COMPLAINT_MAX, self.is_over.wait_for(|is_over| *is_over)).await;
+    }
+
     /// The error with what was said about it.
     pub(super) fn explain(&self, error: SandboxError) -> SandboxError {
-        let said = String::from_utf8_lossy(&self.0.lock()).trim().to_owned();
+        let said = String::from_utf8_lossy(&self.said.lock()).trim().to_owned();
         match error {
             SandboxError::Lost(why) if said.is_empty() => SandboxError::Start(why),
             SandboxError::Lost(_) => SandboxError::Start(said),

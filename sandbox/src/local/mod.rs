@@ -96,10 +96,13 @@ impl Backend for Local {
         let launched = tokio::time::timeout(limit, launch::launch(&self.0, bwrap, &start)).await;
         let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;
         let Start { image, profile, .. } = start;
-        let launch::Launched { held, link, complaint, disk_is_new } = launched;
+        let launch::Launched { held, link, mut complaint, disk_is_new } = launched;
         match Sandbox::set_up(link, Box::new(held), isolation, image, profile, self.0.seccomp.clone()).await {
             Ok(sandbox) => Ok(sandbox),
             Err((error, mut held)) => {
+                if matches!(error, SandboxError::Lost(_)) {
+                    complaint.end().await;
+                }
                 held.destroy(disk_is_new).await;
                 Err(complaint.explain(error))
             }

@@ -336,6 +336,11 @@ impl Differences<'_> {
         words
     }
 
+    /// How the reference writes a view.
+    pub(super) fn reference_sql(&self, view: &str) -> Option<&str> {
+        self.after.table(view)?.sql.as_deref()
+    }
+
     /// How the acting side wrote a view.
     pub(super) fn left_sql(&self, view: &str) -> Option<&str> {
         self.left.table(view)?.sql.as_deref()

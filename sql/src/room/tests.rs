@@ -189,20 +189,28 @@ async fn a_step_that_went_through_and_is_cut_off_later_makes_no_database() {
     let opening = RoomOpening { seed: 7, limits: Limits::default(), from: Some(snapshot) };
     let task = Arc::new(task(Submission::State));
     let again = Room::open(Arc::new(StandIn(switches)), Arc::new(library), task, opening).await;
-    assert!(matches!(again.err(), Some(EngineError::Lost(why)) if why.contains("action 1 was cut off")));
+    // The room opens all the same: an untouched database stands, so that the step is to blame.
+    let seen = query(&mut again.expect("a room"), "SELECT 1").await;
+    assert_eq!(seen.data["error"]["cut"], "lost", "{}", seen.text);
 }
 
 #[tokio::test]
-async fn an_action_that_loses_its_database_again_did_not_happen() {
+async fn an_action_whose_database_cannot_be_had_again_is_cut_off_where_an_untouched_one_stands() {
     let switches = Arc::<Switches>::default();
     let mut room = opened(&switches, Submission::State, None).await;
     query(&mut room, "INSERT INTO people VALUES (3, 'Cy')").await;
     // The second and the third while it is built again.
     switches.losses.store(3, Ordering::Relaxed);
+    let seen = query(&mut room, "DELETE FROM people").await;
+    assert_eq!((&seen.data["error"]["cut"], &seen.data["seq"]), (&json!("lost"), &json!(2)), "{}", seen.text);
+    assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
+    // Where the untouched one is lost as well, the action did not happen.
+    let seq = room.seq();
+    switches.losses.store(4, Ordering::Relaxed);
     let sql = json!({"sql": "DELETE FROM people"});
     let error = room.act(Input::Call { tool: "query", arguments: &sql }).await.expect_err("it is lost");
     assert!(matches!(error, EngineError::Lost(_)));
-    assert_eq!(room.seq(), 1);
+    assert_eq!(room.seq(), seq);
     assert_eq!(names(&mut room).await, json!(["Ann", "Bo", "Cy"]));
 }
 

@@ -13,8 +13,12 @@ use crate::task::Free;
 use crate::value::{Dialect, Value};
 use crate::world::{Draw, later};
 
-/// Values of what is written out that are tried alone, and as many pairs of them.
-const SYSTEMATIC_MAX: usize = 96;
+/// Pairs of values of what is written out that are tried, and as many rows in which all columns that are named have one.
+const PAIRS: usize = 96;
+/// Rows that are looked at for one that has values.
+const ROWS_LOOKED_AT: usize = 16;
+/// Values that definitions may write out, so that each is tried.
+pub(super) const LITERALS_MAX: usize = 1_000;
 /// Characters of a text that is made.
 const LENGTH_MAX: usize = 20_000;
 /// A number beyond 32 bits, small enough for sums of products to be exact.
@@ -155,28 +159,74 @@ impl<'a> Shape<'a> {
     /// Each value that is written out, and its neighbours, in each column that is named: alone, and in pairs. Then typical ones.
     pub(super) fn systematic(&self, literals: &[Value], of_view: bool, draw: &mut Draw) -> Vec<Option<String>> {
         let named: Vec<usize> = (0..self.fields.len()).filter(|at| self.fields[*at].named).collect();
-        let values = |at: usize| -> Vec<Value> {
-            let fitting = literals.iter().filter_map(|value| fitted(value, self.fields[at].sense));
-            fitting.flat_map(|value| (-1..=1).filter_map(move |step| shifted(&value, step))).collect()
+        let neighbours = |values: Vec<Value>| -> Vec<Value> {
+            values.into_iter().flat_map(|value| (-1..=1).filter_map(move |step| shifted(&value, step))).collect()
         };
+        let fitting = |at: usize, values: &[Value]| -> Vec<Value> {
+            values.iter().filter_map(|value| fitted(value, self.fields[at].sense)).collect()
+        };
+        let in_each = |values: &dyn Fn(usize) -> Vec<Value>| -> Vec<(usize, Vec<Value>)> {
+            let columns = named.iter().map(|at| (*at, values(*at)));
+            columns.filter(|(_, values)| !values.is_empty()).collect()
+        };
+        // SQLite's columns take values of any sort, so that a rule may let in some of another one.
+        let of_any_sort = self.dialect == Dialect::Sqlite && !of_view;
+        let inside: Vec<Value> = literals.iter().flat_map(pieces).chain(literals.iter().cloned()).collect();
+        let alone = in_each(&|at| {
+            let any = of_any_sort && !self.fields[at].key;
+            neighbours(if any { inside.clone() } else { fitting(at, &inside) })
+        });
+        let columns = in_each(&|at| neighbours(fitting(at, literals)));
+        let together = in_each(&|at| fitting(at, literals));
         let mut sets: Vec<Vec<(usize, Value)>> = Vec::new();
         let typical =
             named.iter().flat_map(|at| self.typical(*at, of_view).into_iter().map(|value| vec![(*at, value)]));
         let typical: Vec<Vec<(usize, Value)>> = typical.collect();
-        let columns: Vec<(usize, Vec<Value>)> = named.into_iter().map(|at| (at, values(at))).collect();
-        let columns: Vec<_> = columns.into_iter().filter(|(_, values)| !values.is_empty()).collect();
-        for (at, values) in &columns {
+        for (at, values) in &alone {
             sets.extend(values.iter().map(|value| vec![(*at, value.clone())]));
         }
+        // A day may matter only where it comes before or after another one.
+        let days = |at: &usize| self.fields[*at].sense == Sense::Day;
+        for (at, values) in alone.iter().filter(|(at, _)| days(at)) {
+            for other in named.iter().filter(|other| days(other) && *other != at) {
+                let ends = FAR_DAYS[..2].iter().map(|day| Value::Text((*day).to_owned()));
+                let ends: Vec<Value> = ends.collect();
+                let pairs = values.iter().flat_map(|value| ends.iter().map(move |end| (value.clone(), end.clone())));
+                sets.extend(pairs.map(|(value, end)| vec![(*at, value), (*other, end)]));
+            }
+        }
         draw.shuffle(&mut sets);
-        sets.truncate(SYSTEMATIC_MAX);
         if columns.len() > 1 {
-            for _ in 0..SYSTEMATIC_MAX {
+            for _ in 0..PAIRS {
                 let pair = draw.sample(&columns, 2);
                 sets.push(pair.iter().map(|(at, values)| (*at, draw.pick(values).clone())).collect());
             }
         }
-        sets.into_iter().chain(typical).map(|set| self.update(&set, draw)).collect()
+        if together.len() > 2 {
+            for _ in 0..PAIRS {
+                sets.push(together.iter().map(|(at, values)| (*at, draw.pick(values).clone())).collect());
+            }
+        }
+        let mut changes: Vec<Option<String>> = typical.iter().map(|set| self.update(set, self.row(draw))).collect();
+        for set in sets.iter().chain(&typical) {
+            let row = self.row_with_values(draw);
+            changes.push(self.update(set, row));
+        }
+        changes
+    }
+
+    /// A row that has values in all columns that are named, if one of some is: a rule says nothing of those that have none.
+    fn row_with_values(&self, draw: &mut Draw) -> Option<&'a Vec<Value>> {
+        let is_whole =
+            |row: &Vec<Value>| self.fields.iter().zip(row).all(|(field, value)| !field.named || *value != Value::Null);
+        let mut row = self.row(draw)?;
+        for _ in 0..ROWS_LOOKED_AT {
+            if is_whole(row) {
+                break;
+            }
+            row = self.row(draw)?;
+        }
+        Some(row)
     }
 
     /// A change of any sort; none where the table has nothing of it.
@@ -198,7 +248,8 @@ impl<'a> Shape<'a> {
                     set.extend(self.value(at, row, literals, draw).map(|value| (at, value)));
                 }
                 set.dedup_by_key(|(at, _)| *at);
-                self.update(&set, draw)
+                let row = self.row(draw);
+                self.update(&set, row)
             }
         }
     }
@@ -213,12 +264,12 @@ impl<'a> Shape<'a> {
         if !named.is_empty() && draw.chance(75) { *draw.pick(&named) } else { draw.below(self.fields.len()) }
     }
 
-    fn update(&self, set: &[(usize, Value)], draw: &mut Draw) -> Option<String> {
+    fn update(&self, set: &[(usize, Value)], row: Option<&Vec<Value>>) -> Option<String> {
         let set: Vec<String> = set
             .iter()
             .map(|(at, value)| format!("{} = {}", quoted(&self.fields[*at].name), self.literal(value)))
             .collect();
-        let row = self.row(draw)?;
+        let row = row?;
         (!set.is_empty()).then(|| format!("UPDATE {} SET {} WHERE {}", self.name(), set.join(", "), self.is(row)))
     }
 
@@ -340,8 +391,20 @@ impl<'a> Shape<'a> {
 /// What is written out in definitions: numbers, days and texts.
 pub(super) fn literals(words: &[String], dialect: Dialect) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
+    let mut add = |values: Vec<Value>| {
+        for value in values {
+            if !found.contains(&value) {
+                found.push(value);
+            }
+        }
+    };
     for text in words {
-        for token in lex(text, dialect) {
+        let tokens = lex(text, dialect);
+        for pair in tokens.windows(2).filter(|pair| pair[0].sort == Sort::Number) {
+            let (first, second) = (pair[0].text(text), pair[1].text(text));
+            add(number(&format!("{first}{second}")).into_iter().collect());
+        }
+        for token in tokens {
             let value = match token.sort {
                 Sort::Number => number(token.text(text)),
                 Sort::Text => Some(Value::Text(token.unquoted(text))),
@@ -354,15 +417,45 @@ pub(super) fn literals(words: &[String], dialect: Dialect) -> Vec<Value> {
                 Some(Value::Real(number)) => Some(Value::Real(-number)),
                 _ => None,
             };
-            found.extend(value.into_iter().chain(opposite).filter(|value| !found.contains(value)).collect::<Vec<_>>());
+            add(value.into_iter().chain(opposite).collect());
         }
     }
     found
 }
 
+/// What a value holds: numbers, years, days and words of a text, what a pattern fits, and a day of the year that a number may be.
+fn pieces(value: &Value) -> Vec<Value> {
+    let of_year = |year: i64| (1_000..10_000).contains(&year).then(|| Value::Text(format!("{year}-06-15")));
+    let text = match value {
+        Value::Integer(year) => return of_year(*year).into_iter().collect(),
+        Value::Text(text) => text,
+        _ => return Vec::new(),
+    };
+    let numbers = text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse::<i64>().ok());
+    let mut found: Vec<Value> =
+        numbers.flat_map(|number| [Some(Value::Integer(number)), of_year(number)]).flatten().collect();
+    let starts = text.char_indices().map(|(at, _)| at);
+    let days = starts.filter_map(|at| text.get(at..at + 10)).filter(|day| is_day(day));
+    found.extend(days.map(|day| Value::Text(day.to_owned())));
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    found.extend(words.map(|word| Value::Text(word.to_owned())));
+    if text.contains(['%', '_', '*', '?']) {
+        for (any, one) in [("", "5"), ("5", "5"), ("x", "x")] {
+            let fits = text.replace(['%', '*'], any).replace(['_', '?'], one);
+            found.extend(number(&fits));
+            found.push(Value::Text(fits));
+        }
+    }
+    found.retain(|piece| piece != value);
+    found
+}
+
 /// A number as it is written: whole, or with a fraction.
 fn number(text: &str) -> Option<Value> {
-    let whole = text.parse().ok().map(Value::Integer);
+    let text = text.replace('_', "");
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let whole = hexadecimal.map_or_else(|| text.parse().ok(), |digits| i64::from_str_radix(digits, 16).ok());
+    let whole = whole.map(Value::Integer);
     whole.or_else(|| text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Real))
 }
 
