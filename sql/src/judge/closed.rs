@@ -436,9 +436,10 @@ fn excludes_null(condition: &str, index: &IndexInfo, dialect: Dialect) -> bool {
 fn reference(key: &ForeignKeyInfo) -> String {
     let action = key.on_delete.to_lowercase().replace("restrict", "no action");
     let pairs = key.columns.iter().zip(&key.references);
-    let mut pairs: Vec<String> = pairs.map(|(here, there)| format!("{} to {}", bare(here), bare(there))).collect();
+    let name = |name: &str| name.to_ascii_lowercase();
+    let mut pairs: Vec<String> = pairs.map(|(here, there)| format!("{} to {}", name(here), name(there))).collect();
     pairs.sort_unstable();
-    format!("the reference to {} ({}), on deletion {action}", bare(&key.table), pairs.join(", "))
+    format!("the reference to {} ({}), on deletion {action}", name(&key.table), pairs.join(", "))
 }
 
 /// Checks in a form that is the same where nothing differs that matters.

@@ -67,12 +67,12 @@ pub(super) fn refuses_null(table: &TableInfo, column: &ColumnInfo, dialect: Dial
 }
 
 pub(super) fn same(a: &str, b: &str) -> bool {
-    a.to_lowercase() == b.to_lowercase()
+    a.eq_ignore_ascii_case(b)
 }
 
 /// A column of an index without quotes and direction.
 pub(super) fn bare(column: &str) -> String {
-    let lower = column.to_lowercase();
+    let lower = column.to_ascii_lowercase();
     let lower = lower.trim().trim_end_matches(" desc").trim_end_matches(" asc");
     lower.trim_matches('"').to_owned()
 }

@@ -377,6 +377,16 @@ const NAMES: &[Way] = &[
     way("active-flag", BOTH, &["SOLUTION", "ALTER TABLE items ADD COLUMN \"$ desc\" INTEGER"]),
     way("active-flag", BOTH, &["SOLUTION", "CREATE TABLE \"boo\u{212a}ings\" AS SELECT * FROM bookings"]),
     way("active-flag", POSTGRES, &["SOLUTION", "CREATE TABLE \"ITEMS\" AS SELECT * FROM items"]),
+    way(
+        "manager-ids",
+        SQLITE,
+        &[
+            "ALTER TABLE staff ADD COLUMN $ INTEGER REFERENCES staff (\"id desc\")",
+            "PRAGMA foreign_keys = off",
+            "UPDATE staff SET $ = (SELECT boss.id FROM staff AS boss WHERE lower(boss.name) = lower(trim(staff.manager_name)))",
+            "ALTER TABLE staff DROP COLUMN manager_name",
+        ],
+    ),
 ];
 
 /// Rules that let in values of another sort, or what stands within a text, and views of several values or of what is no table.
