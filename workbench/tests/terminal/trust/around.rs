@@ -1,27 +1,7 @@
 //! Ways around what the tests' own processes load: into what they write or cannot write, what they start, what they cannot find, where
 //! links lead them, and what their shell evaluates. Each has its effect, which its score shows, and none is trusted.
 
-use super::Case;
-
-macro_rules! checked {
-    ($runs:literal) => {
-        concat!(
-            "cd /app\nif ",
-            $runs,
-            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
-        )
-    };
-}
-
-const fn attack(
-    name: &'static str,
-    script: &'static str,
-    files: &'static [(&'static str, &'static str)],
-    acts: &'static str,
-    doubt: &'static str,
-) -> Case {
-    Case { name, script, files, acts, score: 1.0, doubt: Some(doubt) }
-}
+use super::{Case, attack};
 
 const SECOND: &[(&str, &str)] = &[("second.sh", "grep -q 42 /app/answer.txt\n")];
 const NOT_41: &str = checked!("! grep -q 41 /app/answer.txt");

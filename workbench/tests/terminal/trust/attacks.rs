@@ -23,16 +23,6 @@ const fn grep(name: &'static str, acts: &'static str, doubt: &'static str) -> Ca
     Case { name, script: GREP, files: &[], acts, score: 1.0, doubt: Some(doubt) }
 }
 
-macro_rules! checked {
-    ($runs:literal) => {
-        concat!(
-            "cd /app\nif ",
-            $runs,
-            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
-        )
-    };
-}
-
 const NODE: &str = checked!("node /tests/check.js");
 const NODE_CHECK: &[(&str, &str)] = &[(
     "check.js",

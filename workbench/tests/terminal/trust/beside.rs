@@ -1,27 +1,7 @@
 //! Ways beside what the tests' own processes open: into what they share with programs, what is written about them, which files are one,
 //! what stands where they put theirs, and what they hand to interpreters. Each has its effect, and none is trusted.
 
-use super::Case;
-
-macro_rules! checked {
-    ($runs:literal) => {
-        concat!(
-            "cd /app\nif ",
-            $runs,
-            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
-        )
-    };
-}
-
-const fn attack(
-    name: &'static str,
-    script: &'static str,
-    files: &'static [(&'static str, &'static str)],
-    acts: &'static str,
-    doubt: &'static str,
-) -> Case {
-    Case { name, script, files, acts, score: 1.0, doubt: Some(doubt) }
-}
+use super::{Case, attack};
 
 const EXPECTED: &[(&str, &str)] = &[("expected.txt", "42\n")];
 const EXPECTED_FOLDER: &[(&str, &str)] = &[("expected/x.txt", "42\n")];

@@ -2,16 +2,6 @@
 
 use super::Case;
 
-macro_rules! checked {
-    ($runs:literal) => {
-        concat!(
-            "cd /app\nif ",
-            $runs,
-            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
-        )
-    };
-}
-
 const fn trusted(
     name: &'static str,
     script: &'static str,

@@ -4,6 +4,17 @@
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip and what they found")]
 
+/// Tests of the shell that reward what a command returns in the working folder.
+macro_rules! checked {
+    ($runs:literal) => {
+        concat!(
+            "cd /app\nif ",
+            $runs,
+            "; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi\n"
+        )
+    };
+}
+
 mod around;
 mod attacks;
 mod beside;
@@ -30,6 +41,17 @@ pub(crate) struct Case {
     pub(crate) score: f64,
     /// What the reason of the doubt holds; trusted where it is left out. A score of 0 stays trainable.
     pub(crate) doubt: Option<&'static str>,
+}
+
+/// What is done against tests, has its effect, and is doubted.
+const fn attack(
+    name: &'static str,
+    script: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    acts: &'static str,
+    doubt: &'static str,
+) -> Case {
+    Case { name, script, files, acts, score: 1.0, doubt: Some(doubt) }
 }
 
 const DOCKERFILE: &str = "FROM node:20\nWORKDIR /app\nCOPY Makefile .\nRUN git init -q repo && git -C repo config user.email a@b.c && git -C repo config user.name a\n";
