@@ -13,6 +13,7 @@ mod refusal;
 mod spread;
 mod told;
 mod twins;
+mod untold;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

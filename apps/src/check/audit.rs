@@ -14,7 +14,7 @@ use super::likeness::Likeness;
 use super::refusal::Refusals;
 use super::spread::{Counting, Missing, Spread};
 use super::told::Told;
-use super::twins;
+use super::{twins, untold};
 use crate::app::App;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
@@ -31,6 +31,8 @@ pub(super) const THROWN_AWAY_MOST: f64 = 0.9;
 const DRAWS_LEAST: u64 = 40;
 /// Tasks that are compared with those beside them.
 const TASKS_COMPARED: u64 = 200;
+/// Tasks whose solution is looked at for what nothing tells.
+const TASKS_READ: u64 = 40;
 /// Tasks that are taken for tasks of other templates.
 const TASKS_TWINNED: u64 = 20;
 /// Draws that `require` throws away and whose solution is played all the same.
@@ -63,6 +65,10 @@ pub struct DrawFigures {
     pub refused_calls: u64,
     /// Refusals that a call met with which is not refused with some other arguments.
     pub refused_arguments: u64,
+    /// Refusals for which a way around what stands in the way was searched for in vain.
+    pub refusals_searched: u64,
+    /// Refusals for which none was searched for: their twin has drawn parameters that they lack, or there is none.
+    pub refusals_without_twin: u64,
     /// Draws thrown away by `require` whose solution was played all the same.
     pub thrown_away_played: u64,
     /// Tasks whose columns were changed together alone, though they are solved in a new way or show something new.
@@ -224,6 +230,14 @@ impl Audit<'_> {
             self.note(Kind::Unfounded, None, message, ticket.seed);
         }
         self.told.count(instance, ticket.seed);
+        if self.figures.accepted <= TASKS_READ
+            && let Some(argument) = untold::untold(instance)
+        {
+            let message = format!(
+                "the solution writes {argument} in every task, which neither the text nor any call before it tells: tell it"
+            );
+            self.note(Kind::Untold, None, message, ticket.seed);
+        }
         if self.figures.accepted <= TASKS_TWINNED
             && let Some(twin) = twins::twin(ticket, instance)
         {
@@ -277,10 +291,12 @@ impl Audit<'_> {
         self.figures.compared = self.likeness.compared;
         self.figures.passed_over = self.knowledge.passed_over;
         self.figures.episodes = self.chances.played;
-        let Refusals { by_twin, by_call, by_arguments } = self.refusals;
+        let Refusals { by_twin, by_call, by_arguments, searched, without_twin } = self.refusals;
         self.figures.refused_twins = by_twin;
         self.figures.refused_calls = by_call;
         self.figures.refused_arguments = by_arguments;
+        self.figures.refusals_searched = searched;
+        self.figures.refusals_without_twin = without_twin;
         self.figures.parameters =
             self.countings.iter().filter(|counting| counting.tells()).map(Counting::spread).collect();
         self.ignored();
@@ -301,7 +317,8 @@ impl Audit<'_> {
             let compared = found.compared;
             let message = match &found.values {
                 None => format!(
-                    "the text tells {}, but no other value of it asks for anything else ({compared} were tried)",
+                    "the text tells {}, but no other value of it asks for anything else ({compared} were tried); what only \
+                     changes the wording belongs into several wordings of `text`",
                     param.name
                 ),
                 Some((one, other)) => {
@@ -382,7 +399,7 @@ fn namesakes(ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<(usize, usi
     let base = ticket.base().ok()?;
     let start = Episode::begin(instance, 0).ok()?;
     for (place, (param, value)) in template.params.iter().zip(&instance.values).enumerate() {
-        let (Draw::Pick(_), Value::Row(row)) = (&param.draw, value) else { continue };
+        let (Draw::Pick(_) | Draw::First { .. }, Value::Row(row)) = (&param.draw, value) else { continue };
         let table = instance.app.schema.table(row.table);
         let told = told_columns(instance, place, param, *row);
         let named = told.iter().any(|column| *table.describe(*column).kind.present() == Type::Text);

@@ -26,6 +26,8 @@ pub enum Kind {
     ThrownAway,
     /// An answer follows from what no call of the solution has shown.
     Unseen,
+    /// The solution writes in every task what nothing tells.
+    Untold,
     /// A value that the text tells is exchanged for another one.
     Contradicted,
     /// Two templates tell the same of the same beginning, and what solves one does not solve the other.
@@ -49,6 +51,7 @@ impl Kind {
             Self::NeverDrawn => "never_drawn",
             Self::ThrownAway => "thrown_away",
             Self::Unseen => "unseen",
+            Self::Untold => "untold",
             Self::Contradicted => "contradicted",
             Self::SameText => "same_text",
             Self::Unfounded => "unfounded",

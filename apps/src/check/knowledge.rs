@@ -189,7 +189,7 @@ fn way(calls: &[Call]) -> BTreeSet<String> {
 /// What comes of a task from changed data.
 fn effect(ticket: Ticket<'_>, instance: &Arc<Instance>, seen: &(Vec<Json>, bool), base: &Data) -> Effect {
     let Some(values) = followed(ticket, instance, base) else { return Effect::Shown };
-    let Ok(other) = ticket.prepare_from(base, values, Order::Created) else { return Effect::Shown };
+    let Ok(other) = ticket.prepare_from(base, values, Order::None) else { return Effect::Shown };
     compared(ticket, instance, seen, other)
 }
 

@@ -224,8 +224,15 @@ fn others(ticket: Ticket<'_>, instance: &Instance, parameter: usize) -> Vec<Vec<
     let Ok(data) = ticket.base() else { return Vec::new() };
     let mut draws = ticket.draws(&format!("other {}", param.name));
     let values = &instance.values[..parameter];
+    let columns = ticket.template().text[instance.wording].columns_of(u16::try_from(parameter).unwrap_or(u16::MAX));
+    let like = |value: &Value| match (value, &instance.values[parameter]) {
+        (Value::Row(row), Value::Row(has)) => {
+            columns.iter().all(|column| data.cell(*row, *column) == data.cell(*has, *column))
+        }
+        _ => false,
+    };
     let mut drawing = Drawing { app: ticket.app, data, values, draws: &mut draws };
-    let others = drawing.others(param, &instance.values[parameter], OTHERS_MAX).unwrap_or_default();
+    let others = drawing.others(param, &instance.values[parameter], OTHERS_MAX, &like).unwrap_or_default();
     others.into_iter().filter_map(|other| followed(ticket, instance, parameter, other)).collect()
 }
 

@@ -16,7 +16,8 @@ use crate::value::{RowKey, Value};
 
 /// Parts that a long range is cut into.
 const PARTS: u64 = 8;
-/// Values of a column of a picked row up to which they are kinds of rows; words of an enum and truth values always are.
+/// Values of a column of a picked row up to which they are kinds of rows, each of whose draws counts; words of an enum and truth
+/// values always are. Of more values the rows count.
 const KINDS_MAX: usize = 4;
 /// Values that are told one by one of a parameter that has no list of them.
 const VALUES_TOLD_MAX: usize = 16;
@@ -100,6 +101,8 @@ impl Ordered {
 struct Counted {
     drawn: u64,
     accepted: u64,
+    /// The rows that have it, by the number of their database, and whether any draw of each is a task.
+    rows: BTreeMap<(usize, RowKey), bool>,
     /// A draw with it that was thrown away: its seed.
     lost: Option<u64>,
 }
@@ -227,6 +230,7 @@ impl Counting {
                 at.rows.insert((ticket.variant(), *row));
             }
         }
+        let row = if let (Some(_), Value::Row(row)) = (self.column, value) { Some(*row) } else { None };
         let Some(value) = cell else { return };
         let key = match (self.cut, value) {
             (_, Value::Row(row)) if self.place => {
@@ -236,12 +240,20 @@ impl Counting {
                 format!("number {}", place + 1)
             }
             (Some(_), Value::Int(number)) => self.part(app, self.place(*number)),
+            // Ids differ from one database to the next.
+            (_, Value::Row(row)) if data.len(row.table) <= VALUES_TOLD_MAX => {
+                let place = data.rows(row.table).position(|known| known == *row).unwrap_or(0);
+                format!("number {}", place + 1)
+            }
             _ => Codec::new(&app.schema).show(value, &self.kind, data),
         };
         self.reached += 1;
         let counted = self.counted.entry(key).or_default();
         counted.drawn += 1;
         counted.accepted += u64::from(accepted);
+        if let Some(row) = row {
+            *counted.rows.entry((ticket.variant(), row)).or_default() |= accepted;
+        }
         if !accepted && counted.lost.is_none() {
             counted.lost = Some(seed);
         }
@@ -249,7 +261,7 @@ impl Counting {
 
     /// Values that should be in tasks and are in none, `share` of all draws being accepted.
     pub(super) fn missing(&self, share: f64) -> Vec<Missing> {
-        let many = self.many || self.demand != Demand::Listed && self.counted.len() > self.values_most();
+        let many = self.many || self.demand != Demand::Listed && self.counted.len() > VALUES_TOLD_MAX;
         if self.demand == Demand::Nothing || many || share <= 0.0 {
             return Vec::new();
         }
@@ -263,9 +275,16 @@ impl Counting {
         // What has an order is told with its neighbours. A value that is drawn n times survives none of them by chance with
         // (1 - share)^n.
         let alone = self.ordered.is_none() || self.column.is_some();
-        let lost = self.counted.iter().filter(|(_, counted)| {
-            alone && counted.accepted == 0 && (1.0 - share).max(0.0).powf(counted.drawn as f64) < LUCK
-        });
+        let unlucky = self.unlucky_rows();
+        let by_luck = |counted: &Counted| {
+            if self.counted.len() <= self.values_most() {
+                (1.0 - share).max(0.0).powf(counted.drawn as f64)
+            } else {
+                // Draws of one row live and die together, and any of the values could have been the unlucky one.
+                self.counted.len() as f64 * unlucky.powf(counted.rows.len() as f64)
+            }
+        };
+        let lost = self.counted.iter().filter(|(_, counted)| alone && counted.accepted == 0 && by_luck(counted) < LUCK);
         let mut found: Vec<Missing> =
             lost.map(|(value, counted)| missing(value, counted.drawn, counted.lost)).collect();
         let evenly = 1.0 - 1.0 / self.order.len().max(1) as f64;
@@ -274,6 +293,12 @@ impl Counting {
             found.extend(never.map(|value| missing(value, 0, None)));
         }
         found
+    }
+
+    /// The share of the drawn rows that are in no task.
+    fn unlucky_rows(&self) -> f64 {
+        let rows = || self.counted.values().flat_map(|counted| counted.rows.values());
+        rows().filter(|accepted| !**accepted).count() as f64 / rows().count().max(1) as f64
     }
 
     /// Neighbouring values of which none is in a task, and with them all of a range.

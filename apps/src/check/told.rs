@@ -160,7 +160,7 @@ fn members<'a>(arguments: &'a Map<String, Json>, path: &str, found: &mut Vec<(St
 }
 
 /// Whether a text holds words as a whole, however their parts are joined.
-fn holds(text: &str, words: &str) -> bool {
+pub(super) fn holds(text: &str, words: &str) -> bool {
     let (text, words) = (text.replace('_', " ").to_lowercase(), words.replace('_', " ").to_lowercase());
     let edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
     !words.is_empty()

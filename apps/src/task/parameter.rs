@@ -54,9 +54,16 @@ impl Drawing<'_> {
         }
     }
 
-    /// Values that the parameter could have in place of one that it has: all of a short list, some of a long one. A value that
-    /// follows from others has none but the one that another order of rows gives, for that order is no one's business.
-    pub(crate) fn others(&mut self, param: &Param, has: &Value, most: usize) -> Result<Vec<Value>, Unfit> {
+    /// Values that the parameter could have in place of one that it has: all of a short list, some of a long one, half of them
+    /// like it where there are so many. A value that follows from others has none but the one that another order of rows gives,
+    /// for that order is no one's business.
+    pub(crate) fn others(
+        &mut self,
+        param: &Param,
+        has: &Value,
+        most: usize,
+        like: &dyn Fn(&Value) -> bool,
+    ) -> Result<Vec<Value>, Unfit> {
         let not = self.not(param)?;
         let wanted = |value: &Value| not.as_ref() != Some(value) && value != has;
         let listed: Vec<Value> = match &param.draw {
@@ -76,11 +83,22 @@ impl Drawing<'_> {
                 others.push(value);
             }
         }
-        while others.len() > most {
-            let place = rand::RngExt::random_range(self.draws.random(), 0..others.len());
-            others.swap_remove(place);
+        if others.len() <= most {
+            return Ok(others);
         }
-        Ok(others)
+        let (mut alike, mut unlike): (Vec<_>, Vec<_>) = others.into_iter().partition(like);
+        self.thin(&mut alike, most / 2);
+        self.thin(&mut unlike, most - alike.len());
+        alike.append(&mut unlike);
+        Ok(alike)
+    }
+
+    /// Leaves some of a list, by chance.
+    fn thin(&mut self, values: &mut Vec<Value>, most: usize) {
+        while values.len() > most {
+            let place = rand::RngExt::random_range(self.draws.random(), 0..values.len());
+            values.swap_remove(place);
+        }
     }
 
     /// Whether the parameter could have this value.

@@ -158,6 +158,26 @@ fn refusals_without_a_reason_are_found() {
 }
 
 #[test]
+fn tasks_that_are_called_impossible_and_can_be_done_are_found() {
+    find("task that is called impossible and can be done");
+}
+
+#[test]
+fn rows_that_few_of_many_are_taken_for_are_found() {
+    find("row among many");
+}
+
+#[test]
+fn values_of_many_that_never_survive_are_found() {
+    find("value of many that never survives");
+}
+
+#[test]
+fn what_every_solution_writes_and_nothing_tells_is_found() {
+    find("constant that nothing tells");
+}
+
+#[test]
 fn a_missing_solution_hides_nothing() {
     find("fault behind a missing solution");
 }

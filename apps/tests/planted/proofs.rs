@@ -8,6 +8,8 @@ const UNTIL_GIVEN: &str = "answers: {until: t.parcel.until}";
 const LATE: &str = "find(parcel, p, p.until < today())";
 const LATE_WANTED: &str = "code: too_late}";
 const LATE_GIVEN: &str = "code: \"'too_late'\"";
+const REFUSED: &str = "goal: {changes: [], answer: {status: refused, code: too_late}}";
+const REFUSAL: &str = "{submit: {status: refused, code: \"'too_late'\"}}";
 const HAND_OUT: &str = "cash: t.parcel.due}}\n";
 const TOLD: &str = r#"    text: ["Give \"${issue.title}\" to ${who.name} and set its priority to ${priority}."]"#;
 const UNTOLD: &str = r#"    text: ["Give \"${issue.title}\" to ${who.name} and set its priority."]"#;
@@ -69,6 +71,157 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                 kinds: &["unfounded"],
             },
         ],
+    ),
+    (
+        "task that is called impossible and can be done",
+        &[
+            // Without a code, whatever is refused seems to be the reason.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[
+                    (LATE, "find(parcel, p, p.until >= today())"),
+                    (REFUSED, "goal: {changes: [], answer: {status: refused}}"),
+                    (REFUSAL, "{submit: {status: refused}}"),
+                ],
+                kinds: &["unfounded"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[
+                    ("    twin_of: collect\n", ""),
+                    (REFUSED, "goal: {changes: [], answer: {status: refused}}"),
+                    (REFUSAL, "{submit: {status: refused}}"),
+                ],
+                kinds: &["unfounded"],
+            },
+            // In most draws nothing stands in the way.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[(LATE, "find(parcel)")],
+                kinds: &["unfounded"],
+            },
+            // The same without a twin: other parcels are late, this one is not.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[("    twin_of: collect\n", ""), (LATE, "find(parcel)")],
+                kinds: &["unfounded"],
+            },
+            // Another action does it.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[(
+                    "  put:\n",
+                    "  hand_out_late:\n    params: {parcel: ref parcel}\n    guards: [{check: \"parcel.state == 'waiting'\", else: handed_out}]\n    effects: [{update: {row: parcel, set: {state: \"'handed_out'\", due: 0.00}}}]\n  put:\n",
+                )],
+                kinds: &["unfounded"],
+            },
+        ],
+    ),
+    (
+        "constant that nothing tells",
+        &[
+            Planted {
+                base: Board,
+                template: "triage",
+                changes: &[
+                    (
+                        "fields: {assignee: t.who, priority: t.priority}",
+                        "fields: {assignee: t.who, priority: \"'urgent'\"}",
+                    ),
+                    (
+                        "one(found.items, i, i.title == t.issue.title)\", priority: t.priority}",
+                        "one(found.items, i, i.title == t.issue.title)\", priority: \"'urgent'\"}",
+                    ),
+                    (
+                        "      priority: {choice: [low, high, urgent], as: \"enum low normal high urgent\", not: issue.priority}\n",
+                        "",
+                    ),
+                    (
+                        TOLD,
+                        "    require: [\"issue.priority != 'urgent'\"]\n    text: [\"Give \\\"${issue.title}\\\" to ${who.name} and set its priority.\"]",
+                    ),
+                ],
+                kinds: &["untold"],
+            },
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (
+                        "{check: \"cash == parcel.due\", else: wrong_cash}",
+                        "{check: \"cash >= parcel.due\", else: wrong_cash}",
+                    ),
+                    ("cash: t.parcel.due}}\n", "cash: 20.00}}\n"),
+                ],
+                kinds: &["untold"],
+            },
+        ],
+    ),
+    (
+        "row among many",
+        &[
+            // Whoever has the fewest issues, of whose name there is another.
+            Planted {
+                base: Board,
+                template: "triage",
+                changes: &[
+                    ("cols: {name: text unique, active", "cols: {name: text, active"),
+                    ("{n: 14, name: distinct person_name(),", "{n: 14, name: \"tpl('Kim ${n / 2}')\","),
+                    (
+                        "who:      {pick: \"find(person, p, p.active)\", refer: [name]}",
+                        "who:      {first: \"find(person, p, p.active)\", by: \"count(issue, i, i.assignee == x)\"}",
+                    ),
+                    (
+                        "{do: assign, args: {issue: \"one(found.items, i, i.title == t.issue.title)\", person: \"p.items[0]\"}}",
+                        "{do: assign, args: {issue: \"one(found.items, i, i.title == t.issue.title)\", person: \"one(p.items, x, x == t.who)\"}}",
+                    ),
+                ],
+                kinds: &["namesake"],
+            },
+            // Forty of nine hundred parcels have a due that one other has.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    ("{n: 40, to: distinct person_name()", "{n: 900, to: \"tpl('Box ${n}')\""),
+                    ("due: \"chance(1, 2) ? cents(450) : 0.00\"", "due: \"cents(n < 40 ? n / 2 + 1 : n + 1)\""),
+                    ("places: 40", "places: 900"),
+                    ("filter: [shelf, state], sort: [until, to]", "filter: [shelf, state, due], sort: [until, to]"),
+                    (
+                        "refer: [to]}}\n    text: [\"${parcel.to} is here for a parcel and pays what is due.",
+                        "}}\n    text: [\"Here is somebody for the parcel for which ${parcel.due} is due and pays it.",
+                    ),
+                    (
+                        "      - {do: parcels, args: {search: t.parcel.to}, as: found}\n      - {do: hand_out,",
+                        "      - {do: parcels, args: {due: t.parcel.due}, as: found}\n      - {do: hand_out,",
+                    ),
+                ],
+                kinds: &["ambiguous"],
+            },
+        ],
+    ),
+    (
+        "value of many that never survives",
+        &[Planted {
+            base: Board,
+            template: "triage",
+            changes: &[
+                (
+                    "{name: \"'Public API'\"}]}",
+                    "{name: \"'Public API'\"}, {name: \"'Wiki'\"}, {name: \"'Shop'\"}, {name: \"'Back office'\"}]}",
+                ),
+                (
+                    TOLD,
+                    "    require: [\"issue.project.name != 'Wiki'\"]\n    text: [\"Give \\\"${issue.title}\\\" to ${who.name} and set its priority to ${priority}.\"]",
+                ),
+            ],
+            kinds: &["never_survives"],
+        }],
     ),
     (
         "fault behind a missing solution",
@@ -135,6 +288,21 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                     ("seed:\n", "seed:\n  note: {n: \"int(3, 30)\", words: person_name()}\n"),
                     (UNTIL_WANTED, "slots: {until: count(note)}"),
                     (UNTIL_GIVEN, "answers: {until: count(note)}"),
+                ],
+                kinds: &["unseen"],
+            },
+            // A condition of the draw leaves one value of it.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    ("code: \"int(1000, 9999)\"", "code: \"int(1000, 1001)\""),
+                    (UNTIL_WANTED, "slots: {until: t.parcel.code}"),
+                    (UNTIL_GIVEN, "answers: {until: t.parcel.code}"),
+                    (
+                        "    text: [\"${parcel.to} is here",
+                        "    require: [\"parcel.code == 1001\"]\n    text: [\"${parcel.to} is here",
+                    ),
                 ],
                 kinds: &["unseen"],
             },

@@ -32,8 +32,12 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
             format!("{} tasks only all at once", draws.passed_over),
             format!("{} in other episodes, {} thrown away", draws.episodes, draws.thrown_away_played),
             format!(
-                "{} by the twin, {} by a call, {} by some arguments",
-                draws.refused_twins, draws.refused_calls, draws.refused_arguments
+                "{} by the twin, {} by a call, {} by some arguments; other ways searched in {}, without a twin {}",
+                draws.refused_twins,
+                draws.refused_calls,
+                draws.refused_arguments,
+                draws.refusals_searched,
+                draws.refusals_without_twin
             ),
         ]);
         for spread in &draws.parameters {
