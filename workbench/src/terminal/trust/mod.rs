@@ -13,8 +13,10 @@
 //! it out of reach, and what they could not write, or wrote into what the acting side had put there.
 
 mod code;
+mod failure;
 mod process;
 mod reading;
+mod sharing;
 mod shell;
 mod words;
 
@@ -388,64 +390,6 @@ impl<'a> Case<'a> {
         self.own.contains_key(path) && !handed && !is_below(path, &self.known.folder)
     }
 
-    /// A program holds files as the judge's process that started it does. What the tests read there it can read, wind back or use up,
-    /// and into what they write there it can write. Processes between them that hold no tests, such as `timeout`, pass on what they got.
-    fn shares(&mut self, pid: i32) {
-        let process = self.process(pid).clone();
-        let (mut shared, mut at) = (&process.shared - &process.got, process.parent);
-        let mut seen = BTreeSet::new();
-        while let Some(parent) = self.processes.get(&at).filter(|parent| !parent.is_program) {
-            if parent.holds_tests() || !seen.insert(at) {
-                break;
-            }
-            shared.retain(|path| parent.shared.contains(path) && !parent.got.contains(path));
-            at = parent.parent;
-        }
-        if !self.processes.get(&at).is_some_and(|parent| !parent.is_program && parent.holds_tests()) {
-            return;
-        }
-        for path in shared {
-            if self.own.contains_key(&path) {
-                self.shared.insert(path);
-            } else if is_below(&path, TESTS) && !process.is_sent_to(&path) {
-                self.doubt(format!(
-                    "a program of the acting side (`{}`) could read {path}, which the tests hold open",
-                    process.line()
-                ));
-            }
-        }
-    }
-
-    /// A program made a link.
-    fn linked(&mut self, pid: i32, path: &str, target: Option<&str>) {
-        let process = self.process(pid).clone();
-        if (process.is_program || process.is_swayed)
-            && let Some(target) = target
-            && self.leads_to_judges(path, target)
-        {
-            self.doubt(format!("a program of the acting side made {path}, a link to {target}"));
-        }
-    }
-
-    /// Links of the acting side's that lead to what the judge holds answers against: whether two files are one is seen without opening
-    /// either, and so is what a folder holds.
-    fn links(&mut self) {
-        for (path, target) in &self.known.links {
-            if !self.cleared.contains(path) && self.leads_to_judges(path, target) {
-                self.doubt(format!(
-                    "{path}, which the acting side made, is a link to {target}, which is the tests' own"
-                ));
-            }
-        }
-    }
-
-    fn leads_to_judges(&self, path: &str, target: &str) -> bool {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let target = resolved(target, folder);
-        let judges = [TESTS, RESULTS].iter().any(|own| is_below(&target, own) || is_below(own, &target));
-        judges || (self.own.contains_key(&target) && !self.known.changed.contains(&target))
-    }
-
     /// `make` builds nothing that is there already.
     fn makes(&mut self, ran: &Ran) {
         if !["make", "gmake"].iter().any(|make| ran.exe.ends_with(&format!("/{make}"))) {
@@ -469,53 +413,6 @@ impl<'a> Case<'a> {
     /// Whether the acting side made or changed what stands at a path itself, and it was not cleared away.
     fn holds(&self, path: &str) -> bool {
         !self.cleared.contains(path) && (self.known.changed.contains(path) || self.moved.contains(path))
-    }
-
-    /// A process could not open a file for writing: what it has to say there is not read, but what stands there.
-    fn could_not_write(&mut self, pid: i32, path: &str, full: bool) {
-        let process = self.process(pid).clone();
-        if process.is_program || process.is_swayed {
-            return;
-        }
-        let mut above = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
-        let gone = self.known.removed.iter().chain(&self.known.shut).any(|gone| is_below(path, gone));
-        if full || gone || self.is_touched() || above.any(|above| self.holds(above)) {
-            let why = if full {
-                "for which there is no room"
-            } else {
-                "which the acting side may have made, changed or removed"
-            };
-            self.doubt(format!("the tests' own `{}` could not write {path}, {why}", process.line()));
-        }
-    }
-
-    /// A process could not open or run a path. Where the acting side did that, it is as if it had been loaded.
-    fn failed(&mut self, pid: i32, path: &str, runs: bool) {
-        let process = self.process(pid).clone();
-        let taken = self.known.removed.iter().chain(&self.known.shut).chain(&self.moved);
-        let is_taken = self.known.changed.contains(path) || taken.into_iter().any(|taken| is_below(path, taken));
-        if process.is_program || process.is_swayed || !is_taken {
-            return;
-        }
-        // What is there and cannot be read says nothing, whoever asks for it.
-        let is_there = self.known.changed.contains(path) && !self.cleared.contains(path);
-        let is_closed = is_there || self.known.shut.iter().any(|shut| is_below(path, shut));
-        let was_there = [&self.known.replaced, &self.known.removed].iter().any(|paths| paths.contains(path));
-        let is_asked_for = if runs {
-            !was_there && self.says(&process, |text| words::names_path(text, path, &process.folder))
-        } else {
-            !is_closed
-                && (process.is_handed(path)
-                    || ((self.says(&process, |text| words::names(text, path))
-                        || self.is_in_a_named_folder(&process, path))
-                        && !code::is_code(path, &File::default())))
-        };
-        if !is_asked_for {
-            let (line, what) = (process.line(), if runs { "run" } else { "open" });
-            self.doubt(format!(
-                "the tests' own `{line}` could not {what} {path}, which the acting side changed or removed"
-            ));
-        }
     }
 
     /// A process acted upon others.
