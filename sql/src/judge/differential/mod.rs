@@ -7,6 +7,7 @@
 
 mod draw;
 mod growth;
+mod literals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,8 @@ use crate::script::lex;
 use crate::value::{Dialect, Value};
 use crate::world::Draw;
 
-use draw::{LITERALS_MAX, Shape, literals};
+use draw::Shape;
+use literals::{LITERALS_MAX, literals};
 
 /// Changes that are drawn for a table whose rules are tried, beside those that follow from what its rules write out.
 const CHANGES_OF_RULES: usize = 48;
@@ -210,7 +212,7 @@ fn changes(differences: &Differences<'_>, rows: &BTreeMap<String, StatementResul
     let views = differences.other_views();
     let words: Vec<String> = views.iter().flat_map(|view| differences.words_of(&view.name)).collect();
     let mut literals = literals(&words, dialect);
-    literals.extend(draw::lengths(&literals));
+    literals.extend(literals::lengths(&literals));
     let shape = |table| Some(Shape::new(table, rows.get(&table.name)?, &words, differences.free, dialect));
     let bases = bases(differences, words.clone());
     let shapes: Vec<Shape<'_>> = bases.iter().copied().filter_map(shape).collect();
