@@ -9,8 +9,13 @@ use serde::{Deserialize, Serialize};
 pub const HEADER_BYTES: usize = 9;
 /// Longest body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-/// What a list or an archive may take up for an entry, beside a file's contents. Whoever names longer pays from the bytes of contents.
-pub const ENTRY_BYTES: u64 = 4_096;
+/// What a list or an archive may take up for each entry that it may have, beside files' contents: headers, names, and what fills up
+/// blocks. An archive that takes up more pays from the bytes of contents.
+pub const ENTRY_BYTES: u64 = 1_024;
+/// What an archive may take up beside that, however few entries it may have.
+pub const ARCHIVE_SPARE_BYTES: u64 = 64 * 1_024;
+/// Most bytes of the paths and link targets of one list or archive together: whoever reads it holds all of them at once.
+pub const PATHS_BYTES_MAX: u64 = 32 << 20;
 /// What the agent speaks; a different number at [`Event::Ready`] ends the connection.
 pub const PROTOCOL: u32 = 1;
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_sandbox_agent::watch::Record;
-use palestra_sandbox_agent::wire::{Change, ENTRY_BYTES, Entry, Event, FailureCode, Request, Setup, Stats, User};
+use palestra_sandbox_agent::wire::{
+    ARCHIVE_SPARE_BYTES, Change, ENTRY_BYTES, Entry, Event, FailureCode, Request, Setup, Stats, User,
+};
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
@@ -22,7 +24,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// How much longer than its command the agent may take.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Most that a pack, delta or unpack may hold.
+/// Most that a pack, delta or unpack may hold. Paths have a bound of their own,
+/// [`PATHS_BYTES_MAX`](crate::wire::PATHS_BYTES_MAX).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes of files.
@@ -33,7 +36,8 @@ pub struct Bounds {
 
 impl Bounds {
     fn archive_bytes_max(self) -> u64 {
-        self.bytes_max.saturating_add(self.entries_max.saturating_mul(ENTRY_BYTES)).saturating_add(64 * 1024)
+        let heads = self.entries_max.saturating_mul(ENTRY_BYTES).saturating_add(ARCHIVE_SPARE_BYTES);
+        self.bytes_max.saturating_add(heads)
     }
 }
 
@@ -232,7 +236,8 @@ impl Sandbox {
     /// What differs from the image, by path.
     ///
     /// # Errors
-    /// [`FailureCode::TooLarge`] beyond `entries_max`; [`SandboxError::Lost`].
+    /// [`FailureCode::TooLarge`] beyond `entries_max`, [`ENTRY_BYTES`] for each of them, or
+    /// [`PATHS_BYTES_MAX`](crate::wire::PATHS_BYTES_MAX); [`SandboxError::Lost`].
     pub async fn changes(&self, entries_max: u64) -> Result<Vec<Change>, SandboxError> {
         let stream = self.link.request(&Request::Changes { entries_max }, None).await?;
         let bytes_max = entries_max.saturating_mul(ENTRY_BYTES).saturating_add(1024);

@@ -14,9 +14,9 @@ use super::Layers;
 use super::failure::Failure;
 use super::file::Sender;
 use super::outbox::Outbox;
-use super::pack::{DEPTH_MAX, Packer, below, fail, too_deep};
+use super::pack::{DEPTH_MAX, Packer, below, fail, paths_too_long, too_deep};
 use super::place;
-use crate::wire::{Change, ChangeKind, ENTRY_BYTES, EntryKind, Event};
+use crate::wire::{Change, ChangeKind, ENTRY_BYTES, EntryKind, Event, PATHS_BYTES_MAX};
 
 /// Names in the root that are the sandbox's own making: what is mounted there.
 pub(crate) const OWN_NAMES: [&str; 4] = [".palestra", "dev", "proc", "sys"];
@@ -27,7 +27,7 @@ pub(crate) const OPAQUE: &str = ".wh..wh..opq";
 
 /// Sends a JSON array of what differs.
 pub(crate) fn changes(layers: &Layers, entries_max: u64, stream: u32, outbox: &Outbox) -> Result<(), Failure> {
-    let mut list = List { changes: Vec::new(), entries_max };
+    let mut list = List { changes: Vec::new(), entries_max, paths_left: PATHS_BYTES_MAX };
     walk(layers, &mut list)?;
     list.changes.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     let sending =
@@ -35,7 +35,7 @@ pub(crate) fn changes(layers: &Layers, entries_max: u64, stream: u32, outbox: &O
     let mut length = Length(0);
     serde_json::to_writer(&mut length, &list.changes).map_err(|error| sending(&error))?;
     if length.0 > entries_max.saturating_mul(ENTRY_BYTES) {
-        return Err(Failure::too_large("names of more bytes than allowed"));
+        return Err(Failure::too_large("a list of more bytes than allowed"));
     }
     let mut sender = Sender::new(stream, outbox);
     serde_json::to_writer(&mut sender, &list.changes).map_err(|error| sending(&error))?;
@@ -271,6 +271,8 @@ fn is_whiteout(parent: &OwnedFd, name: &OsStr, stat: &FileStat) -> Result<bool, 
 struct List {
     changes: Vec<Change>,
     entries_max: u64,
+    /// Bytes of paths that may still come.
+    paths_left: u64,
 }
 
 impl List {
@@ -279,6 +281,8 @@ impl List {
             return Err(Failure::too_large("more changes than allowed"));
         }
         let path = format!("/{}", String::from_utf8_lossy(path));
+        let left = self.paths_left.checked_sub(path.len() as u64);
+        self.paths_left = left.ok_or_else(|| Failure::too_large(paths_too_long()))?;
         self.changes.push(Change { path, change, entry: stat.map(place::entry) });
         Ok(())
     }

@@ -15,15 +15,13 @@ use super::failure::Failure;
 use super::file::{Sender, open_regular};
 use super::outbox::Outbox;
 use super::place;
-use crate::wire::{EntryKind, Event, FailureCode};
+use crate::wire::{ARCHIVE_SPARE_BYTES, ENTRY_BYTES, EntryKind, Event, FailureCode, PATHS_BYTES_MAX};
 
 /// How deep folders may lie in each other.
 pub(crate) const DEPTH_MAX: usize = 256;
 /// Most paths that are told to be left out, and most bytes of them.
 const LEFT_OUT_MAX: usize = 100;
 const LEFT_OUT_BYTES_MAX: usize = 24 * 1024;
-/// Bytes of a name that an entry may have beside what it holds.
-const NAME_BYTES: usize = 1_024;
 /// What a name or link target of a header holds.
 const SHORT_BYTES_MAX: usize = 100;
 const BLOCK_BYTES: u64 = 512;
@@ -57,7 +55,12 @@ pub(crate) fn pack(
 /// Writes an archive.
 pub(crate) struct Packer<'a> {
     sender: Sender<'a>,
+    /// For files' contents, and for heads beyond their own bound.
     bytes_left: u64,
+    /// For all that is no file's content.
+    heads_left: u64,
+    /// For paths and link targets.
+    paths_left: u64,
     entries_left: u64,
     entries: u64,
     left_out: Vec<String>,
@@ -69,6 +72,8 @@ impl<'a> Packer<'a> {
         Self {
             sender: Sender::new(stream, outbox),
             bytes_left: bytes_max,
+            heads_left: entries_max.saturating_mul(ENTRY_BYTES).saturating_add(ARCHIVE_SPARE_BYTES),
+            paths_left: PATHS_BYTES_MAX,
             entries_left: entries_max,
             entries: 0,
             left_out: Vec::new(),
@@ -156,7 +161,7 @@ impl<'a> Packer<'a> {
 
     /// Ends the archive.
     pub(crate) fn finish(mut self) -> Result<Event, Failure> {
-        self.write(&[0; 2 * BLOCK_BYTES as usize])?;
+        self.head(&[0; 2 * BLOCK_BYTES as usize])?;
         self.sender.flush().map_err(|error| sending(&error))?;
         Ok(Event::Packed { entries: self.entries, left_out: self.left_out })
     }
@@ -202,11 +207,9 @@ impl<'a> Packer<'a> {
         self.entries_left =
             self.entries_left.checked_sub(1).ok_or_else(|| Failure::too_large("more entries than allowed"))?;
         self.entries += 1;
-        // With its headers and what fills up blocks, so much fits into what an entry may take up.
-        let longer =
-            [Some(path), target].into_iter().flatten().map(|name| name.len().saturating_sub(NAME_BYTES) as u64);
-        let left = self.bytes_left.checked_sub(longer.sum());
-        self.bytes_left = left.ok_or_else(|| Failure::too_large("names of more bytes than allowed"))?;
+        let named = path.len() + target.map_or(0, <[u8]>::len);
+        let left = self.paths_left.checked_sub(named as u64);
+        self.paths_left = left.ok_or_else(|| Failure::too_large(paths_too_long()))?;
         if let Some(target) = target {
             if target.len() > SHORT_BYTES_MAX {
                 self.long(EntryType::GNULongLink, target)?;
@@ -224,8 +227,8 @@ impl<'a> Packer<'a> {
     fn long(&mut self, kind: EntryType, name: &[u8]) -> Result<(), Failure> {
         let size = name.len() as u64 + 1;
         self.put_header(blank(), b"././@LongLink", kind, size)?;
-        self.write(name)?;
-        self.write(&[0])?;
+        self.head(name)?;
+        self.head(&[0])?;
         self.pad(size)
     }
 
@@ -235,15 +238,22 @@ impl<'a> Packer<'a> {
         header.set_entry_type(kind);
         header.set_size(size);
         header.set_cksum();
-        self.write(header.as_bytes())
+        self.head(header.as_bytes())
     }
 
+    /// Fills up the last block of `size` bytes.
     fn pad(&mut self, size: u64) -> Result<(), Failure> {
-        let left = size.next_multiple_of(BLOCK_BYTES) - size;
-        io::copy(&mut io::repeat(0).take(left), &mut self.sender).map(drop).map_err(|error| sending(&error))
+        let left = (size.next_multiple_of(BLOCK_BYTES) - size) as usize;
+        self.head(&[0; BLOCK_BYTES as usize][..left])
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    /// Writes what is no file's content.
+    fn head(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let count = bytes.len() as u64;
+        let beyond = count.saturating_sub(self.heads_left);
+        self.heads_left -= count - beyond;
+        let left = self.bytes_left.checked_sub(beyond);
+        self.bytes_left = left.ok_or_else(|| Failure::too_large("an archive of more bytes than allowed"))?;
         self.sender.write_all(bytes).map_err(|error| sending(&error))
     }
 }
@@ -265,6 +275,11 @@ pub(crate) fn below(path: &[u8], name: &OsStr) -> Vec<u8> {
 
 pub(crate) fn too_deep(path: &[u8]) -> Failure {
     Failure::too_large(format!("folders lie more than {DEPTH_MAX} deep at {}", show(path)))
+}
+
+/// Says that [`PATHS_BYTES_MAX`] is passed.
+pub(crate) fn paths_too_long() -> String {
+    format!("paths of more than {} MiB together", PATHS_BYTES_MAX >> 20)
 }
 
 pub(crate) fn fail(errno: Errno, path: &[u8]) -> Failure {

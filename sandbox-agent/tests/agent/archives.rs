@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use palestra_sandbox_agent::wire::{Event, FailureCode, Request, User};
+use palestra_sandbox_agent::wire::{Event, FailureCode, PATHS_BYTES_MAX, Request, User};
 use tar::{EntryType, Header};
 
 use crate::files::folder;
@@ -280,4 +280,34 @@ fn a_link_on_the_way_leaves_the_other_paths_to_be_packed() {
     assert_eq!((entries, left_out.as_slice()), (2, &paths[..2]));
     let root = Request::Pack { paths: vec!["/".to_owned()], bytes_max: 100, entries_max: 10 };
     assert_eq!(agent.refused(&root, None), FailureCode::Invalid);
+}
+
+#[test]
+fn paths_have_a_bound_together() {
+    let (mut agent, from) = (Agent::new(kinds()[0]), folder());
+    agent.sh(&format!("cd {} && {}", from.path().display(), long_paths()));
+    let paths = vec![from.path().display().to_string()];
+    let pack = Request::Pack { paths, bytes_max: 256 << 20, entries_max: 100_000 };
+    assert_eq!(agent.refused(&pack, None), FailureCode::TooLarge);
+}
+
+/// Makes empty files below the working folder whose paths are longer than [`PATHS_BYTES_MAX`] together.
+pub(crate) fn long_paths() -> String {
+    const FOLDERS: usize = 8;
+    const NAME_BYTES: usize = 250;
+    let files = PATHS_BYTES_MAX as usize / (FOLDERS * (NAME_BYTES + 1)) + 1;
+    let way = vec!["n".repeat(NAME_BYTES); FOLDERS - 1].join("/");
+    format!("mkdir -p {way} && cd {way} && seq -f '%0{NAME_BYTES}.0f' {files} | xargs touch")
+}
+
+#[test]
+fn headers_are_paid_from_the_bytes_of_contents() {
+    let (mut agent, from) = (Agent::new(kinds()[0]), folder());
+    // A head of 512 bytes and one for the name, which takes up 512 bytes itself; and the same for where it leads.
+    let line = "for i in $(seq 100); do ln -s $(printf 't%.0s' $(seq 400)) $(printf 'n%.0s' $(seq 200))$i; done";
+    agent.sh(&format!("cd {} && {line}", from.path().display()));
+    let paths = vec![from.path().display().to_string()];
+    let pack = |bytes_max| Request::Pack { paths: paths.clone(), bytes_max, entries_max: 101 };
+    assert_eq!(agent.refused(&pack(1 << 10), None), FailureCode::TooLarge);
+    agent.done(&pack(1 << 20), None);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use palestra_sandbox_agent::wire::{Change, ChangeKind, Event, Exec, FailureCode, Request, User};
 
+use crate::archives::long_paths;
 use crate::files::folder;
 use crate::harness::{Agent, Ids, command, kinds, program, shell};
 
@@ -190,6 +191,16 @@ fn changes_that_lie_too_deep_are_refused() {
         "cd /tmp && for i in $(seq 250); do cd -P d; done; for i in $(seq 10); do mkdir d && cd -P d || exit 1; done",
     );
     assert_eq!(agent.refused(&Request::Changes { entries_max: 1_000 }, None), FailureCode::TooLarge);
+}
+
+#[test]
+fn paths_of_changes_have_a_bound_together() {
+    let image = image();
+    let (mut agent, _upper) = sandbox(kinds()[0], image.path());
+    change(&mut agent, &format!("cd /tmp && {}", long_paths()));
+    assert_eq!(agent.refused(&Request::Changes { entries_max: 200_000 }, None), FailureCode::TooLarge);
+    let delta = Request::Delta { bytes_max: 256 << 20, entries_max: 200_000, except: Vec::new() };
+    assert_eq!(agent.refused(&delta, None), FailureCode::TooLarge);
 }
 
 #[test]

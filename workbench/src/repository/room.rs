@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use palestra_sandbox::wire::FailureCode;
 use palestra_sandbox::{Command, Ending, Sandbox, SandboxError};
 use serde_json::{Map, Value, json};
 
@@ -83,10 +82,7 @@ impl RepositoryRoom {
         sandbox.thaw().await?;
         match packed {
             Ok((tree, _)) => Ok(Ok(tree)),
-            Err(error) if error.is(FailureCode::TooLarge) => {
-                Ok(Err("its files are more than 256 MiB or 100,000".to_owned()))
-            }
-            // Whatever else keeps it from being packed lies in the tree: folders without end, files that cannot be read.
+            // Whatever keeps it from being packed lies in the tree: too much, folders without end, files that cannot be read.
             Err(SandboxError::Refused { detail, .. }) => Ok(Err(format!("its files: {detail}"))),
             Err(error) => Err(error),
         }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use palestra_sandbox::sandbox::Bounds;
+use palestra_sandbox::wire::FailureCode;
 use palestra_sandbox::{Ending, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -203,8 +204,10 @@ impl TerminalRoom {
         let except: Vec<String> = JUDGES.iter().map(|folder| (*folder).to_owned()).collect();
         let backend = self.live()?.sandbox().isolation().backend.clone();
         let (delta, left_out) = match self.delta(&except).await {
-            Ok((delta, left_out)) => (Some(keep(&self.desk, delta).await?), left_out),
-            Err(error) if error.is(palestra_sandbox::wire::FailureCode::TooLarge) => (None, Vec::new()),
+            Ok((delta, left_out)) => (keep(&self.desk, delta).await?, left_out),
+            Err(SandboxError::Refused { code: FailureCode::TooLarge, detail }) => {
+                return Ok(json!({"backend": backend, "delta": null, "too_large": detail}));
+            }
             Err(error) => return Err(error),
         };
         Ok(json!({"backend": backend, "delta": delta, "layer": self.layer, "left_out": left_out, "placed": placed}))

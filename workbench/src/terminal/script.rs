@@ -226,8 +226,9 @@ pub(super) async fn judge(
         On::Place => in_place(evidence),
         On::Delta => {
             let Some(delta) = evidence["delta"].as_str() else {
-                let bound = format!("the file system changed by more than {} bytes", DELTA.bytes_max);
-                let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: bound };
+                let why = evidence["too_large"].as_str().unwrap_or("more bytes than allowed");
+                let why = format!("the change of the file system is too large to be taken: {why}");
+                let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: why };
                 return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
             };
             let delta = kept(desk, delta).await.map_err(JudgeError::from)?;

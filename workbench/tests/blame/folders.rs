@@ -6,6 +6,10 @@ use crate::desk::{self, Way, folder_row, play, terminal, try_all, way};
 
 const FAILED: &str = "over the untouched beginning the judge works";
 
+/// Makes empty files whose paths take up 40 MB together.
+const LONG_PATHS: &str = "name=$(printf 'n%.0s' $(seq 250)); for i in $(seq 7); do mkdir $name; cd $name; done; \
+    seq -f '%0250.0f' 20000 | xargs touch";
+
 fn ways() -> Vec<Way> {
     let solved = "tr a-z A-Z < names.txt > out.txt";
     vec![
@@ -31,6 +35,7 @@ fn ways() -> Vec<Way> {
         way("pipes for files", &["rm names.txt; mkfifo out.txt names.txt"]),
         way("what the judge needs stands in the way", &["rm -rf /logs /tests; echo x > /logs; echo x > /tests"]),
         way("too much", &["head -c 400M /dev/urandom > /app/big"]),
+        way("paths too long for any list", &[solved, LONG_PATHS]).told("paths of more than 32 MiB"),
         way("solved, with a shell that tells lies", &[solved, "echo 'exit 1' >> ~/.bashrc; kill -9 -1"]).scores(1.0),
     ]
 }

@@ -1,5 +1,6 @@
 //! What can be done in a room.
 
+use palestra_sandbox::wire::FailureCode;
 use palestra_workbench::terminal::recording::asciicast;
 use palestra_workbench::work::{Input, Opening, Work as _};
 use serde_json::json;
@@ -172,5 +173,25 @@ async fn the_time_of_a_task_ends_it() {
     let seen = exec(&mut *room, "sleep 100").await;
     assert_eq!(seen.data["running"], true);
     assert!(exec(&mut *room, "echo late").await.terminated);
+    room.close().await;
+}
+
+#[tokio::test]
+async fn paths_that_no_list_holds_are_refused_and_the_room_goes_on() {
+    let test = TestDesk::new();
+    let row = test.row(PLAIN);
+    let mut room = test.open(&row, "paths").await;
+    let line = "name=$(printf 'n%.0s' $(seq 250)); for i in $(seq 7); do mkdir $name; cd $name; done; \
+        seq -f '%0250.0f' 19000 | xargs touch; cd ~/work; echo made";
+    assert_eq!(exec(&mut *room, line).await.text, "made\n");
+    let refusals = [
+        room.changes(None).await.expect_err("a list without bound"),
+        room.snapshot().await.expect_err("an archive without bound"),
+        room.fork("copy").await.err().expect("a copy without bound"),
+    ];
+    for refused in refusals {
+        assert!(refused.is(FailureCode::TooLarge) && refused.to_string().contains("more than 32 MiB"), "{refused}");
+    }
+    assert_eq!(exec(&mut *room, "echo on").await.text, "on\n");
     room.close().await;
 }
