@@ -25,7 +25,7 @@ use crate::environment::task::Task;
 use crate::environment::{Place, Secrets};
 use crate::store::Durability;
 use crate::store::row::{Record, VerdictRow};
-use crate::verifier::{Case, Judgement, Turn, Unjudged};
+use crate::verifier::{Case, Judgement, Turn, Unjudged, bound};
 
 /// How long `verify` waits for a verdict where the caller does not say.
 const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
@@ -356,7 +356,7 @@ impl Sessions {
             return docket.judge();
         }
         let skeleton = docket.skeleton();
-        let without = |status, detail| Verdict { status, detail: Some(detail), ..skeleton.clone() };
+        let without = |status, detail| Verdict { status, detail: Some(bound::detail(detail)), ..skeleton.clone() };
         let limit = Duration::from_millis(self.0.settings.judge_ms_max);
         // Waiting for a place is the server's fault, not the judge's, and is not counted as its time.
         let place = match tokio::time::timeout(limit, self.heavy_place()).await {
@@ -435,7 +435,7 @@ impl Docket {
         let usage = Usage { judge_ms, ..skeleton.usage };
         let judged = judged.map_err(|error| error.detail).and_then(|judged| judged.map_err(|error| error.0));
         match judged {
-            Err(detail) => Verdict { detail: Some(detail), usage, ..skeleton },
+            Err(detail) => Verdict { detail: Some(bound::detail(detail)), usage, ..skeleton },
             Ok(judgement) => scored(judgement, Verdict { usage, ..skeleton }),
         }
     }
@@ -454,7 +454,7 @@ impl Docket {
         let judged = tokio::time::timeout(LIVE_JUDGING_MAX, judging).await;
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let skeleton = Verdict { usage: Usage { judge_ms, ..skeleton.usage }, ..skeleton };
-        let without = |status, detail| Verdict { status, detail: Some(detail), ..skeleton.clone() };
+        let without = |status, detail| Verdict { status, detail: Some(bound::detail(detail)), ..skeleton.clone() };
         match judged {
             Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
             Ok(Err(panic)) => {
@@ -479,7 +479,7 @@ fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
                 strict: Some(u8::from(passed)),
                 passed,
                 trainable: judgement.trainable,
-                checks: List::from(judgement.checks),
+                checks: List::from(bound::checks(judgement.checks)),
                 ..skeleton
             }
         }

@@ -1,5 +1,6 @@
 //! Verifiers: deterministic, repeatable judges that look at privileged state and never at what the acting side says of itself.
 
+pub mod bound;
 pub mod choice;
 pub mod exact;
 pub mod final_answer;

@@ -14,6 +14,7 @@ use palestra::environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
 use palestra::session::{Answer, Command, SessionError, SessionSettings};
+use palestra::verifier::bound::EVIDENCE_BYTES_MAX;
 use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
@@ -279,6 +280,18 @@ impl Stage {
 fn say(session: SessionId, text: &str) -> Command {
     let action = Action::Text(text.to_owned());
     Command::Step { session, step: Box::new(Step { seq: None, action, episode: None, observe: None, meta: None }) }
+}
+
+#[tokio::test]
+async fn what_a_verdict_says_is_bounded_whatever_was_judged() {
+    let stage = Stage::open().await;
+    let opened = stage.create("test/slow", VerifyMode::Manual).await;
+    stage.send(say(opened.id, &"x".repeat(3 * EVIDENCE_BYTES_MAX))).await.expect("a step");
+    let verdict = stage.verdict(opened.id).await;
+    let evidence = &verdict.checks.data.first().expect("a check").evidence;
+    let told = evidence.strip_prefix(&"x".repeat(EVIDENCE_BYTES_MAX)).expect("what fits is kept");
+    assert!(told.starts_with(&format!("\n[{} more bytes were cut", 2 * EVIDENCE_BYTES_MAX)), "{told}");
+    assert_eq!((verdict.status, verdict.score), (Status::Scored, Some(1.0)));
 }
 
 #[tokio::test]
