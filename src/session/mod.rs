@@ -234,10 +234,10 @@ impl Sessions {
         loop {
             let now = self.0.clock.now();
             let cell = self.cell(id)?;
-            let mut turn = cell.turn(now).await?;
+            let turn = cell.turn(now).await?;
             match &*turn {
                 Slot::Retired => continue,
-                Slot::Live(live) if live.ledger.failed() => self.retire(&cell, &mut turn),
+                Slot::Live(live) if live.ledger.failed() => self.retire(&cell, turn),
                 Slot::Live(live) if live.row.tenant != *tenant => return Err(SessionError::NotFound("session")),
                 Slot::Live(_) => return Ok(LiveTurn(turn)),
                 Slot::Empty => {
@@ -263,11 +263,11 @@ impl Sessions {
                 Ok(Some(LiveTurn(turn)))
             }
             Ok(_) => {
-                self.retire(cell, &mut turn);
+                self.retire(cell, turn);
                 Ok(None)
             }
             Err(error) => {
-                self.retire(cell, &mut turn);
+                self.retire(cell, turn);
                 Err(error)
             }
         }
@@ -289,16 +289,27 @@ impl Sessions {
     }
 
     /// Takes a cell out of the table. Whoever waits for its turn looks the session up again.
-    fn retire(&self, cell: &Arc<Cell>, turn: &mut Turn) {
-        self.0.table.remove_if(&cell.id, |_, kept| Arc::ptr_eq(kept, cell));
-        let slot = std::mem::replace(&mut **turn, Slot::Retired);
-        if let Slot::Live(live) = slot
-            && let Some(crate::environment::Place::Live(mut place)) = live.place
+    fn retire(&self, cell: &Arc<Cell>, mut turn: Turn) {
+        if let Slot::Live(live) = &mut *turn
+            && let Some(crate::environment::Place::Live(mut place)) = live.place.take()
         {
-            // Where the last record was refused, the session comes back from what its place left.
-            let comes_back = live.ledger.failed();
-            self.0.tracker.spawn(async move { if comes_back { place.leave().await } else { place.close().await } });
+            if live.ledger.failed() {
+                // The session comes back from what its place leaves, so nobody has its turn before the place is left.
+                let (sessions, cell) = (self.clone(), Arc::clone(cell));
+                self.0.tracker.spawn(async move {
+                    place.leave().await;
+                    sessions.remove(&cell, turn);
+                });
+                return;
+            }
+            self.0.tracker.spawn(async move { place.close().await });
         }
+        self.remove(cell, turn);
+    }
+
+    fn remove(&self, cell: &Arc<Cell>, mut turn: Turn) {
+        self.0.table.remove_if(&cell.id, |_, kept| Arc::ptr_eq(kept, cell));
+        *turn = Slot::Retired;
     }
 
     fn limits(&self, entry: &crate::catalog::Entry, asked: Option<Limits>) -> Limits {

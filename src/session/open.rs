@@ -129,10 +129,12 @@ impl Sessions {
     /// Whether a session of this id is in memory. What a refused creation or an early command left there is taken out.
     async fn occupied(&self, id: SessionId) -> bool {
         let Some(cell) = self.0.table.get(&id).map(|cell| Arc::clone(&cell)) else { return false };
-        let mut turn = cell.own_turn().await;
+        let turn = cell.own_turn().await;
         let occupied = matches!(&*turn, Slot::Live(live) if !live.ledger.failed());
         if !occupied {
-            self.retire(&cell, &mut turn);
+            self.retire(&cell, turn);
+            // What it had outside the server is left before another session takes the id.
+            drop(cell.own_turn().await);
         }
         occupied
     }

@@ -97,14 +97,14 @@ impl Sessions {
 
     /// Parks an idle session; answers why one has to be closed. What can wait is not looked at again before it is due.
     fn sweep_cell(&self, cell: &Arc<Cell>, now: Timestamp) -> Option<(Tenant, CloseReason)> {
-        let mut turn = cell.try_turn()?;
+        let turn = cell.try_turn()?;
         let Slot::Live(live) = &*turn else {
             // Nobody is loading it, so it is what a refused command left behind.
-            self.retire(cell, &mut turn);
+            self.retire(cell, turn);
             return None;
         };
         if live.ledger.failed() {
-            self.retire(cell, &mut turn);
+            self.retire(cell, turn);
             return None;
         }
         let because = |reason| Some((Arc::clone(&live.row.tenant), reason));
@@ -121,7 +121,7 @@ impl Sessions {
         let idle_at = live.row.limits.idle_ms.map(|idle_ms| cell.touched().plus_ms(idle_ms));
         let idle = idle_at.is_some_and(|at| at <= now) && leased != Some(true) && live.judging().is_none();
         if idle && live.parkable() {
-            self.retire(cell, &mut turn);
+            self.retire(cell, turn);
             return None;
         }
         if idle && settled {
@@ -161,18 +161,18 @@ impl Sessions {
             let (ledger, records) = match &mut *turn {
                 Slot::Retired => continue,
                 Slot::Live(live) if live.ledger.failed() => {
-                    self.retire(&cell, &mut turn);
+                    self.retire(&cell, turn);
                     continue;
                 }
                 Slot::Live(live) => (Arc::clone(&live.ledger), closing(live, reason, now)),
                 Slot::Empty => match self.closing_unloaded(tenant, id, reason, now).await {
                     Ok(Some(records)) => (Ledger::new(id), records),
                     Ok(None) => {
-                        self.retire(&cell, &mut turn);
+                        self.retire(&cell, turn);
                         return Ok(());
                     }
                     Err(error) => {
-                        self.retire(&cell, &mut turn);
+                        self.retire(&cell, turn);
                         return Err(error);
                     }
                 },
@@ -180,7 +180,7 @@ impl Sessions {
             let ticket = self.0.recorder.submit(&ledger, room, Durability::Disk, records);
             // The turn is held until the store knows, so that nobody reads the session back as open.
             let closed = ticket.committed().await;
-            self.retire(&cell, &mut turn);
+            self.retire(&cell, turn);
             if unloaded && closed.is_ok() {
                 self.forget(tenant, id).await?;
             }

@@ -338,7 +338,8 @@ impl Sessions {
         let Some((seq, action)) = self.0.store.open_intent(live.episode.id).await? else { return Ok(()) };
         let action = serde_json::from_str(&action).map_err(|error| StoreError::Broken(error.to_string()))?;
         let text = live.notice.take().unwrap_or_else(|| "The environment was lost.".to_owned());
-        let text = format!("The server stopped during this step; it may have acted and is not run again.\n{text}");
+        let text =
+            format!("This step was cut off before it was recorded; it may have acted and is not run again.\n{text}");
         let answer = Said::new(Stepped {
             episode: live.episode.id,
             seq,

@@ -136,6 +136,34 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
 }
 
 /// A folder in the public layout as an archive, whose tests want `done` in `/app/out.txt`.
+#[tokio::test]
+async fn a_terminal_whose_step_was_not_recorded_goes_on_with_its_files_at_once() {
+    let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
+        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        return;
+    };
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        config.images = Some(images.into());
+    })
+    .await;
+    let body = json!({"environment": "terminal/files", "task": {"split": "train", "index": 0}, "seed": 5});
+    let (_, opened) = post(&server, "/v1/sessions", body).await;
+    let path = format!("/v1/sessions/{}/step", opened["id"].as_str().expect("an id"));
+    let step = async |seq: u64, text: &str| post(&server, &path, json!({"seq": seq, "action": {"text": text}})).await;
+    step(1, "echo first > n").await;
+    server.sql("CREATE TRIGGER full BEFORE INSERT ON steps BEGIN SELECT RAISE(ABORT, 'disk full'); END").await;
+    let (status, refused) = step(2, "echo second >> n").await;
+    assert_eq!((status, &refused["code"]), (503, &json!("not_recorded")), "{refused}");
+    server.sql("DROP TRIGGER full").await;
+    let (status, again) = step(2, "echo second >> n").await;
+    assert_eq!((status, &again["info"]["interrupted"]), (200, &json!(true)), "{again}");
+    let (status, next) = step(3, "cat n").await;
+    assert_eq!((status, &next["stop_reason"]), (200, &json!(null)), "{next}");
+    assert!(next["observation"]["text"].as_str().expect("text").ends_with("first\nsecond\n"), "{next}");
+    server.stop().await;
+}
+
 fn folder() -> Vec<u8> {
     let test = "#!/bin/bash\nif grep -qs done /app/out.txt; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
     let files = [

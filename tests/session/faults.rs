@@ -14,7 +14,6 @@ use palestra_protocol::session::{
 use palestra_protocol::step::{Finish, FinishReason, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
 use serde_json::{Value, json};
-use sqlx::Connection as _;
 
 use super::world::{IDLE_MS, World};
 
@@ -53,9 +52,7 @@ async fn count(world: &World, session: SessionId) -> Value {
 }
 
 async fn sql(world: &World, sql: &'static str) {
-    let url = format!("sqlite://{}", world.data.path().join("palestra.db").display());
-    let mut connection = sqlx::SqliteConnection::connect(&url).await.expect("the database opens");
-    sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement runs");
+    world.sql(sql).await;
 }
 
 #[tokio::test]

@@ -4,4 +4,5 @@ mod faults;
 mod heavy;
 mod model;
 mod opening;
+mod place;
 mod world;

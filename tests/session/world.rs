@@ -12,6 +12,7 @@ use palestra::means::Means;
 use palestra::session::{Parts, SessionSettings, Sessions, Tenant};
 use palestra::store::row::NodeRow;
 use palestra::store::{self, Store, Target};
+use sqlx::Connection as _;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -70,6 +71,13 @@ impl World {
         self.incarnation += 1;
         let Self { target, kinds, settings, data, clock, .. } = &*self;
         self.sessions = Start { target, kinds, settings, data, clock }.run(&self.cancel, self.incarnation).await;
+    }
+
+    /// Changes the store behind the server's back, which is a file of this world's own.
+    pub async fn sql(&self, sql: &'static str) {
+        let url = format!("sqlite://{}", self.data.path().join("palestra.db").display());
+        let mut connection = sqlx::SqliteConnection::connect(&url).await.expect("the database opens");
+        sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement runs");
     }
 
     /// Lets every session fall idle, so that it is parked.

@@ -17,6 +17,7 @@ use palestra::store::{self, Target};
 use palestra_client::Client;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
+use sqlx::Connection as _;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -113,6 +114,13 @@ impl TestServer {
         let stopped = tokio::time::timeout(Duration::from_millis(STOP_MS_MAX), self.tracker.wait()).await;
         stopped.expect("the server stops in time");
         self.data
+    }
+
+    /// Changes the store behind the server's back, which is a file in its data folder.
+    pub async fn sql(&self, sql: &'static str) {
+        let url = format!("sqlite://{}", self.data.path().join("palestra.db").display());
+        let mut connection = sqlx::SqliteConnection::connect(&url).await.expect("the database opens");
+        sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement runs");
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -114,7 +114,7 @@ impl TerminalRoom {
         };
         let mut live = if goes_on { Live::go_on(sandbox, start).await? } else { Live::start(sandbox, start).await? };
         if opening.resumed {
-            live.note("The server was started anew: files are as they were, processes and variables are gone.");
+            live.note("The place was opened anew: files are as they were, processes and variables are gone.");
         }
         let (desk, layers, opened) = (desk.clone(), layers.clone(), live.began());
         Ok(Self { desk, layers, row, want, layer, live: Some(live), judged: None, ending: None, opened })
