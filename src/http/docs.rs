@@ -9,8 +9,8 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    Components, ContentBuilder, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, Ref, RefOr,
-    ResponseBuilder, Type,
+    Components, Content, ContentBuilder, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, Ref,
+    RefOr, ResponseBuilder, Schema, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config as PageConfig, SwaggerUi};
@@ -111,7 +111,22 @@ fn add_schemas(components: &mut Components) {
     }
 }
 
+/// A body that may be left out is read as its type where it is there: `null` is none.
+fn forbid_null(content: &mut RefOr<Content>) {
+    let RefOr::T(content) = content else { return };
+    let Some(RefOr::T(Schema::OneOf(either))) = &mut content.schema else { return };
+    either
+        .items
+        .retain(|item| !matches!(item, RefOr::T(Schema::Object(object)) if object.schema_type == Type::Null.into()));
+    if let [only] = either.items.as_slice() {
+        content.schema = Some(only.clone());
+    }
+}
+
 fn complete(path: &str, operation: &mut Operation) {
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        body.content.values_mut().for_each(forbid_null);
+    }
     let public = operation.security.is_some();
     if !public {
         operation.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);

@@ -347,6 +347,18 @@ fn the_committed_api_document_is_the_generated_one() {
 }
 
 #[test]
+fn the_api_document_allows_no_body_that_is_null() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, item)| item.as_object().unwrap().values().map(move |it| (path, it)));
+    for (path, operation) in operations {
+        for content in operation["requestBody"]["content"].as_object().into_iter().flat_map(|all| all.values()) {
+            assert!(!content["schema"].to_string().contains("\"null\""), "{path}: {}", content["schema"]);
+        }
+    }
+}
+
+#[test]
 fn every_reference_of_the_api_document_leads_somewhere() {
     fn check(value: &Value, root: &Value) {
         match value {

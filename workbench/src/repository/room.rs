@@ -27,7 +27,8 @@ pub(super) fn tools() -> Vec<Value> {
     tools.push(json!({"type": "function", "function": {
         "name": SUBMIT_PATCH,
         "description": "Hand in a patch, as `git diff` writes it against the base commit, instead of what the files hold now. \
-            Ends the episode.",
+            Ends the episode. A call has to fit into one request, which is 1 MiB as JSON on most servers: leave a larger change \
+            in the files.",
         "parameters": {
             "type": "object",
             "properties": {"patch": {"type": "string", "maxLength": PATCH_BYTES_MAX}},
