@@ -90,7 +90,7 @@ impl Sessions {
             }
         }
         if let Some(id) = request.id
-            && (self.occupied(id).await || self.0.store.session(tenant, id).await?.is_some())
+            && (self.occupied(id).await || self.0.store.is_session_taken(id).await?)
         {
             return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
         }

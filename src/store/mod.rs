@@ -152,6 +152,8 @@ pub trait Store: Send + Sync + 'static {
 
     // Sessions. A tenant's id that is not its own is not found.
     async fn session(&self, tenant: &str, id: SessionId) -> Result<Option<SessionRow>, StoreError>;
+    /// Whether a session of any tenant has the id, so that no other can.
+    async fn is_session_taken(&self, id: SessionId) -> Result<bool, StoreError>;
     /// Sessions of a tenant by descending id.
     async fn sessions(
         &self,

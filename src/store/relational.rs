@@ -140,6 +140,10 @@ impl<E: Engine> Store for Relational<E> {
         self.one(session::one(tenant, id), session::decode).await
     }
 
+    async fn is_session_taken(&self, id: SessionId) -> Result<bool, StoreError> {
+        Ok(self.one(session::of_any_tenant(id), |_| Ok(())).await?.is_some())
+    }
+
     async fn sessions(
         &self,
         tenant: &str,

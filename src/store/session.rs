@@ -118,6 +118,10 @@ pub(super) fn one(tenant: &str, session: SessionId) -> Statement<'_> {
     Select::from(&SESSIONS).only("tenant =", text(tenant)).only("id =", id(session)).build()
 }
 
+pub(super) fn of_any_tenant(session: SessionId) -> Statement<'static> {
+    Select::from(&SESSIONS).only("id =", id(session)).build()
+}
+
 pub(super) fn page<'a>(tenant: &'a str, filter: &'a SessionFilter, page: &'a PageRequest) -> Statement<'a> {
     let (environment, version) = filter::environment(filter.environment.as_deref());
     Select::from(&SESSIONS)

@@ -57,6 +57,23 @@ fn shared_part(opened: &Opened) -> Value {
 }
 
 #[tokio::test]
+async fn an_id_that_another_tenant_has_is_refused_and_its_session_stays_where_it_is() {
+    let world = World::open(None).await;
+    let id = SessionId::new();
+    create(&world, &json!({"id": id})).await;
+    step(&world, id, "3").await;
+    for parked in [false, true] {
+        if parked {
+            world.park().await;
+        }
+        let request = Box::new(creation(&json!({"id": id})));
+        let refused = world.sessions.run(&"stranger".into(), Command::Create { request, key: None }).await;
+        assert!(matches!(refused, Err(SessionError::Conflict(_))), "parked: {parked}: {refused:?}");
+    }
+    assert_eq!(step(&world, id, "4").await["count"], json!(7));
+}
+
+#[tokio::test]
 async fn a_creation_whose_caller_left_made_whole_sessions() {
     let mut world = World::open(None).await;
     {

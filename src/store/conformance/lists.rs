@@ -40,6 +40,9 @@ pub(super) async fn a_tenant_finds_nothing_of_another(fixture: &mut Fixture) {
     let store = &fixture.store;
     let other = "tenant-2";
     assert_eq!(store.session(other, session.id).await.expect("a query"), None);
+    // An id is taken for all of them.
+    assert!(store.is_session_taken(session.id).await.expect("a query"));
+    assert!(!store.is_session_taken(SessionId::new()).await.expect("a query"));
     assert_eq!(store.episode(other, episode.id).await.expect("a query"), None);
     assert_eq!(store.snapshot(other, named.id).await.expect("a query"), None);
     assert_eq!(store.sessions(other, &SessionFilter::default(), &ALL).await.expect("a query"), []);
