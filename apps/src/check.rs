@@ -7,6 +7,7 @@ mod chances;
 mod finding;
 mod knowledge;
 mod likeness;
+mod order;
 mod policies;
 mod random;
 mod refusal;

@@ -11,6 +11,7 @@ use super::chances::{Chances, Lucky};
 use super::finding::{Finding, Kind};
 use super::knowledge::Knowledge;
 use super::likeness::Likeness;
+use super::order::{stale, tied};
 use super::refusal::Refusals;
 use super::spread::{Counting, Missing, Spread};
 use super::told::Told;
@@ -202,6 +203,21 @@ impl Audit<'_> {
                  tells it apart"
             );
             self.note(Kind::Namesake, Some(parameter), message, ticket.seed);
+        }
+        if let Some(parameter) = stale(ticket, instance) {
+            let name = &self.params()[parameter].name;
+            let message = format!(
+                "{name} follows from the data before `setup` and `plant`, and is another one when the task begins: prepare what \
+                 leaves it as it is, or tell its value"
+            );
+            self.note(Kind::Stale, Some(parameter), message, ticket.seed);
+        }
+        if let Some(check) = tied(instance) {
+            let message = format!(
+                "the goal hangs on the order in which rows were made, which nothing tells ({check}): break ties in the goal, \
+                 exclude them by `require`, or sort the list"
+            );
+            self.note(Kind::Ambiguous, None, message, ticket.seed);
         }
         let unseen = self.findings.contains_key(&(Kind::Unseen, None));
         if !unseen && let Some(column) = self.knowledge.unseen(ticket, instance) {

@@ -26,6 +26,8 @@ pub enum Kind {
     ThrownAway,
     /// An answer follows from what no call of the solution has shown.
     Unseen,
+    /// A value that follows from the data is another one when the task begins.
+    Stale,
     /// The solution writes in every task what nothing tells.
     Untold,
     /// A value that the text tells is exchanged for another one.
@@ -51,6 +53,7 @@ impl Kind {
             Self::NeverDrawn => "never_drawn",
             Self::ThrownAway => "thrown_away",
             Self::Unseen => "unseen",
+            Self::Stale => "stale",
             Self::Untold => "untold",
             Self::Contradicted => "contradicted",
             Self::SameText => "same_text",

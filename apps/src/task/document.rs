@@ -157,6 +157,7 @@ impl Instance {
             reached: &reached,
             touched: &document.get("touched").map(|touched| self.read_touched(&touched.to_value())).unwrap_or_default(),
             submission: submission.as_ref(),
+            reversed: false,
         };
         end.judge(Some(&self.held)).map_err(|error| format!("tasks.{}.goal: {error}", self.template().name))
     }

@@ -149,6 +149,15 @@ impl Episode {
     /// # Errors
     /// When an expression of the goal fails.
     pub fn judge(&self) -> Result<Vec<Check>, String> {
+        self.judge_by(false)
+    }
+
+    /// The same, with rows read in the opposite order of their creation.
+    pub(crate) fn judge_reversed(&self) -> Result<Vec<Check>, String> {
+        self.judge_by(true)
+    }
+
+    fn judge_by(&self, reversed: bool) -> Result<Vec<Check>, String> {
         let (world, instance) = (&self.world, &self.instance);
         let end = End {
             app: &instance.app,
@@ -163,6 +172,7 @@ impl Episode {
             reached: world.reached(),
             touched: world.touched(),
             submission: self.submission.as_ref(),
+            reversed,
         };
         let held = (!instance.held.is_empty()).then_some(instance.held.as_slice());
         end.judge(held).map_err(|error| format!("tasks.{}.goal: {error}", instance.template().name))

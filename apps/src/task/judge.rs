@@ -12,10 +12,11 @@ use super::answer::Submission;
 use super::goal::{Change, Check, Field, Free, What};
 use crate::app::App;
 use crate::data::{Change as Written, ChangeKind, Data, changes};
-use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host};
+use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, Rows};
 use crate::functions::id;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
+use crate::reading::Reversed;
 use crate::value::{RowKey, Value};
 
 /// What changes beyond the goal leave of the score.
@@ -40,6 +41,8 @@ pub(super) struct End<'a> {
     pub(super) reached: &'a OrdSet<usize>,
     pub(super) touched: &'a OrdSet<(RowKey, Option<ColumnId>)>,
     pub(super) submission: Option<&'a Submission>,
+    /// Whether the goal reads rows in the opposite order of their creation: what it means must not hang on it.
+    pub(super) reversed: bool,
 }
 
 /// Answers `calls('name')`.
@@ -383,14 +386,21 @@ impl End<'_> {
     }
 
     fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Value, EvalError> {
-        let (mut host, mut budget) = (Counts(self.counts), DEFAULT_BUDGET);
-        checked.evaluate(&mut self.frame(self.data, locals, &mut host, &mut budget))
+        self.evaluate(self.data, checked, locals)
     }
 
     /// The value of an expression over the beginning: which row is meant does not depend on what became of it.
     fn at_start(&self, checked: &Checked, locals: &[Value]) -> Result<Value, EvalError> {
+        self.evaluate(self.initial, checked, locals)
+    }
+
+    fn evaluate(&self, data: &Data, checked: &Checked, locals: &[Value]) -> Result<Value, EvalError> {
         let (mut host, mut budget) = (Counts(self.counts), DEFAULT_BUDGET);
-        checked.evaluate(&mut self.frame(self.initial, locals, &mut host, &mut budget))
+        let reversed = (Reversed(data), Reversed(self.initial));
+        let (rows, init): (&dyn Rows, &dyn Rows) =
+            if self.reversed { (&reversed.0, &reversed.1) } else { (data, self.initial) };
+        let frame = self.app.frame(rows, locals, &mut host, &mut budget);
+        checked.evaluate(&mut Frame { init: Some(init), now: self.now, ..frame })
     }
 
     fn holds(&self, checked: &Checked, locals: &[Value]) -> Result<bool, EvalError> {
@@ -398,16 +408,6 @@ impl End<'_> {
             Ok(value) => Ok(value == Value::Bool(true)),
             Err(error) => open(error).map(|_| false),
         }
-    }
-
-    fn frame<'a>(
-        &'a self,
-        data: &'a Data,
-        locals: &'a [Value],
-        host: &'a mut dyn Host,
-        budget: &'a mut u64,
-    ) -> Frame<'a> {
-        Frame { init: Some(self.initial), now: self.now, ..self.app.frame(data, locals, host, budget) }
     }
 
     fn name(&self, row: RowKey) -> String {

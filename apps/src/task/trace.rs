@@ -47,19 +47,13 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Opt
     None
 }
 
-/// What is known before the first call.
-pub(crate) fn beginning(instance: &Instance) -> String {
-    let mut known = instance.text.clone();
+/// What is known before the first call, folded.
+fn told(instance: &Instance) -> String {
+    let mut known = fold(&instance.text);
     if let Some(role) = &instance.app.role {
-        known.push('\n');
-        known.push_str(&crate::tool::role_text(&instance.app, role, &instance.data));
+        known.push_str(&fold(&crate::tool::role_text(&instance.app, role, &instance.data)));
     }
     known
-}
-
-/// The same, folded.
-fn told(instance: &Instance) -> String {
-    fold(&beginning(instance))
 }
 
 /// Whether a text stands in what an agent is told at the beginning of a task.

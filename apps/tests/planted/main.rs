@@ -163,6 +163,16 @@ fn tasks_that_are_called_impossible_and_can_be_done_are_found() {
 }
 
 #[test]
+fn goals_that_hang_on_an_order_that_nothing_tells_are_found() {
+    find("order that nothing tells");
+}
+
+#[test]
+fn values_that_the_set_up_changes_are_found() {
+    find("value that the set-up changes");
+}
+
+#[test]
 fn rows_that_few_of_many_are_taken_for_are_found() {
     find("row among many");
 }

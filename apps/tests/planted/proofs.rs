@@ -110,6 +110,34 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                 changes: &[("    twin_of: collect\n", ""), (LATE, "find(parcel)")],
                 kinds: &["unfounded"],
             },
+            // Onto the shelf where it lies, which nobody asks for.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[
+                    ("    twin_of: collect\n", ""),
+                    (
+                        "params: {parcel: {pick: \"find(parcel, p, p.until < today())\", refer: [to]}}",
+                        "params: {parcel: {pick: find(parcel), refer: [to]}, shelf: {pick: \"find(shelf, s, s != parcel.shelf)\", refer: [name]}}",
+                    ),
+                    ("${parcel.to} asks for a parcel.", "Put the parcel of ${parcel.to} onto ${shelf.name}, not"),
+                    (LATE_WANTED, "code: same_shelf}"),
+                    (LATE_GIVEN, "code: \"'same_shelf'\""),
+                ],
+                kinds: &["unfounded"],
+            },
+            // With more cash than anybody speaks of.
+            Planted {
+                base: Parcels,
+                template: "collect_too_late",
+                changes: &[
+                    ("    twin_of: collect\n", ""),
+                    (LATE, "find(parcel, p, p.until >= today())"),
+                    (LATE_WANTED, "code: wrong_cash}"),
+                    (LATE_GIVEN, "code: \"'wrong_cash'\""),
+                ],
+                kinds: &["unfounded"],
+            },
             // Another action does it.
             Planted {
                 base: Parcels,
@@ -159,6 +187,59 @@ pub(super) const FAULTS: &[(&str, &[Planted])] = &[
                     ("cash: t.parcel.due}}\n", "cash: 20.00}}\n"),
                 ],
                 kinds: &["untold"],
+            },
+        ],
+    ),
+    (
+        "order that nothing tells",
+        &[
+            // Several parcels of a shelf are kept until the same day.
+            Planted {
+                base: Parcels,
+                template: "relocate",
+                changes: &[
+                    (
+                        "goal: {changes: [{updated: t.parcel, fields: {shelf: t.shelf}}]}",
+                        "goal: {changes: [{updated: t.parcel, fields: {shelf: t.shelf}}], answer: {status: ok, slots: {next: \"sort(find(parcel, p, p.until > init.today), p, p.until)[0].to\"}}}",
+                    ),
+                    (
+                        "shelf: \"s.items[0]\"}}\n      - {submit: {status: ok}}",
+                        "shelf: \"s.items[0]\"}}\n      - {do: parcels, args: {sort: \"'until'\"}, as: all}\n      - {submit: {status: ok, answers: {next: \"sort(find(parcel, p, p.until > init.today), p, p.until)[0].to\"}}}",
+                    ),
+                ],
+                kinds: &["ambiguous"],
+            },
+            // A list in the order in which its rows were made.
+            Planted {
+                base: Board,
+                template: "count_open",
+                changes: &[
+                    (
+                        "          points: \"sum(issue, i, i.project == t.project && i.priority == t.priority && i.state == 'open', i.points)\"\n",
+                        "          points: \"map(issue, i, i.project == t.project && i.priority == t.priority && i.state == 'open', i.title)\"\n",
+                    ),
+                    ("points: \"sum(r.items, i, i.points)\"", "points: \"map(r.items, i, i.title)\""),
+                ],
+                kinds: &["ambiguous"],
+            },
+        ],
+    ),
+    (
+        "value that the set-up changes",
+        &[
+            // One parcel more than is answered.
+            Planted {
+                base: Parcels,
+                template: "collect",
+                changes: &[
+                    (
+                        "  collect:\n    params: {parcel: {pick: \"find(parcel, p, p.until >= today())\", refer: [to]}}",
+                        "  collect:\n    params: {parcel: {pick: \"find(parcel, p, p.until >= today())\", refer: [to]}, left: {let: \"count(parcel, p, p.shelf == parcel.shelf)\"}}\n    setup: [{insert: {into: parcel, set: {to: \"'Nobody'\", shelf: parcel.shelf, due: 0.00, until: today()}}}]",
+                    ),
+                    (UNTIL_WANTED, "slots: {until: t.left}"),
+                    (UNTIL_GIVEN, "answers: {until: t.left}"),
+                ],
+                kinds: &["stale"],
             },
         ],
     ),

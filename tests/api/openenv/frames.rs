@@ -26,6 +26,8 @@ async fn an_episode_is_played_to_its_score() {
     assert_eq!((&now["episode_id"], &now["step_count"], &now["done"]), (&json!("ep-1"), &json!(1), &json!(false)));
     let last = step(&mut socket, &json!({"tool": "add", "arguments": {"amount": 2}})).await;
     assert_eq!((&last["done"], &last["metadata"]["terminated"]), (&json!(true), &json!(true)));
+    let ends = |reply: &Value| (reply["terminated"].clone(), reply["truncated"].clone());
+    assert_eq!([ends(&second), ends(&last)], [(json!(false), json!(false)), (json!(true), json!(false))]);
     let verdict = episode(&server, &last).await["verdict"].clone();
     assert_eq!((&verdict["status"], &verdict["score"]), (&json!("scored"), &last["reward"]));
     assert_eq!(last["metadata"]["score"], last["reward"]);
@@ -165,6 +167,7 @@ async fn a_limit_truncates_and_the_score_comes_with_it() {
     assert_eq!(step(&mut socket, &json!({"text": "1"})).await["done"], false);
     let last = step(&mut socket, &json!({"text": "1"})).await;
     assert_eq!((&last["done"], &last["metadata"]["truncated"]), (&json!(true), &json!(true)));
+    assert_eq!((&last["terminated"], &last["truncated"]), (&json!(false), &json!(true)));
     assert_eq!(last["metadata"]["terminated"], false);
     assert!(last["reward"].is_number());
     server.stop().await;

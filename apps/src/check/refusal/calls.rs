@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::app::{Parameter, Role};
 use crate::check::random;
 use crate::check::told::holds as tells;
+use crate::check::untold::tells_number;
 use crate::data::Data;
 use crate::json::Codec;
 use crate::kinds::{TableId, Type};
@@ -73,7 +74,10 @@ pub(super) fn tried(ticket: Ticket<'_>, instance: &Arc<Instance>, meant: &dyn Fn
             if (0..OTHERS_TRIED).all(|_| make(&otherwise(&mut random)).is_err()) {
                 return Some(Tried::Always);
             }
-            found = Tried::Sometimes;
+            // What is refused for an argument that nobody asks for is refused for that.
+            if given.values().all(|value| spoken(value) || is_row(world, value) || is_told(instance, value)) {
+                found = Tried::Sometimes;
+            }
         }
     }
     Some(found)
@@ -128,8 +132,8 @@ fn own(instance: &Instance, world: &World) -> Vec<(Type, Json)> {
 }
 
 /// What calls may be about: what the task is given, the cells of its rows that its solution was shown, and the rows that its
-/// solution was shown. Of a table that the task draws rows from, only those that it has drawn, that these refer to, or that its
-/// text names: what is refused of another row says nothing of this one.
+/// solution was shown. Of a table that the task draws rows from, only those that it has drawn or that its text names: what is refused
+/// of another row says nothing of this one.
 fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Json]) -> Vec<(Type, Json)> {
     let data = world.data();
     let schema = &instance.app.schema;
@@ -138,6 +142,7 @@ fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Jso
     let row = |value: &Value| if let Value::Row(row) = value { Some(*row) } else { None };
     let mut rows: Vec<RowKey> = instance.values.iter().filter_map(row).collect();
     let drawn: BTreeSet<TableId> = rows.iter().map(|row| row.table).collect();
+    let own_rows: BTreeSet<RowKey> = rows.iter().copied().collect();
     for _ in 0..HOPS {
         let cells = rows.iter().filter_map(|row| data.row(*row)).flat_map(|row| row.cells.iter());
         let referred: Vec<RowKey> = cells.filter_map(row).collect();
@@ -147,9 +152,12 @@ fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Jso
         let table = schema.table(row.table);
         let cells =
             table.columns().filter_map(|(column, about)| Some((about.kind.present(), data.cell(*row, column)?)));
+        // Rows come by themselves below.
+        let cells = cells.filter(|(kind, _)| !matches!(kind, Type::Row(_)));
         let cells = cells.map(|(kind, cell)| (kind.clone(), codec.to_json(cell, kind, data)));
         pool.extend(cells.filter(|(_, value)| answers.iter().any(|answer| holds(answer, value))));
-        pool.extend(data.id(*row).map(|id| (Type::Row(row.table), json!(&**id))));
+        let stays = own_rows.contains(row) || !drawn.contains(&row.table) || is_named(instance, data, *row);
+        pool.extend(data.id(*row).filter(|_| stays).map(|id| (Type::Row(row.table), json!(&**id))));
     }
     let mut texts = Vec::new();
     answers.iter().for_each(|answer| strings(answer, &mut texts));
@@ -159,6 +167,17 @@ fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Jso
         pool.extend(found.map(|row| (Type::Row(row.table), json!(text))));
     }
     pool
+}
+
+/// Whether the text of a task tells an argument. Flags and texts are in nobody's words.
+fn is_told(instance: &Instance, value: &Json) -> bool {
+    match value {
+        Json::Number(number) => tells_number(&instance.text, &number.to_string()),
+        Json::String(text) => tells(&instance.text, text) || tells_number(&instance.text, text),
+        Json::Array(values) => values.iter().all(|value| is_told(instance, value)),
+        Json::Object(members) => members.values().all(|value| is_told(instance, value)),
+        Json::Null | Json::Bool(_) => true,
+    }
 }
 
 /// Whether the text of a task names a row by one of its texts.

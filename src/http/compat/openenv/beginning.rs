@@ -182,7 +182,7 @@ impl Player {
                     return Err(Refusal::Session(words.to_owned()));
                 }
             };
-            Shown { observation: fields, reward: None, done: false, metadata: self.metadata(playing, 0) }
+            Shown::going_on(fields, self.metadata(playing, 0))
         } else {
             let record = sessions.step_record(tenant, session.episode, seq).await.map_err(refused)?;
             self.show_step(playing, record.answer, None).await?
@@ -190,9 +190,9 @@ impl Player {
         if !shown.done && episode.state == EpisodeState::Ended {
             // Ended between two steps, by a call from outside.
             let verdict = self.verdict(playing, episode.verdict).await?;
-            (shown.done, shown.reward) = (true, verdict.score);
+            shown.reward = verdict.score;
             let (terminated, truncated, stop_reason) = (episode.terminated, episode.truncated, episode.stop_reason);
-            Ending { terminated, truncated, stop_reason, verdict }.describe(&mut shown.metadata);
+            shown.end(&Ending { terminated, truncated, stop_reason, verdict });
         }
         shown.metadata.insert("resumed".to_owned(), json!(true));
         Ok(shown)
@@ -233,7 +233,7 @@ impl Player {
         metadata.insert("task".to_owned(), json!(opened.task.id));
         metadata.insert("seed".to_owned(), json!(opened.seed));
         let observation = seen((*opened.observation).clone(), &opened.messages);
-        Begun { playing, shown: Shown { observation, reward: None, done: false, metadata } }
+        Begun { playing, shown: Shown::going_on(observation, metadata) }
     }
 
     /// The session that an `episode_id` means: the newest one, if there was any.

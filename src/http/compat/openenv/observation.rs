@@ -18,10 +18,27 @@ pub(super) struct Shown {
     pub(super) observation: Map<String, Value>,
     /// The step's reward; on the last step the score. Null where none is defined.
     pub(super) reward: Option<f64>,
-    /// The episode is over.
+    /// The episode is over: `terminated` or `truncated`.
     pub(super) done: bool,
+    /// It came to its end. Clients of 0.10 read `done` alone.
+    pub(super) terminated: bool,
+    /// It was cut off, by a limit or because the session was closed.
+    pub(super) truncated: bool,
     /// What the trainer may see besides: ids, `terminated`, `truncated`, and the verdict of an episode that is over.
     pub(super) metadata: Map<String, Value>,
+}
+
+impl Shown {
+    /// An observation of an episode that goes on, without a reward.
+    pub(super) const fn going_on(observation: Map<String, Value>, metadata: Map<String, Value>) -> Self {
+        Self { observation, reward: None, done: false, terminated: false, truncated: false, metadata }
+    }
+
+    /// Notes that the episode is over; the reward stays as it is.
+    pub(super) fn end(&mut self, ending: &Ending) {
+        (self.done, self.terminated, self.truncated) = (true, ending.terminated, ending.truncated);
+        ending.describe(&mut self.metadata);
+    }
 }
 
 /// How an episode ended.
@@ -35,7 +52,7 @@ pub(super) struct Ending {
 
 impl Ending {
     /// For the trainer.
-    pub(super) fn describe(&self, metadata: &mut Map<String, Value>) {
+    fn describe(&self, metadata: &mut Map<String, Value>) {
         metadata.insert("terminated".to_owned(), json!(self.terminated));
         metadata.insert("truncated".to_owned(), json!(self.truncated));
         metadata.insert("stop_reason".to_owned(), json!(self.stop_reason));

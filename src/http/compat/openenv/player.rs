@@ -121,22 +121,21 @@ impl Player {
         stepped: Stepped,
         call: Option<(&Called, Option<Misfit>)>,
     ) -> Result<Shown, Refusal> {
-        let done = stepped.terminated || stepped.truncated;
-        let mut reward = stepped.reward;
-        let mut metadata = self.metadata(playing, stepped.seq);
-        if done {
-            let verdict = self.verdict(playing, stepped.verdict).await?;
-            let (terminated, truncated, stop_reason) = (stepped.terminated, stepped.truncated, stepped.stop_reason);
-            // Where steps have rewards of their own, the last one has too, and their sum stays what it is.
-            reward = reward.or(verdict.score);
-            Ending { terminated, truncated, stop_reason, verdict }.describe(&mut metadata);
-        }
         let fields = seen(stepped.observation, &stepped.messages);
         let observation = match call {
             Some((called, misfit)) => call_seen(fields, called, misfit.as_ref()),
             None => fields,
         };
-        Ok(Shown { observation, reward, done, metadata })
+        let mut shown = Shown::going_on(observation, self.metadata(playing, stepped.seq));
+        shown.reward = stepped.reward;
+        if stepped.terminated || stepped.truncated {
+            let verdict = self.verdict(playing, stepped.verdict).await?;
+            let (terminated, truncated, stop_reason) = (stepped.terminated, stepped.truncated, stepped.stop_reason);
+            // Where steps have rewards of their own, the last one has too, and their sum stays what it is.
+            shown.reward = shown.reward.or(verdict.score);
+            shown.end(&Ending { terminated, truncated, stop_reason, verdict });
+        }
+        Ok(shown)
     }
 
     /// The verdict of the current episode, where it is a score.
@@ -212,12 +211,18 @@ impl Player {
     pub(super) async fn list_tools(&self, playing: Option<&Playing>) -> Result<Shown, Refusal> {
         let observation = tools_seen(&self.tools(playing.map(|playing| playing.session)).await?);
         let Some(playing) = playing else {
-            return Ok(Shown { observation, reward: None, done: false, metadata: Map::new() });
+            return Ok(Shown::going_on(observation, Map::new()));
         };
         let session = self.session(playing.session).await?;
-        let done = session.limits_left.is_none();
-        let metadata = self.metadata(playing, session.seq.unwrap_or_default());
-        Ok(Shown { observation, reward: None, done, metadata })
+        let episode = self.app.sessions().episode(&self.principal.tenant, session.episode).await;
+        let episode = episode.map_err(|error| self.refusal(error.into()))?;
+        let mut metadata = self.metadata(playing, session.seq.unwrap_or_default());
+        metadata.insert("terminated".to_owned(), json!(episode.terminated));
+        metadata.insert("truncated".to_owned(), json!(episode.truncated));
+        let mut shown = Shown::going_on(observation, metadata);
+        shown.done = session.limits_left.is_none();
+        (shown.terminated, shown.truncated) = (episode.terminated, episode.truncated);
+        Ok(shown)
     }
 
     /// Whether a call is one that the environment will answer with an error.

@@ -105,6 +105,8 @@ fn observation(spec: &Spec) -> Value {
                 }
             },
             "done": {"type": "boolean"},
+            "terminated": {"type": "boolean", "description": "Over because it came to its end."},
+            "truncated": {"type": "boolean", "description": "Over because it was cut off."},
             "metadata": {"type": "object"}
         }
     })
