@@ -47,11 +47,12 @@ pub fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<Mutant>
         }
         for parameter in &action.parameters {
             let Some(given) = call.arguments.get(&*parameter.name) else { continue };
-            let Some(other) = other(instance, parameter, given) else { continue };
-            let mut calls = solution.to_vec();
-            calls[place].arguments.insert(parameter.name.to_string(), other);
-            if leads_elsewhere(instance, solution, &calls) {
-                mutants.push(Mutant { what: show(&calls[place]), calls });
+            for other in others(instance, parameter, given) {
+                let mut calls = solution.to_vec();
+                calls[place].arguments.insert(parameter.name.to_string(), other);
+                if leads_elsewhere(instance, solution, &calls) {
+                    mutants.push(Mutant { what: show(&calls[place]), calls });
+                }
             }
         }
     }
@@ -98,51 +99,53 @@ fn leads_elsewhere(instance: &Arc<Instance>, solution: &[Call], calls: &[Call]) 
     }
 }
 
-/// Another value in place of the one that was given.
-fn other(instance: &Instance, parameter: &Parameter, given: &Json) -> Option<Json> {
-    let bounds = parameter.bounds;
-    let near = |number: i64| {
-        let higher = number.checked_add(1).filter(|number| bounds.most.is_none_or(|most| *number <= most));
-        higher.or_else(|| number.checked_sub(1))
+/// Other values in place of the one that was given: the neighbours of a number, a time or a row on both sides, every other word of an
+/// enum, and a list without its last.
+fn others(instance: &Instance, parameter: &Parameter, given: &Json) -> Vec<Json> {
+    let (kind, bounds) = (parameter.kind.present(), parameter.bounds);
+    let near = |number: Option<i64>, step: i64| -> Vec<i64> {
+        let within = |number: &i64| {
+            bounds.least.is_none_or(|least| least <= *number) && bounds.most.is_none_or(|most| *number <= most)
+        };
+        let sides = |number: i64| [number.checked_add(step), number.checked_sub(step)];
+        number.into_iter().flat_map(sides).flatten().filter(within).collect()
     };
-    match (parameter.kind.present(), given) {
-        (Type::Bool, Json::Bool(flag)) => Some(json!(!flag)),
-        (Type::Int, Json::Number(number)) => near(number.as_i64()?).map(Json::from),
-        (Type::Money(currency), Json::String(text)) => {
-            let digits = crate::amount::minor_digits(currency);
-            let amount = crate::amount::parse(text, digits).ok()?;
-            Some(json!(crate::amount::show(near(amount)?, digits)))
-        }
-        (Type::Decimal(digits), Json::String(text)) => {
-            let number = crate::amount::parse(text, *digits).ok()?;
-            Some(json!(crate::amount::show(near(number)?, *digits)))
-        }
+    let all = |numbers: Vec<i64>, show: &dyn Fn(i64) -> Json| numbers.into_iter().map(show).collect();
+    let amounts = |text: &str, digits: u8| {
+        let amount = crate::amount::parse(text, digits).ok();
+        all(near(amount, 1), &|amount| json!(crate::amount::show(amount, digits)))
+    };
+    match (kind, given) {
+        (Type::Bool, Json::Bool(flag)) => vec![json!(!flag)],
+        (Type::Int, Json::Number(number)) => all(near(number.as_i64(), 1), &Json::from),
+        (Type::Money(currency), Json::String(text)) => amounts(text, crate::amount::minor_digits(currency)),
+        (Type::Decimal(digits), Json::String(text)) => amounts(text, *digits),
         (Type::Enum(words), Json::String(word)) => {
-            words.iter().find(|other| ***other != **word).map(|other| json!(&**other))
+            words.iter().filter(|other| ***other != **word).map(|other| json!(&**other)).collect()
         }
-        (Type::Text, Json::String(_)) => Some(json!("zzz qqq")),
+        (Type::Text, Json::String(_)) => vec![json!("zzz qqq")],
         (Type::Date, Json::String(text)) => {
-            Some(json!(crate::calendar::show_date(crate::calendar::parse_date(text)? + 1)))
+            all(near(crate::calendar::parse_date(text), 1), &|day| json!(crate::calendar::show_date(day)))
         }
         (Type::Instant, Json::String(text)) => {
             let calendar = &instance.app.calendar;
-            Some(json!(calendar.show_instant(calendar.parse_instant(text)? + 1_800)))
+            all(near(calendar.parse_instant(text), 1_800), &|time| json!(calendar.show_instant(time)))
         }
         (Type::Duration, Json::String(text)) => {
-            Some(json!(crate::calendar::show_duration(crate::calendar::parse_duration(text)? + 900)))
+            let duration = crate::calendar::parse_duration(text);
+            all(near(duration, 900), &|duration| json!(crate::calendar::show_duration(duration)))
         }
         (Type::Row(table), Json::String(id)) => {
-            // The sibling: the next row of the table, or the one before.
             let data = &instance.data;
-            let ids: Vec<&std::sync::Arc<str>> = data.rows(*table).filter_map(|row| data.id(row)).collect();
-            let place = ids.iter().position(|known| ***known == **id)?;
-            let sibling = ids.get(place + 1).or_else(|| ids.get(place.checked_sub(1)?))?;
-            Some(json!(&***sibling))
+            let ids: Vec<&Arc<str>> = data.rows(*table).filter_map(|row| data.id(row)).collect();
+            let Some(place) = ids.iter().position(|known| ***known == **id) else { return Vec::new() };
+            let beside = [place.checked_add(1), place.checked_sub(1)].into_iter().flatten();
+            beside.filter_map(|place| ids.get(place)).map(|id| json!(&***id)).collect()
         }
         (Type::List(_), Json::Array(values)) if !values.is_empty() => {
-            Some(Json::Array(values[..values.len() - 1].to_vec()))
+            vec![Json::Array(values[..values.len() - 1].to_vec())]
         }
-        _ => None,
+        _ => Vec::new(),
     }
 }
 

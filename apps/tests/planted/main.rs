@@ -202,6 +202,38 @@ fn answers_behind_the_set_up_are_found() {
     find("answer behind the set-up");
 }
 
+/// Goals that take another word, or a number on one side of what is told: mutants of the solution reach them.
+#[test]
+fn goals_that_take_more_than_is_told_are_found() {
+    let takes_more: [(Base, &[(&str, &str)]); 2] = [
+        (
+            Base::Board,
+            &[(
+                "fields: {assignee: t.who, priority: t.priority}",
+                "fields: {assignee: t.who, priority: {check: \"v == t.priority || v == 'high'\"}}",
+            )],
+        ),
+        (
+            Base::Toolshed,
+            &[
+                (
+                    "due: \"add_days(init.today, t.days)\", fee: \"t.tool.day_fee * t.days\"}",
+                    "due: {check: \"v <= add_days(init.today, t.days)\"}, fee: {check: \"v <= t.tool.day_fee * t.days\"}}",
+                ),
+                (
+                    "fields: {balance: \"init(t.who).balance - t.tool.day_fee * t.days\"}",
+                    "fields: {balance: {check: \"v >= init(t.who).balance - t.tool.day_fee * t.days\"}}",
+                ),
+            ],
+        ),
+    ];
+    for (base, changes) in takes_more {
+        let report = audited(base, changes);
+        let passes = |failure: &String| failure.contains("a wrong solution passes");
+        assert!(report.failures.iter().any(passes), "{changes:?}: {:#?}", report.failures);
+    }
+}
+
 /// The draw that shows a fault is one that a session would be given: it is an error there, and never drawn again.
 #[test]
 fn a_faulty_draw_is_an_error_when_it_is_played() {
