@@ -18,8 +18,13 @@ pub(super) fn tied(instance: &Arc<Instance>) -> Option<String> {
     if !solved.episode.judge().is_ok_and(|checks| strict(&checks)) {
         return None;
     }
-    let failed = solved.episode.judge_reversed().ok()?.into_iter().find(|check| !check.passed)?;
-    Some(format!("{}: {}", failed.name, failed.evidence))
+    match solved.episode.judge_reversed() {
+        Ok(checks) => {
+            let failed = checks.into_iter().find(|check| !check.passed)?;
+            Some(format!("{}: {}", failed.name, failed.evidence))
+        }
+        Err(message) => Some(message),
+    }
 }
 
 /// The place of a parameter that follows from the data, that the text does not tell, that is another one once the task is prepared, and

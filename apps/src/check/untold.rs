@@ -15,8 +15,8 @@ use crate::tool::system_text;
 
 /// Numbers up to which words tell them in many ways.
 const IN_WORDS_MOST: i64 = 12;
-/// Words of other numbers.
-const WORDS: [(&str, i64); 17] = [
+/// Words of other numbers, and of minutes.
+const WORDS: [(&str, i64); 19] = [
     ("thirteen", 13),
     ("fortnight", 14),
     ("fourteen", 14),
@@ -33,6 +33,8 @@ const WORDS: [(&str, i64); 17] = [
     ("fifty", 50),
     ("sixty", 60),
     ("seventy", 70),
+    ("eighty", 80),
+    ("ninety", 90),
     ("hundred", 100),
 ];
 /// Letters by which words are taken for forms of one word: `paused` and `pause`.
@@ -102,6 +104,7 @@ fn without_separators(text: &str) -> String {
     (0..letters.len()).filter(|at| !separates(*at)).map(|at| letters[at]).collect()
 }
 
+/// Whether what stands before a call tells an argument of it.
 fn is_known(value: &Json, kind: &Type, known: &str) -> bool {
     let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match kind {
