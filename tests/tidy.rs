@@ -75,7 +75,7 @@ fn assert_none(offenders: &[String], rule: &str) {
 
 #[test]
 fn only_the_http_folder_knows_the_web_framework() {
-    let sources = sources(&["src", "protocol/src", "client/src"]);
+    let sources = sources(&["src", "crates/protocol/src", "crates/client/src"]);
     // The application is served through the function that src/http offers, so nothing else has a reason to name it.
     assert_none(&offenders(&sources, &["src/http/"], &["axum", "tower_http"]), "only src/http/ names axum");
 }
@@ -97,7 +97,7 @@ fn what_is_sent_is_read_by_the_strict_reader_alone() {
 
 #[test]
 fn only_the_store_contains_sql() {
-    let sources = sources(&["src", "protocol/src", "client/src"]);
+    let sources = sources(&["src", "crates/protocol/src", "crates/client/src"]);
     let quoted: Vec<String> = SQL.iter().map(|word| format!("\"{word}")).collect();
     let mut words: Vec<&str> = quoted.iter().map(String::as_str).collect();
     words.push("sqlx::");
@@ -108,32 +108,32 @@ fn only_the_store_contains_sql() {
 fn back_ends_alone_name_their_clients_and_what_is_unsafe_is_in_few_files() {
     let folders = [
         "src",
-        "protocol/src",
-        "client/src",
-        "sandbox/src",
-        "sandbox-agent/src",
-        "workbench/src",
-        "sql/src",
-        "sqlite-worker/src",
+        "crates/protocol/src",
+        "crates/client/src",
+        "crates/sandbox/src",
+        "crates/sandbox-agent/src",
+        "crates/workbench/src",
+        "crates/sql/src",
+        "crates/sqlite-worker/src",
     ];
     let sources = sources(&folders);
     assert_none(
-        &offenders(&sources, &["sandbox/src/docker/"], &["bollard::"]),
-        "only sandbox/src/docker/ names bollard",
+        &offenders(&sources, &["crates/sandbox/src/docker/"], &["bollard::"]),
+        "only crates/sandbox/src/docker/ names bollard",
     );
     assert_none(
-        &offenders(&sources, &["sql/src/engine/postgres/"], &["tokio_postgres"]),
-        "only sql/src/engine/postgres/ names tokio-postgres",
+        &offenders(&sources, &["crates/sql/src/engine/postgres/"], &["tokio_postgres"]),
+        "only crates/sql/src/engine/postgres/ names tokio-postgres",
     );
     let interfaces =
-        ["sandbox-agent/src/", "sqlite-worker/src/heap.rs", "sqlite-worker/src/pages.rs", "sqlite-worker/src/raw.rs"];
+        ["crates/sandbox-agent/src/", "crates/sqlite-worker/src/heap.rs", "crates/sqlite-worker/src/pages.rs", "crates/sqlite-worker/src/raw.rs"];
     assert_none(
         &offenders(&sources, &interfaces, &["unsafe {", "unsafe fn"]),
         "only the agent, and the worker's interfaces to SQLite, are unsafe",
     );
     let words = ["axum::", "palestra_protocol", "palestra::"];
     let sandboxes: Vec<Source> = sources.into_iter().filter(|source| !source.path.starts_with("src/")).collect();
-    let allowed = ["protocol/src/", "client/src/"];
+    let allowed = ["crates/protocol/src/", "crates/client/src/"];
     assert_none(&offenders(&sandboxes, &allowed, &words), "sandboxes, work and databases know nothing of the server");
 }
 
@@ -173,10 +173,10 @@ fn the_session_engine_knows_no_http() {
 
 #[test]
 fn the_protocol_does_no_io() {
-    let sources = sources(&["protocol/src"]);
+    let sources = sources(&["crates/protocol/src"]);
     let words = ["std::fs", "std::net", "std::env", "std::process", "std::thread", "tokio", "async fn", "reqwest"];
     assert_none(&offenders(&sources, &[], &words), "protocol/ is plain data");
-    let manifest = fs::read_to_string(root().join("protocol/Cargo.toml")).unwrap();
+    let manifest = fs::read_to_string(root().join("crates/protocol/Cargo.toml")).unwrap();
     for banned in ["tokio", "reqwest", "axum", "sqlx"] {
         assert!(!manifest.contains(banned), "protocol/ depends on {banned}");
     }
@@ -184,7 +184,7 @@ fn the_protocol_does_no_io() {
 
 #[test]
 fn every_file_says_what_it_is() {
-    let all = sources(&["src", "protocol/src", "client/src", "load-tests/src", "tests"]);
+    let all = sources(&["src", "crates/protocol/src", "crates/client/src", "load-tests/src", "tests"]);
     let silent: Vec<String> =
         all.iter().filter(|source| !source.text.starts_with("//!")).map(|source| source.path.clone()).collect();
     assert_none(&silent, "a `//!` line opens every file");
@@ -207,7 +207,7 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn nothing_is_exported_by_glob() {
-    let sources = sources(&["src", "protocol/src", "client/src", "load-tests/src"]);
+    let sources = sources(&["src", "crates/protocol/src", "crates/client/src", "load-tests/src"]);
     let globs: Vec<String> = sources
         .iter()
         .flat_map(|source| {

@@ -181,7 +181,7 @@ mod tests {
 
     fn arguments(task: Option<&str>) -> ExploreArguments {
         ExploreArguments {
-            app: "apps/tests/apps/depot".to_owned(),
+            app: "crates/apps/tests/apps/depot".to_owned(),
             task: task.map(ToOwned::to_owned),
             seed: 0,
             states: 20,

@@ -1,0 +1,74 @@
+//! The data as an archive holds it, and the engines.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use palestra_sql::engine::Engine;
+use palestra_sql::engine::postgres::{self, PostgresEngine};
+use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
+use palestra_sql::import::Engines;
+
+use crate::private;
+
+/// The databases of the short form.
+const SHORT: [&str; 2] = ["concert_singer", "tvshow"];
+
+/// Whether all questions are asked.
+pub(crate) fn long() -> bool {
+    std::env::var("PALESTRA_SPIDER").is_ok_and(|form| form == "all")
+}
+
+/// Files by path; `None`, with a line that says so, where the data is absent.
+pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
+    let root = std::env::var_os("PALESTRA_SHARED_DATA")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")), PathBuf::from)
+        .join("spider");
+    let Ok(questions) = std::fs::read(root.join("questions.json")) else {
+        println!("skipped: no data at {}", root.display());
+        return None;
+    };
+    let mut questions: Vec<serde_json::Value> = serde_json::from_slice(&questions).expect("questions");
+    let chosen = |name: &str| long() || SHORT.contains(&name);
+    questions.retain(|question| chosen(question["db"].as_str().expect("a name")));
+    let mut files = BTreeMap::from([("questions.json".to_owned(), serde_json::to_vec(&questions).expect("JSON"))]);
+    for entry in std::fs::read_dir(root.join("sqlite")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if chosen(path.file_stem().and_then(|stem| stem.to_str()).expect("a name")) {
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+            files.insert(format!("sqlite/{name}"), std::fs::read(&path).expect("a script"));
+        }
+    }
+    Some(files)
+}
+
+/// Both engines, PostgreSQL's in a cluster that ends with this.
+pub(crate) struct Bench {
+    pub(crate) engines: Engines,
+    postgres: Option<PostgresEngine>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Bench {
+    /// Without PostgreSQL where it is not installed.
+    pub(crate) async fn new() -> Self {
+        let command = vec![env!("CARGO_BIN_EXE_palestra-sqlite-worker").into()];
+        let sqlite: Arc<dyn Engine> = Arc::new(SqliteEngine::new(Settings::new(command)));
+        let settings = |cluster| postgres::Settings {
+            cluster,
+            node: "spider".to_owned(),
+            warm: 1,
+            sessions_max: 32,
+            templates_max: 16,
+        };
+        let (postgres, folder) = private::postgres(settings).await.unzip();
+        let engine = postgres.clone().map(|engine| Arc::new(engine) as Arc<dyn Engine>);
+        Self { engines: Engines { sqlite, postgres: engine }, postgres, _folder: folder }
+    }
+
+    pub(crate) async fn close(self) {
+        if let Some(postgres) = self.postgres {
+            postgres.close().await;
+        }
+    }
+}
