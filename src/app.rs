@@ -15,21 +15,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::auth::{Auth, DEFAULT_TENANT, RootSecret, SecretError};
-use crate::catalog::{Catalog, CatalogError};
-use crate::clock::Clock;
+use crate::backends::{self, BackendsError};
 use crate::config::{Config, ConfigError};
-use crate::databases::{Databases, Settings as DatabaseSettings};
-use crate::desk::{self, DeskError};
-use crate::environment::EnvironmentKind;
-use crate::environment::registry::{self, BuiltinSettings};
 use crate::http;
-use crate::jobs::{JobParts, Jobs, JobsError};
-use crate::means::Means;
-use crate::session::{Parts, SessionError, Sessions};
-use crate::store::row::NodeRow;
-use crate::store::{self, Store, StoreError, Target};
 use crate::telemetry::{self, TelemetryError};
+use palestra_auth::{Auth, DEFAULT_TENANT, RootSecret, SecretError};
+use palestra_catalog::backends::Backends;
+use palestra_catalog::registry::{self, BuiltinSettings};
+use palestra_catalog::{Catalog, CatalogError};
+use palestra_environment::EnvironmentKind;
+use palestra_jobs::{JobParts, Jobs, JobsError};
+use palestra_session::{Parts, SessionError, Sessions};
+use palestra_store::clock::Clock;
+use palestra_store::row::NodeRow;
+use palestra_store::{self as store, Store, StoreError, Target};
 
 /// The embedded store's file in the data folder.
 const DATABASE_FILE: &str = "palestra.db";
@@ -67,7 +66,7 @@ pub enum StartError {
     Catalog(#[from] CatalogError),
     /// Sandboxes cannot be had where they were asked for.
     #[error(transparent)]
-    Desk(#[from] DeskError),
+    Desk(#[from] BackendsError),
     /// The cluster in which SQL is to be played cannot be used.
     #[error("SQL cannot be played as asked for: {0}")]
     Databases(#[from] EngineError),
@@ -90,7 +89,7 @@ struct Inner {
     config: Config,
     store: Arc<dyn Store>,
     catalog: Catalog,
-    means: Means,
+    backends: Backends,
     sessions: Sessions,
     jobs: Jobs,
     auth: Auth,
@@ -111,7 +110,7 @@ pub struct Ground {
     /// The built-in environments.
     pub kinds: Vec<Arc<dyn EnvironmentKind>>,
     /// What places are made of.
-    pub means: Means,
+    pub backends: Backends,
     /// This process.
     pub node: NodeRow,
     /// Tells the time.
@@ -134,10 +133,10 @@ impl App {
         let store = open_store(&config).await?;
         store.claim_node(&node).await?;
         let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
-        let desk = desk::open(&config, store.as_ref(), &node.id).await?;
-        let databases = Databases::new(DatabaseSettings::of(&config, &node.id));
+        let desk = backends::open_desk(&config, store.as_ref(), &node.id).await?;
+        let databases = backends::databases(&config, &node.id);
         databases.sweep().await?;
-        let ground = Ground { store, kinds, means: Means { desk, databases }, node, clock: Clock::System };
+        let ground = Ground { store, kinds, backends: Backends { desk, databases }, node, clock: Clock::System };
         Self::assemble(config, ground, &root, Some(folder)).await
     }
 
@@ -151,9 +150,9 @@ impl App {
         root: &RootSecret,
         folder: Option<File>,
     ) -> Result<Self, StartError> {
-        let Ground { store, kinds, means, node, clock } = ground;
+        let Ground { store, kinds, backends, node, clock } = ground;
         let (shutdown, background, tracker) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-        let catalog = Catalog::new(Arc::clone(&store), kinds, means.clone());
+        let catalog = Catalog::new(Arc::clone(&store), kinds, backends.clone());
         let sessions = Sessions::start(Parts {
             store: Arc::clone(&store),
             catalog: catalog.clone(),
@@ -180,14 +179,14 @@ impl App {
         .await?;
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
-        let sandboxes = means.desk.sandboxes.clone();
+        let sandboxes = backends.desk.sandboxes.clone();
         tracker.spawn(async move { sandboxes.tend().await });
         let streams = Arc::new(Semaphore::new(config.streams_max.min(Semaphore::MAX_PERMITS)));
         Ok(Self(Arc::new(Inner {
             config,
             store,
             catalog,
-            means,
+            backends,
             sessions,
             jobs,
             auth,
@@ -282,10 +281,10 @@ impl App {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
         }
         self.0.background.cancel();
-        if tokio::time::timeout(patience, self.0.means.desk.sandboxes.close()).await.is_err() {
+        if tokio::time::timeout(patience, self.0.backends.desk.sandboxes.close()).await.is_err() {
             tracing::warn!("warm sandboxes were left to end by themselves");
         }
-        if tokio::time::timeout(patience, self.0.means.databases.close()).await.is_err() {
+        if tokio::time::timeout(patience, self.0.backends.databases.close()).await.is_err() {
             tracing::warn!("databases were left for the next start to remove");
         }
         self.0.tracker.close();

@@ -9,8 +9,8 @@ use figment::Figment;
 use figment::providers::{Format, Serialized, Toml};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::{ArtifactPlace, JobSettings};
-use crate::session::SessionSettings;
+use palestra_jobs::{ArtifactPlace, JobSettings};
+use palestra_session::SessionSettings;
 
 mod arguments;
 mod check;

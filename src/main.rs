@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use palestra::command::{
     apps, check, doctor, environments, files, images, jobs, keys, openapi, policies, publish, run, serve, work,
 };
-use palestra::databases::WORKER_COMMAND;
 use palestra::terminal::{errors, output};
+use palestra_catalog::databases::WORKER_COMMAND;
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]

@@ -11,6 +11,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use palestra_jobs::metrics::{JOB_LEASES_LOST, JOBS_ENDED, JOBS_LEASED, JOBS_QUEUED, JOBS_RUNNING};
+
 use crate::config::{Config, LogFormat};
 use crate::terminal;
 
@@ -38,17 +40,6 @@ pub const OPENENV_ENDS: &str = "palestra_openenv_ends_total";
 pub const COMMANDS: &str = "palestra_commands_total";
 /// Credentials that were refused.
 pub const CREDENTIALS_REFUSED: &str = "palestra_credentials_refused_total";
-
-/// Jobs that are queued.
-pub const JOBS_QUEUED: &str = "palestra_jobs_queued";
-/// Jobs that run.
-pub const JOBS_RUNNING: &str = "palestra_jobs_running";
-/// Leases that were given, by `kind`.
-pub const JOBS_LEASED: &str = "palestra_jobs_leased_total";
-/// Jobs that are over, by `kind` and `state`.
-pub const JOBS_ENDED: &str = "palestra_jobs_ended_total";
-/// Leases that were taken back.
-pub const JOB_LEASES_LOST: &str = "palestra_job_leases_lost_total";
 
 /// Milliseconds between two summings up of what histograms have taken in.
 const UPKEEP_MS: u64 = 1_000;

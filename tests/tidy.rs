@@ -125,8 +125,12 @@ fn back_ends_alone_name_their_clients_and_what_is_unsafe_is_in_few_files() {
         &offenders(&sources, &["crates/sql/src/engine/postgres/"], &["tokio_postgres"]),
         "only crates/sql/src/engine/postgres/ names tokio-postgres",
     );
-    let interfaces =
-        ["crates/sandbox-agent/src/", "crates/sqlite-worker/src/heap.rs", "crates/sqlite-worker/src/pages.rs", "crates/sqlite-worker/src/raw.rs"];
+    let interfaces = [
+        "crates/sandbox-agent/src/",
+        "crates/sqlite-worker/src/heap.rs",
+        "crates/sqlite-worker/src/pages.rs",
+        "crates/sqlite-worker/src/raw.rs",
+    ];
     assert_none(
         &offenders(&sources, &interfaces, &["unsafe {", "unsafe fn"]),
         "only the agent, and the worker's interfaces to SQLite, are unsafe",
@@ -156,7 +160,7 @@ fn environments_and_verifiers_are_leaves() {
         "crate::http",
         "crate::session",
         "crate::app",
-        "crate::auth",
+        "palestra_auth",
         "crate::catalog",
         "super::super::store",
     ];

@@ -19,7 +19,9 @@ const NOT_INHERITED: [&str; 7] = [
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = manifest.ancestors().nth(2).unwrap_or(&manifest);
-    for watched in ["crates/sandbox-agent/src", "crates/sandbox-agent/Cargo.toml", "Cargo.lock", "crates/sandbox/build.rs"] {
+    for watched in
+        ["crates/sandbox-agent/src", "crates/sandbox-agent/Cargo.toml", "Cargo.lock", "crates/sandbox/build.rs"]
+    {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let target = env::var("TARGET").unwrap_or_default();

@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use nix::time::{ClockId, clock_gettime};
-use palestra::environment::puzzle::{self, Examinable};
-use palestra::environment::task::Task;
-use palestra::environment::{Context, Environment, Input, Opening, Place, Secrets, Tasks};
-use palestra::verifier::Case;
+use palestra_environment::task::Task;
+use palestra_environment::verifier::Case;
+use palestra_environment::{Context, Environment, Input, Opening, Place, Secrets, Tasks};
 use palestra_protocol::action::Action;
 use palestra_protocol::id::EpisodeId;
+use palestra_puzzles::{self as puzzles, Examinable};
 use serde::Deserialize;
 use serde_json::Map;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         "| puzzle | made per CPU second | scored per CPU second | reasoning-gym makes | scores | made, ratio | scored, ratio |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for puzzle in puzzle::all() {
+    for puzzle in puzzles::all() {
         let ours = measure(&*puzzle, budget)?;
         let shared = SHARED.iter().find(|(name, _)| *name == ours.name);
         let row = match shared.and_then(|(_, dataset)| theirs.get(*dataset)) {

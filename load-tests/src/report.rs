@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use palestra::clock::Clock;
+use palestra_store::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::compare::{Compared, Effort};

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use futures::future::try_join_all;
-use palestra::config::Secret;
-use palestra::databases::{Databases, Settings, WORKER_COMMAND};
+use palestra_catalog::databases::{Databases, Settings, WORKER_COMMAND};
 use palestra_sql::engine::{Access, Database, Engine, Limits, Opening, Step};
 use palestra_sql::source::Source;
 use palestra_sql::value::Dialect;
@@ -68,7 +67,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
     let databases = Databases::new(Settings {
         worker: Some(vec![std::env::current_exe()?.into_os_string(), WORKER_COMMAND.into()]),
         workers: 0,
-        postgres_url: arguments.postgres.clone().map(Secret::from),
+        postgres_url: arguments.postgres.clone(),
         postgres_folder: Some(folder.path().join("postgres")),
         node: "loadtests".to_owned(),
         warm: WARM,

@@ -14,9 +14,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::auth::DEFAULT_TENANT;
-use crate::store::StoreError;
-use crate::store::row::PageRequest;
+use palestra_auth::DEFAULT_TENANT;
+use palestra_store::StoreError;
+use palestra_store::row::PageRequest;
 
 /// Wait before a worker that died is started again, in milliseconds; doubled by each death in a row.
 const RESTART_MS_MIN: u64 = 1_000;

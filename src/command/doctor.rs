@@ -13,11 +13,11 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::failure::Failure;
+use crate::backends::{self, Candidate};
 use crate::config::{Config, ConfigArguments, SandboxChoice};
-use crate::databases::{Databases, Settings as DatabaseSettings};
-use crate::desk::{self, Candidate};
-use crate::store::{self, Target};
 use crate::terminal::Table;
+use palestra_catalog::databases::Databases;
+use palestra_store::{self as store, Target};
 
 /// How long one check may take, in milliseconds.
 const CHECK_TIMEOUT_MS: u64 = 10_000;
@@ -122,14 +122,14 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
     for program in PROGRAMS {
         findings.push(probe(program).await);
     }
-    for candidate in desk::candidates(config) {
+    for candidate in backends::candidates(config) {
         findings.push(sandboxes(*candidate, config).await);
     }
     findings.push(images(config));
     // Beside the real ones, so that a running server is not disturbed.
     let folder = tempfile::tempdir()?;
     let beside = Config { data: folder.path().to_owned(), ..config.clone() };
-    let databases = Databases::new(DatabaseSettings::of(&beside, "doctor"));
+    let databases = backends::databases(&beside, "doctor");
     for dialect in Dialect::ALL {
         findings.push(sql(&databases, dialect).await);
     }
@@ -151,9 +151,9 @@ async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         // Beside the real one, so that a running server is not disturbed.
         let config = Config { data: folder.path().to_owned(), ..config.clone() };
-        let backend = desk::connect(&candidate, &config, "doctor").await.map_err(|error| error.to_string())?;
+        let backend = backends::connect(&candidate, &config, "doctor").await.map_err(|error| error.to_string())?;
         let profiles = shipped::profiles()?;
-        let profile = profiles.get(desk::PROFILE).ok_or_else(|| "there is no profile".to_owned())?;
+        let profile = profiles.get(backends::PROFILE).ok_or_else(|| "there is no profile".to_owned())?;
         let isolation = backend.examine(profile).await.map_err(|error| error.to_string())?;
         let lacking = isolation.lines.iter().filter(|(_, line)| !line.enforced);
         let lacking: Vec<String> = lacking.map(|(name, line)| format!("{name} is not enforced: {}", line.by)).collect();
@@ -186,7 +186,7 @@ async fn sql(databases: &Databases, dialect: Dialect) -> Finding {
 
 fn images(config: &Config) -> Finding {
     let names: Vec<String> =
-        desk::images(config).list().unwrap_or_default().iter().map(|image| image.name.clone()).collect();
+        backends::images(config).list().unwrap_or_default().iter().map(|image| image.name.clone()).collect();
     let missing: Vec<&str> =
         Definition::shipped_names().filter(|name| names.iter().all(|there| there != name)).collect();
     let (state, detail) = match (names.is_empty(), missing.is_empty()) {

@@ -9,8 +9,8 @@ use palestra_sandbox::docker::{Docker, Options};
 use palestra_sandbox::image::{BuildError, Definition, Image, Images, build};
 
 use super::failure::Failure;
+use crate::backends;
 use crate::config::{Config, ConfigArguments};
-use crate::desk;
 use crate::terminal::Table;
 
 /// Lines of a build that wait to be shown; then the build waits.
@@ -70,7 +70,7 @@ pub async fn images(
             Ok(build_all(arguments, &config, output, errors).await?)
         }
         ImagesCommand::List(arguments) => {
-            let images = desk::images(&Config::load(&arguments.config)?);
+            let images = backends::images(&Config::load(&arguments.config)?);
             writeln!(output, "{}", table(&images)?)?;
             Ok(())
         }
@@ -83,7 +83,7 @@ async fn build_all(
     output: &mut impl Write,
     errors: &mut impl Write,
 ) -> Result<(), Failure> {
-    let images = desk::images(config);
+    let images = backends::images(config);
     let own = arguments.definition.is_some() || arguments.dockerfile.is_some();
     if own && arguments.names.len() > 1 {
         return Err(Failure::Other("one definition makes one image: give one name".to_owned()));
@@ -141,7 +141,7 @@ async fn build_one(
 }
 
 fn docker_options(config: &Config) -> Options {
-    desk::docker_options(config, "images")
+    backends::docker_options(config, "images")
 }
 
 fn table(images: &Images) -> std::io::Result<Table> {

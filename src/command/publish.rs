@@ -12,8 +12,8 @@ use tokio::io::AsyncReadExt;
 use super::failure::Failure;
 use super::folder;
 use super::target::{Keep, TargetArguments};
-use crate::environment::app::Files;
-use crate::environment::{sql, work};
+use palestra_catalog::app::Files;
+use palestra_catalog::{sql, work};
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -18,13 +18,13 @@ use super::progress::Progress;
 use super::signal::asked_to_stop;
 use super::tally::{Tally, table};
 use super::target::{Keep, TargetArguments};
-use crate::play::PlayError;
-use crate::play::endpoint::Hosts;
-use crate::play::episode::{Assignment, Episodes};
-use crate::play::ownership::{self, LEASE_MS};
-use crate::play::player::Player;
-use crate::play::policy::{Means, ReadyPolicy};
-use crate::play::tasks::{self, Wanted};
+use palestra_worker::play::PlayError;
+use palestra_worker::play::endpoint::Hosts;
+use palestra_worker::play::episode::{Assignment, Episodes};
+use palestra_worker::play::ownership::{self, LEASE_MS};
+use palestra_worker::play::player::Player;
+use palestra_worker::play::policy::{PolicyContext, ReadyPolicy};
+use palestra_worker::play::tasks::{self, Wanted};
 
 /// Most episodes of one run.
 const EPISODES_MAX: u64 = 10_000_000;
@@ -106,7 +106,7 @@ async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String
     let environment = client.environment(&arguments.environment).await?;
     let run = ownership::begin(client, None, LEASE_MS).await?;
     let progress = Arc::new(Progress::begin(arguments.episodes, arguments.json));
-    let ready = ReadyPolicy::new(&arguments.policy, &means(arguments, client, run)).await;
+    let ready = ReadyPolicy::new(&arguments.policy, &policy_context(arguments, client, run)).await;
     let played = match &ready {
         Ok(policy) => tokio::select! {
             played = play_all(arguments, client, &environment, policy, run, &progress) => played,
@@ -125,9 +125,9 @@ async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String
     played.map(|(name, tally)| (name, tally, progress.seconds()))
 }
 
-fn means(arguments: &RunArguments, client: &Client, run: RunId) -> Means {
+fn policy_context(arguments: &RunArguments, client: &Client, run: RunId) -> PolicyContext {
     let RunArguments { temperature, max_tokens, .. } = *arguments;
-    Means {
+    PolicyContext {
         client: client.clone(),
         owner: run.uuid(),
         sampling: Sampling { temperature, max_tokens, ..Sampling::default() },

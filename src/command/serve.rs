@@ -15,10 +15,10 @@ use tokio::net::TcpListener;
 use super::crew::{Crew, Member, beside};
 use super::signal::asked_to_stop;
 use crate::app::{self, App};
-use crate::auth::DEFAULT_TENANT;
 use crate::config::{Config, ConfigArguments, LogFormat};
 use crate::telemetry;
 use crate::terminal::print_line;
+use palestra_auth::DEFAULT_TENANT;
 
 /// The environment of the first session that a new user opens.
 const FIRST_ENVIRONMENT: &str = "puzzle/countdown";

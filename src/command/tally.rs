@@ -6,9 +6,9 @@ use palestra_protocol::spec::play::PolicyFrom;
 use palestra_protocol::verdict::{Status, Verdict};
 use serde::Serialize;
 
-use crate::play::PlayError;
-use crate::stats::wilson;
 use crate::terminal::Table;
+use palestra_worker::play::PlayError;
+use palestra_worker::stats::wilson;
 
 /// What came of all episodes.
 #[derive(Debug, Default, Clone, PartialEq)]

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::signal::asked_to_stop;
 use crate::config::{Config, LogFormat};
 use crate::telemetry;
-use crate::work::{self, JOBS_AT_ONCE_DEFAULT, KINDS, Options};
+use palestra_worker::{self as worker, JOBS_AT_ONCE_DEFAULT, KINDS, Options};
 
 /// Most jobs at once.
 const JOBS_AT_ONCE_MAX: u64 = 256;
@@ -78,7 +78,7 @@ pub async fn work(arguments: &WorkArguments) -> Result<(), Failure> {
         memory_bytes: arguments.memory_bytes.unwrap_or_else(free_memory_bytes),
     };
     tracing::info!(url = arguments.url, name = options.name, "asking for jobs");
-    let mut working = std::pin::pin!(work::run(&client, &options, &stop));
+    let mut working = std::pin::pin!(worker::run(&client, &options, &stop));
     tokio::select! {
         worked = &mut working => return Ok(worked?),
         asked = asked_to_stop() => {

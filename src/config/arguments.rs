@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{LogFormat, SandboxChoice, Secret};
-use crate::jobs::ArtifactPlace;
+use palestra_jobs::ArtifactPlace;
 
 /// The flags of [`Config`], each of which is also an environment variable.
 #[derive(Debug, Clone, Default, Args, Serialize)]

@@ -7,7 +7,7 @@ use palestra_protocol::session::Created;
 use serde::Serialize;
 
 use super::problem::{Failure, internal};
-use crate::session::Answer;
+use palestra_session::Answer;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::Said;
+    use palestra_session::Said;
 
     #[test]
     fn outcomes_are_written_as_the_protocol_says() {

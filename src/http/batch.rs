@@ -21,8 +21,8 @@ use super::fields::Fields;
 use super::perform::{Begun, begin, begin_all, finish_all};
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::Principal;
-use crate::session::Command;
+use palestra_auth::Principal;
+use palestra_session::Command;
 
 /// The schema of a batch of creations, which have `key` beside the body of the single call.
 struct CreateBatch;

@@ -15,9 +15,9 @@ use palestra_protocol::stream::BEARER_SUBPROTOCOL_PREFIX;
 use super::extract::{EnvironmentName, Id};
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::{AuthError, Grant, Need, Principal};
-use crate::jobs::WorkerScope;
 use crate::telemetry::CREDENTIALS_REFUSED;
+use palestra_auth::{AuthError, Grant, Need, Principal};
+use palestra_jobs::WorkerScope;
 
 /// Longest credential that is looked at.
 const CREDENTIAL_BYTES_MAX: usize = 4_096;

@@ -19,7 +19,7 @@ use super::compat::openai;
 use super::envelope::{self, REQUEST_ID};
 use super::measure;
 use crate::app::App;
-use crate::auth::Principal;
+use palestra_auth::Principal;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");

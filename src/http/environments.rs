@@ -15,8 +15,8 @@ use super::page;
 use super::perform::ToolForm;
 use super::problem::Failure;
 use crate::app::App;
-use crate::catalog::{TASKS_PER_PAGE_MAX, TaskPage};
-use crate::store::row::PageRequest;
+use palestra_catalog::{TASKS_PER_PAGE_MAX, TaskPage};
+use palestra_store::row::PageRequest;
 
 /// Tasks of a page where no limit is named.
 const TASKS_DEFAULT: u64 = 100;

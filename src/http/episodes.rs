@@ -19,7 +19,7 @@ use super::extract::{Id, OptionalJson, Query, Seq};
 use super::page;
 use super::problem::{Failure, internal};
 use crate::app::App;
-use crate::store::row::EpisodeFilter;
+use palestra_store::row::EpisodeFilter;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::body::linger;
 use super::problem::Failure;
-use crate::jobs::{ByteStream, JobsError};
+use palestra_jobs::{ByteStream, JobsError};
 
 /// Carries the digest of a file: `sha256:` and 64 hexadecimal digits.
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-content-sha256");

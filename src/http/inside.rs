@@ -13,9 +13,9 @@ use super::caller::{Insider, Inspector};
 use super::extract::{EnvironmentName, Json, Query};
 use super::problem::Failure;
 use crate::app::App;
-use crate::catalog::ActionPage;
-use crate::environment::policy::{Builtin, UnknownPolicy};
-use crate::environment::task::SEED_MAX;
+use palestra_catalog::ActionPage;
+use palestra_environment::policy::{Builtin, UnknownPolicy};
+use palestra_environment::task::SEED_MAX;
 
 /// Actions of a page where no limit is named.
 const ACTIONS_DEFAULT: u64 = 100;

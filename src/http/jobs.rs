@@ -25,8 +25,8 @@ use super::page;
 use super::problem::Failure;
 use super::reach::{JobOwner, JobReader, beyond};
 use crate::app::App;
-use crate::auth::Grant;
-use crate::jobs::JobFilter;
+use palestra_auth::Grant;
+use palestra_jobs::JobFilter;
 
 /// How often a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
 const CREDENTIAL_CHECK_MS: u64 = 30_000;

@@ -25,6 +25,7 @@ mod measure;
 mod multipart;
 mod page;
 mod perform;
+mod permission;
 mod points;
 mod policies;
 mod problem;

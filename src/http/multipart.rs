@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use tokio_util::bytes::{Buf, Bytes, BytesMut};
 
 use super::problem::Failure;
-use crate::jobs::ByteStream;
+use palestra_jobs::ByteStream;
 
 /// Longest boundary, RFC 2046.
 const BOUNDARY_BYTES_MAX: usize = 70;

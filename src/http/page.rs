@@ -7,7 +7,7 @@ use palestra_protocol::list::Page;
 use palestra_protocol::problem::Code;
 
 use super::problem::Failure;
-use crate::store::row::PageRequest;
+use palestra_store::row::PageRequest;
 
 /// Rows of a page where no limit is named.
 const ROWS_DEFAULT: u32 = 100;

@@ -12,13 +12,14 @@ use palestra_protocol::step::Stepped;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::permission;
 use super::problem::Failure;
 use super::screen;
 use crate::app::App;
-use crate::auth::{Minter, Principal};
-use crate::environment::tool::to_mcp;
-use crate::session::{Answer, AtOnce, Command, Said, SessionError, Taken};
 use crate::telemetry::COMMANDS;
+use palestra_auth::{Minter, Principal};
+use palestra_environment::tool::to_mcp;
+use palestra_session::{Answer, AtOnce, Command, Said, SessionError, Taken};
 
 /// In which form tools are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
@@ -157,7 +158,7 @@ fn confined(principal: &Principal, mut command: Command) -> Command {
 
 /// Refuses commands that this caller may not give, or that do not fit.
 fn allow(principal: &Principal, command: &Command) -> Result<(), Failure> {
-    principal.require_command(command)?;
+    permission::require(principal, command)?;
     check(command)
 }
 
@@ -273,7 +274,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::auth::Grant;
+    use palestra_auth::Grant;
 
     fn stepped() -> Stepped {
         serde_json::from_value(json!({

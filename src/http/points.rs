@@ -15,7 +15,7 @@ use super::perform::{ToolForm, perform};
 use super::problem::Failure;
 use super::sessions::ToolsQuery;
 use crate::app::App;
-use crate::session::{Against, Command};
+use palestra_session::{Against, Command};
 
 /// Copy a session, as it is or as it was after an earlier step.
 #[utoipa::path(post, path = "/v1/sessions/{id}/fork", tag = "sessions", params(("id" = SessionId, Path), ToolsQuery),

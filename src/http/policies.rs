@@ -20,7 +20,7 @@ use super::problem::Failure;
 use super::reach::{PolicyUser, beyond, require_sight};
 use super::worker::until_stop;
 use crate::app::App;
-use crate::auth::Grant;
+use palestra_auth::Grant;
 
 /// The file that a download without a name means.
 const WEIGHTS: &str = "model.safetensors";

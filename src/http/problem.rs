@@ -9,12 +9,12 @@ use palestra_protocol::problem::{Code, Fault, Problem};
 
 use super::envelope::current;
 use super::wording::plain;
-use crate::auth::AuthError;
-use crate::catalog::{CatalogError, InsideError};
-use crate::environment::task::{FaultyTask, TaskError};
-use crate::jobs::JobsError;
-use crate::session::SessionError;
-use crate::store::StoreError;
+use palestra_auth::AuthError;
+use palestra_catalog::{CatalogError, InsideError};
+use palestra_environment::task::{FaultyTask, TaskError};
+use palestra_jobs::JobsError;
+use palestra_session::SessionError;
+use palestra_store::StoreError;
 
 /// Seconds after which a refused caller may try again.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");

@@ -11,7 +11,7 @@ use super::caller::JobRunner;
 use super::extract::Id;
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::{Grant, Principal};
+use palestra_auth::{Grant, Principal};
 
 /// The token of a lease asked for something that its job has no need of.
 pub(super) fn beyond() -> Failure {

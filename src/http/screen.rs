@@ -24,8 +24,8 @@ use super::extract::media_type;
 use super::perform::{ToolForm, perform};
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::{Grant, Principal};
-use crate::session::{Answer, Command, Screen};
+use palestra_auth::{Grant, Principal};
+use palestra_session::{Answer, Command, Screen};
 
 /// No script, nothing from elsewhere, no frame around it, and forms that lead nowhere else.
 const POLICY: &str =

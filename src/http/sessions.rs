@@ -20,8 +20,8 @@ use super::page;
 use super::perform::{ToolForm, perform};
 use super::problem::Failure;
 use crate::app::App;
-use crate::session::Command;
-use crate::store::row::SessionFilter;
+use palestra_session::Command;
+use palestra_store::row::SessionFilter;
 
 /// In which form an answer with tools is wanted.
 #[derive(Debug, Deserialize, IntoParams)]

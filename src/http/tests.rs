@@ -10,13 +10,11 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::app::Ground;
-use crate::auth::RootSecret;
-use crate::clock::Clock;
-use crate::databases::Databases;
-use crate::desk::without_sandboxes;
-use crate::means::Means;
-use crate::store::row::NodeRow;
-use crate::store::{self, Target};
+use palestra_auth::RootSecret;
+use palestra_catalog::backends::Backends;
+use palestra_store::clock::Clock;
+use palestra_store::row::NodeRow;
+use palestra_store::{self as store, Target};
 
 const ADMIN: &str = "admin-key-for-tests";
 const SESSION: &str = "ses_0197a3c2f2a87c53b0a1d5e6f7089abc";
@@ -43,8 +41,8 @@ async fn app(change: impl FnOnce(&mut Config)) -> World {
     let store = store::open(&Target::Sqlite(folder.path().join("palestra.db"))).await.unwrap();
     store.claim_node(&node).await.unwrap();
     let root = RootSecret::from_text("root");
-    let means = Means { desk: without_sandboxes(folder.path()), databases: Databases::none() };
-    let ground = Ground { store, kinds: Vec::new(), means, node, clock: Clock::manual() };
+    let backends = Backends::none(folder.path());
+    let ground = Ground { store, kinds: Vec::new(), backends, node, clock: Clock::manual() };
     let app = App::assemble(config, ground, &root, None).await.unwrap();
     World { app, _folder: folder }
 }
@@ -130,7 +128,7 @@ async fn a_session_token_reaches_its_own_session_and_nothing_else() {
     let session: SessionId = SESSION.parse().unwrap();
     let token = app
         .auth()
-        .minter(&crate::auth::Principal::admin("default".into()), app.clock().now().plus_ms(60_000))
+        .minter(&palestra_auth::Principal::admin("default".into()), app.clock().now().plus_ms(60_000))
         .unwrap()
         .mint(session);
     let step = r#"{"action":{"text":"a"}}"#;

@@ -18,7 +18,7 @@ use super::extract::{FileName, Id, Json, Query};
 use super::files::{Incoming, announced_digest};
 use super::problem::Failure;
 use crate::app::App;
-use crate::jobs::JobsError;
+use palestra_jobs::JobsError;
 
 /// Ask for a job.
 ///

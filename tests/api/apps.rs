@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use palestra::auth::DEFAULT_TENANT;
 use palestra_apps::app::App;
 use palestra_apps::task::draw::{Rule, Ticket};
+use palestra_auth::DEFAULT_TENANT;
 use palestra_protocol::key::{CreateKey, Scope};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

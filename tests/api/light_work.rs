@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use palestra::environment::bench::counter::Counter;
-use palestra::environment::state::State;
-use palestra::environment::task::Task;
-use palestra::environment::{ConfigError, EnvironmentKind, Opening, Place, Tasks};
-use palestra::verifier::Verifier;
-use palestra::work::{self, Options};
+use palestra_catalog::bench::counter::Counter;
 use palestra_client::{Client, ClientError};
+use palestra_environment::state::State;
+use palestra_environment::task::Task;
+use palestra_environment::verifier::Verifier;
+use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Tasks};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::id::{JobId, PolicyId};
@@ -20,6 +19,7 @@ use palestra_protocol::job::{Device, JobKind};
 use palestra_protocol::worker::{
     ActAnswer, Exchange, Finish, Lease, LeaseRequest, Outcome, RegisterPolicy, ServedAnswer,
 };
+use palestra_worker::{self as worker, Options};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -48,7 +48,7 @@ impl LightWorker {
         let options = Options { policy_hosts: hosts.to_vec(), ..Options::default() };
         let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
         let stopped = stop.clone();
-        tasks.spawn(async move { work::run(&client, &options, &stopped).await });
+        tasks.spawn(async move { worker::run(&client, &options, &stopped).await });
         Self { stop, tasks }
     }
 

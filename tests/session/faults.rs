@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use palestra::session::{Answer, AtOnce, Command, SessionError, Tenant};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::{RunId, SessionId};
@@ -13,6 +12,8 @@ use palestra_protocol::session::{
 };
 use palestra_protocol::step::{Finish, FinishReason, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
+use palestra_session::{Answer, AtOnce, Command, SessionError};
+use palestra_store::Tenant;
 use serde_json::{Value, json};
 
 use super::world::{IDLE_MS, World};
@@ -417,7 +418,7 @@ async fn an_aborted_episode_is_invalid() {
 async fn another_tenant_finds_nothing() {
     let world = World::open(None).await;
     let id = create(&world, counter(&json!({}))).await.id;
-    let stranger: palestra::session::Tenant = Arc::from("stranger");
+    let stranger: palestra_store::Tenant = Arc::from("stranger");
     for command in [
         step_of(id, Some(1), "1"),
         Command::Verify { session: id, request: Verify::default() },

@@ -7,15 +7,14 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use futures::FutureExt;
-use palestra::environment::spec::{GENERATED_SPLITS, SpecBuilder};
-use palestra::environment::state::State;
-use palestra::environment::task::{Task, TaskError, TaskId};
-use palestra::environment::{
+use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
+use palestra_environment::state::State;
+use palestra_environment::task::{Task, TaskError, TaskId};
+use palestra_environment::verifier::bound::EVIDENCE_BYTES_MAX;
+use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
-use palestra::session::{Answer, Command, SessionError, SessionSettings};
-use palestra::verifier::bound::EVIDENCE_BYTES_MAX;
-use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::episode::Rescore;
@@ -27,6 +26,7 @@ use palestra_protocol::session::{
 };
 use palestra_protocol::step::{Finish, FinishReason, Step, StopReason};
 use palestra_protocol::verdict::{Status, Verdict};
+use palestra_session::{Answer, Command, SessionError, SessionSettings};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

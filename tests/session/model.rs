@@ -1,8 +1,6 @@
 //! Random commands on sessions, checked against a small model of a session, and run again where the process dies, sessions are
 //! parked, or another store keeps the record: none of that may be seen in what is answered.
 
-use palestra::session::{Answer, Command, SessionError};
-use palestra::store::Target;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
@@ -12,6 +10,8 @@ use palestra_protocol::session::{
 };
 use palestra_protocol::step::{Finish, FinishReason, Step, StopReason};
 use palestra_protocol::verdict::Verdict;
+use palestra_session::{Answer, Command, SessionError};
+use palestra_store::Target;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! Creation, reset and fork: callers that leave in between, and what sessions that are opened together share.
 
 use futures::FutureExt;
-use palestra::session::{Answer, Command, SessionError};
-use palestra::store::row::{PageRequest, SessionFilter};
 use palestra_protocol::action::Action;
 use palestra_protocol::id::{RunId, SessionId};
 use palestra_protocol::run::CreateRun;
 use palestra_protocol::session::{CreateSession, Created, Fork, Opened, Randomness, Reset, SessionState};
 use palestra_protocol::step::Step;
+use palestra_session::{Answer, Command, SessionError};
+use palestra_store::row::{PageRequest, SessionFilter};
 use serde_json::{Value, json};
 
 use super::world::World;

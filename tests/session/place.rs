@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use palestra::environment::spec::{GENERATED_SPLITS, SpecBuilder};
-use palestra::environment::state::State;
-use palestra::environment::task::{Task, TaskError, TaskId};
-use palestra::environment::{
+use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
+use palestra_environment::state::State;
+use palestra_environment::task::{Task, TaskError, TaskId};
+use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::{
     ConfigError, Context, EnvironmentKind, InfraError, Input, LiveEnvironment, Opening, Place, Reaction, TaskGenerator,
     Tasks,
 };
-use palestra::session::{Answer, Command, SessionError};
-use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{
     AtSeq, Capabilities, Environment as Spec, ForkKind, Recovery, Task as PublicTask,
@@ -22,6 +21,7 @@ use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::session::{CreateSession, Created, Opened};
 use palestra_protocol::step::{Step, Stepped};
 use palestra_protocol::verdict::Status;
+use palestra_session::{Answer, Command, SessionError};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use palestra::catalog::Catalog;
-use palestra::clock::Clock;
-use palestra::databases::Databases;
-use palestra::desk::without_sandboxes;
-use palestra::environment::EnvironmentKind;
-use palestra::environment::registry::{self, BuiltinSettings};
-use palestra::means::Means;
-use palestra::session::{Parts, SessionSettings, Sessions, Tenant};
-use palestra::store::row::NodeRow;
-use palestra::store::{self, Store, Target};
+use palestra_catalog::Catalog;
+use palestra_catalog::backends::Backends;
+use palestra_catalog::registry::{self, BuiltinSettings};
+use palestra_environment::EnvironmentKind;
+use palestra_session::{Parts, SessionSettings, Sessions};
+use palestra_store::Tenant;
+use palestra_store::clock::Clock;
+use palestra_store::row::NodeRow;
+use palestra_store::{self as store, Store, Target};
 use sqlx::Connection as _;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -103,8 +102,8 @@ impl Start<'_> {
         let effects_folder = Some(self.data.path().join("effects"));
         let mut kinds = registry::builtin(&BuiltinSettings { effects_folder });
         kinds.extend(self.kinds.iter().cloned());
-        let means = Means { desk: without_sandboxes(self.data.path()), databases: Databases::none() };
-        let catalog = Catalog::new(Arc::clone(&store), kinds, means);
+        let backends = Backends::none(self.data.path());
+        let catalog = Catalog::new(Arc::clone(&store), kinds, backends);
         Sessions::start(Parts {
             store,
             catalog,

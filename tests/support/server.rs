@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palestra::app::{self, App, Ground};
-use palestra::auth::RootSecret;
-use palestra::clock::Clock;
 use palestra::config::{Config, SandboxChoice};
-use palestra::databases::Databases;
-use palestra::desk::without_sandboxes;
-use palestra::environment::EnvironmentKind;
-use palestra::means::Means;
-use palestra::store::row::NodeRow;
-use palestra::store::{self, Target};
+use palestra_auth::RootSecret;
+use palestra_catalog::backends::Backends;
 use palestra_client::Client;
+use palestra_environment::EnvironmentKind;
+use palestra_store::clock::Clock;
+use palestra_store::row::NodeRow;
+use palestra_store::{self as store, Target};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use sqlx::Connection as _;
@@ -91,8 +89,8 @@ impl TestServer {
         let store = store::open(&Target::Sqlite(data.path().join("palestra.db"))).await.expect("a store");
         store.claim_node(&node).await.expect("the node");
         let root = RootSecret::from_text("a root secret for tests");
-        let means = Means { desk: without_sandboxes(data.path()), databases: Databases::none() };
-        let ground = Ground { store, kinds, means, node, clock: Clock::System };
+        let backends = Backends::none(data.path());
+        let ground = Ground { store, kinds, backends, node, clock: Clock::System };
         let app = App::assemble(config, ground, &root, None).await.expect("an application");
         Self::serve(app, data).await
     }

@@ -7,7 +7,9 @@
 //! hashed keys. A part of more than 32 members is a branch again, by the next four bits; another is the hash of its pairs in the
 //! order of their hashed keys. So a hash after an edit costs what was edited, and neither order nor history matters.
 
+pub mod json;
 mod parts;
+pub mod secrets;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

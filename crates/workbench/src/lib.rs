@@ -6,6 +6,5 @@ pub mod checks;
 pub mod code;
 pub mod folder;
 pub mod repository;
-pub mod secrets;
 pub mod terminal;
 pub mod work;

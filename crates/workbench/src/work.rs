@@ -7,7 +7,7 @@ use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::{Ending, SandboxError, Sandboxes};
 use serde_json::{Map, Value};
 
-use crate::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 
 /// What rooms and judges work with.
 #[derive(Clone)]

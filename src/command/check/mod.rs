@@ -19,11 +19,11 @@ mod work;
 use super::failure::Failure;
 use super::folder;
 use crate::config::{Config, ConfigArguments};
-use crate::environment::EnvironmentKind;
-use crate::environment::app::shipped;
-use crate::environment::proof::live;
-use crate::environment::sql::PROVEN_SEEDS_MAX;
 use crate::terminal::Table;
+use palestra_catalog::app::shipped;
+use palestra_catalog::sql::PROVEN_SEEDS_MAX;
+use palestra_environment::EnvironmentKind;
+use palestra_environment::proof::live;
 
 /// Stands for every name behind it.
 const ALL: &str = "*";
@@ -157,7 +157,7 @@ pub(super) fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
     Ok(found)
 }
 
-fn load(files: &crate::environment::app::Files) -> Result<Arc<App>, Vec<String>> {
+fn load(files: &palestra_catalog::app::Files) -> Result<Arc<App>, Vec<String>> {
     App::load(files).map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 

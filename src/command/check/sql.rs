@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::Failure;
+use crate::backends;
 use crate::config::Config;
-use crate::databases::{Databases, Settings};
-use crate::environment::sql::{is_sql, shipped};
+use palestra_catalog::sql::{is_sql, shipped};
 
 /// Whether an argument stands for databases: `sql/question`, `sql/*`.
 pub(super) fn asked_for(asked: &str) -> bool {
@@ -32,7 +32,7 @@ pub(super) async fn check(
     }
     let folder = tempfile::tempdir()?;
     let config = Config { data: folder.path().to_owned(), ..config.clone() };
-    let databases = Databases::new(Settings::of(&config, "check"));
+    let databases = backends::databases(&config, "check");
     let mut failed = Vec::new();
     for shipped in found {
         let kind = shipped.kind(&databases).map_err(Failure::Other)?;

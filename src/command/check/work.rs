@@ -6,9 +6,9 @@ use palestra_sandbox::blob::Blobs;
 use palestra_workbench::work::Desk;
 
 use super::Failure;
+use crate::backends;
 use crate::config::Config;
-use crate::desk;
-use crate::environment::work::{family, shipped};
+use palestra_catalog::work::{family, shipped};
 
 /// Whether an argument stands for work: `terminal/files`, `terminal/*`.
 pub(super) fn is_work(asked: &str) -> bool {
@@ -33,7 +33,7 @@ pub(super) async fn check(
     }
     let folder = tempfile::tempdir()?;
     let config = Config { data: folder.path().to_owned(), images: Some(images(config)), ..config.clone() };
-    let sandboxes = desk::sandboxes(&config, "check").await.map_err(|error| Failure::Other(error.to_string()))?;
+    let sandboxes = backends::sandboxes(&config, "check").await.map_err(|error| Failure::Other(error.to_string()))?;
     let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
     let mut failed = Vec::new();
     for shipped in found {
@@ -48,5 +48,5 @@ pub(super) async fn check(
 
 /// The images of a configuration, wherever its data lies.
 fn images(config: &Config) -> std::path::PathBuf {
-    desk::images(config).folder().to_owned()
+    backends::images(config).folder().to_owned()
 }

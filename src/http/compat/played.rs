@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use super::super::problem::Failure;
 use crate::app::App;
-use crate::catalog::{CatalogError, Entry};
-use crate::environment::task::Task;
-use crate::session::Tenant;
+use palestra_catalog::{CatalogError, Entry};
+use palestra_environment::task::Task;
+use palestra_store::Tenant;
 
 /// The environment of a session.
 ///

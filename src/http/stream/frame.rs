@@ -18,7 +18,7 @@ use super::super::extract::parse;
 use super::super::fields::Fields;
 use super::super::problem::Failure;
 use super::super::strict;
-use crate::session::Command;
+use palestra_session::Command;
 
 /// Longest cursor that is looked at.
 const CURSOR_BYTES_MAX: usize = 200;

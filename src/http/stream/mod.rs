@@ -28,9 +28,9 @@ use super::events::room;
 use super::perform::{Begun, begin, visible};
 use super::problem::Failure;
 use crate::app::App;
-use crate::auth::Principal;
-use crate::session::Command;
 use crate::telemetry::STREAM_SOCKETS;
+use palestra_auth::Principal;
+use palestra_session::Command;
 use socket::{Engine, Socket};
 
 /// Bytes that a socket reads at once, and keeps room for while it waits: many sockets are open at once, and most frames are a

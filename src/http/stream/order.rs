@@ -134,7 +134,7 @@ mod tests {
             let tickets: Vec<Ticket> =
                 frames.iter().map(|frame| order.queue(frame.iter().map(|index| sessions[*index]).collect())).collect();
             let mut finishing: Vec<usize> = (0..frames.len()).collect();
-            finishing.sort_by_key(|index| crate::environment::task::permute(*index as u64, frames.len() as u64, seed));
+            finishing.sort_by_key(|index| palestra_environment::task::permute(*index as u64, frames.len() as u64, seed));
             let mut left: Vec<usize> = Vec::new();
             for index in finishing {
                 order.answer(tickets[index], index.to_string(), &mut |answer| left.push(answer.parse().unwrap()));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::answer::{write_answer, write_outcomes};
 use super::super::problem::Failure;
-use crate::session::Answer;
+use palestra_session::Answer;
 
 #[derive(Serialize)]
 struct ErrorFrame<'a> {

@@ -27,8 +27,8 @@ use super::end::{End, unreadable};
 use super::frame::{self, Frame, Request, Unreadable};
 use super::order::{Order, Ticket};
 use super::reply::{answer, answers, confirmation, event, refusal};
-use crate::session::Command;
 use crate::telemetry::{STREAM_ENDS, STREAM_FRAMES};
+use palestra_session::Command;
 
 /// Commands that run, and frames that wait for their answer to leave; beyond either no frame is read.
 pub(super) const COMMANDS_IN_FLIGHT_MAX: usize = 1_024;

@@ -4,13 +4,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use palestra::environment::spec::{GENERATED_SPLITS, SpecBuilder};
-use palestra::environment::state::State;
-use palestra::environment::task::{Task, TaskError, TaskId};
-use palestra::environment::{
+use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
+use palestra_environment::state::State;
+use palestra_environment::task::{Task, TaskError, TaskId};
+use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
-use palestra::verifier::{Case, Judgement, Verifier, VerifierError};
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::observation::{Message as Said, Observation};

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::broken::Broken;
 use super::control::Beginning;
-use crate::secrets::Secrets;
 use crate::work::{Check, Desk, JudgeError, Judgement, Opening, Work};
+use palestra_state::secrets::Secrets;
 
 /// Runs of a judge that fails, each followed by a control.
 pub(super) const RUNS: usize = 2;

@@ -4,7 +4,6 @@
 pub mod archive;
 mod driver;
 pub mod form;
-pub mod json;
 pub mod program;
 pub mod text;
 

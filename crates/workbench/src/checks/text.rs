@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::json::{read, same};
+use palestra_state::json::{read, same};
 
 /// Bytes that a compiled pattern may take up.
 const PATTERN_BYTES_MAX: usize = 1 << 20;

@@ -26,8 +26,8 @@ pub use self::room::RUNS_MAX;
 pub use self::row::Problem;
 use self::row::Program;
 pub use self::upload::problems;
-use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
+use palestra_state::secrets::Secrets;
 
 /// The image that holds every language.
 pub const IMAGE: &str = "languages";

@@ -7,8 +7,8 @@ use super::instance::Instance;
 use super::judge::Tallies;
 use super::prepare::Layers;
 use super::trial::{Outcome, trial};
-use crate::secrets::Secrets;
 use crate::work::Desk;
+use palestra_state::secrets::Secrets;
 
 /// How often each tree is tried; runs that differ are a fault.
 const ROUNDS: u64 = 2;

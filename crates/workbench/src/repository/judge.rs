@@ -9,8 +9,8 @@ use super::instance::Instance;
 use super::log::{Results, Status};
 use super::prepare::{Layers, read};
 use super::trial::{Outcome, Trial, trial};
-use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
+use palestra_state::secrets::Secrets;
 
 /// Tests that are named as not passing.
 const NAMED_MAX: usize = 10;

@@ -22,10 +22,10 @@ use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 use admit::Report;
 use instance::Instance;
+use palestra_state::secrets::Secrets;
 use prepare::Layers;
 use room::RepositoryRoom;
 

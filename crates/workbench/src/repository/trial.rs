@@ -15,8 +15,8 @@ use super::log::{LogParser, Results};
 use super::patch;
 use super::prepare::{Prepared, furnished};
 use super::protected::Protected;
-use crate::secrets::Secrets;
 use crate::work::Desk;
+use palestra_state::secrets::Secrets;
 
 /// Longest report.
 const REPORT_BYTES_MAX: u64 = 32 << 20;

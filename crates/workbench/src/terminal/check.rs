@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::row::Row;
 use super::{hidden, secrets};
-use crate::secrets::Secrets;
 use crate::work::{Call, Desk, Input, JudgeError, Judgement, Opening, Work};
+use palestra_state::secrets::Secrets;
 
 /// What the hidden values follow from where a task is proven: always the same, so that a proof can be had again.
 const SECRETS: Secrets = Secrets::Key(*b"the key of the proofs of a task.");

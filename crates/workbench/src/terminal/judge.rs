@@ -12,8 +12,8 @@ use super::scene::{Layers, kept};
 use super::{script, secrets};
 use crate::checks::program::Bench;
 use crate::checks::{Artefacts, CheckForm};
-use crate::secrets::Secrets;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
+use palestra_state::secrets::Secrets;
 
 /// The profile of sandboxes in which programs are checked.
 const PROFILE: &str = "judge";

@@ -26,8 +26,8 @@ use async_trait::async_trait;
 use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 
-use crate::secrets::Secrets;
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
+use palestra_state::secrets::Secrets;
 use row::{Judge, Row};
 
 /// What is told of every terminal.

@@ -14,8 +14,8 @@ use tokio::sync::OnceCell;
 use super::row::{Scene, Step, StoredFile};
 use super::secrets;
 use crate::checks::archive::{Artefact, ArtefactKind, Artefacts};
-use crate::secrets::Secrets;
 use crate::work::Desk;
+use palestra_state::secrets::Secrets;
 
 /// Most that a layer or the change of a session may hold.
 pub(super) const DELTA: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 200_000 };

@@ -17,9 +17,10 @@ use super::doubt;
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
 use super::trust::{self, Known};
-use crate::checks::{Artefacts, json};
-use crate::secrets::Secrets;
+use crate::checks::Artefacts;
 use crate::work::{Check, Desk, From, JudgeError, Judgement};
+use palestra_state::json;
+use palestra_state::secrets::Secrets;
 
 /// Bytes of a reward file.
 const REWARD_BYTES_MAX: u64 = 64 * 1024;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 
 /// Digits of one part of a pattern.
 const DIGITS_MAX: usize = 64;

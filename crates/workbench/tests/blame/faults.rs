@@ -12,8 +12,8 @@ use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Local, SandboxError, Sandboxes};
+use palestra_state::secrets::Secrets;
 use palestra_workbench::blame;
-use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Desk, JudgeError, Judgement};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Terminals whose artefacts are judged by checks: an ordinary user breaks its own place.
 
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Input, Seen, Upload, Work as _};
 use serde_json::{Value, json};

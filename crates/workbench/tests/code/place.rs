@@ -9,8 +9,8 @@ use palestra_sandbox::image::Images;
 use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, SandboxError, Sandboxes, Want, shipped};
+use palestra_state::secrets::Secrets;
 use palestra_workbench::code::{Code, Problem};
-use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Check, Desk, JudgeError, Judgement, Work};
 use serde_json::json;
 

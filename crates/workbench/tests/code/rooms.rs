@@ -1,7 +1,7 @@
 //! Sessions: programs are tried on what is visible, one is submitted, and what was done before a snapshot or a fork still counts.
 
+use palestra_state::secrets::Secrets;
 use palestra_workbench::code::RUNS_MAX;
-use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Input, Opening, Room, Seen, Work as _};
 use serde_json::{Map, Value, json};
 

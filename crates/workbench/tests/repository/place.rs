@@ -9,8 +9,8 @@ use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
+use palestra_state::secrets::Secrets;
 use palestra_workbench::repository::Repository;
-use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Desk, Fault, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 

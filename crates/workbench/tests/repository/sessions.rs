@@ -1,7 +1,7 @@
 //! Sessions: what can be found in them, and what of them is judged.
 
+use palestra_state::secrets::Secrets;
 use palestra_workbench::repository::Repository;
-use palestra_workbench::secrets::Secrets;
 use palestra_workbench::work::{Call, Input, Opening, Room, Seen, Work};
 use serde_json::{Map, Value, json};
 

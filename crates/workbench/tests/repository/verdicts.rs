@@ -1,6 +1,6 @@
 //! Admission and verdicts.
 
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::work::{From, JudgeError, Work as _};
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, shipped};
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::check::score;
 use palestra_workbench::work::{Call, Input, Judgement, Opening, Work as _};
 use serde_json::{Value, json};

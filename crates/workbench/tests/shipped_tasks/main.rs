@@ -17,7 +17,7 @@ use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::terminal::check::{check_keys, check_task};
 use palestra_workbench::work::{Desk, Input, Opening, Upload, UploadedFile, Work as _};

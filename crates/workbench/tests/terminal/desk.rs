@@ -9,7 +9,7 @@ use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Desk, Input, Opening, Room, Seen, Upload, Work as _};
 use serde_json::{Map, Value, json};

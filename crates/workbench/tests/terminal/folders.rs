@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;

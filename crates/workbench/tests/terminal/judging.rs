@@ -1,6 +1,6 @@
 //! Judges of terminals.
 
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, Judgement, Upload, Work as _};
 use serde_json::json;

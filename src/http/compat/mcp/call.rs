@@ -13,7 +13,7 @@ use super::super::super::problem::{Failure, internal};
 use super::super::played;
 use super::message::params;
 use super::method::Seat;
-use crate::session::{Answer, Command};
+use palestra_session::{Answer, Command};
 
 /// Takes the turn that a call stands for, whichever is next.
 pub(super) async fn call_tool(seat: &Seat<'_>, given: JsonObject) -> Result<Result<ServerResult, ErrorData>, Failure> {

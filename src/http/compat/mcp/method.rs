@@ -17,8 +17,8 @@ use super::call::call_tool;
 use super::generation::Generation;
 use super::message::{Request, params};
 use crate::app::App;
-use crate::auth::Principal;
-use crate::environment::tool::to_mcp;
+use palestra_auth::Principal;
+use palestra_environment::tool::to_mcp;
 
 /// The prompt that holds the session's task.
 const TASK: &str = "task";

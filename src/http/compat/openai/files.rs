@@ -11,16 +11,16 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::list::cut;
 use crate::app::App;
-use crate::auth::{Grant, Principal};
 use crate::http::answer::Body;
 use crate::http::caller::JobRunner;
 use crate::http::extract::{Id, Query};
 use crate::http::files::{Incoming, file};
 use crate::http::multipart::Multipart;
 use crate::http::problem::Failure;
-use crate::jobs::{FileFilter, FileRow, JobsError};
-use crate::session::Tenant;
-use crate::store::row::PageRequest;
+use palestra_auth::{Grant, Principal};
+use palestra_jobs::{FileFilter, FileRow, JobsError};
+use palestra_store::Tenant;
+use palestra_store::row::PageRequest;
 
 /// Files of a page where no limit is named.
 const ROWS_DEFAULT: u32 = 1_000;

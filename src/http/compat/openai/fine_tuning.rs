@@ -18,9 +18,9 @@ use crate::http::answer::Body;
 use crate::http::extract::{Id, IdempotencyKey, Json, Query};
 use crate::http::problem::Failure;
 use crate::http::reach::JobOwner;
-use crate::jobs::{JobFilter, JobsError};
-use crate::session::Tenant;
-use crate::store::row::PageRequest;
+use palestra_jobs::{JobFilter, JobsError};
+use palestra_store::Tenant;
+use palestra_store::row::PageRequest;
 
 /// Jobs that are looked at between two looks at the store, where they are filtered.
 const JOBS_PER_LOOK: u32 = 256;

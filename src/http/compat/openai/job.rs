@@ -16,7 +16,7 @@ use super::request::{
 };
 use crate::app::App;
 use crate::http::problem::Failure;
-use crate::session::Tenant;
+use palestra_store::Tenant;
 
 /// The error of a job whose data are broken.
 const BAD_DATA: &str = "bad_data";

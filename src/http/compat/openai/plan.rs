@@ -17,10 +17,10 @@ use super::setting::{self, Settings};
 use super::spec::{Examples, Places, Playing, Start, measured_split};
 use super::training_file::{self, at_line, count_lines, read_mix};
 use crate::app::App;
-use crate::catalog::CatalogError;
 use crate::http::problem::{Failure, internal};
-use crate::jobs::{ByteStream, JobsError};
-use crate::session::Tenant;
+use palestra_catalog::CatalogError;
+use palestra_jobs::{ByteStream, JobsError};
+use palestra_store::Tenant;
 
 /// Under which name the metadata of a job keep what its spec does not tell.
 pub(super) const KEPT: &str = "openai";

@@ -45,7 +45,7 @@ fn in_words(fault: &Fault) -> String {
 
 /// A refusal of several faults, of which each names a parameter; none where there are none.
 pub(super) fn unless_none(faults: Vec<Fault>) -> Result<(), Failure> {
-    if faults.is_empty() { Ok(()) } else { Err(crate::jobs::JobsError::Invalid(faults).into()) }
+    if faults.is_empty() { Ok(()) } else { Err(palestra_jobs::JobsError::Invalid(faults).into()) }
 }
 
 /// A fault of a parameter.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::super::super::strict;
 use super::refusal::fault;
 use super::setting::Settings;
-use crate::jobs::{ByteStream, JobsError};
+use palestra_jobs::{ByteStream, JobsError};
 
 /// Largest file of environments.
 const MIX_BYTES_MAX: usize = 1 << 20;

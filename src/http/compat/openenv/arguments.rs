@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::refusal::{Detail, Refusal};
-use crate::environment::task::SEED_MAX;
+use palestra_environment::task::SEED_MAX;
 
 /// Characters of an id that a caller makes.
 pub(super) const ID_CHARACTERS_MAX: usize = 255;

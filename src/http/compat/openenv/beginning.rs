@@ -17,7 +17,7 @@ use super::observation::{Ending, Shown, seen};
 use super::player::{Player, Playing, label_of, unexpected};
 use super::refusal::Refusal;
 use super::seats::{Claim, Kind, Place};
-use crate::session::{Answer, Command};
+use palestra_session::{Answer, Command};
 
 /// Generations that are tried before the caller is told to try again: others may be beginning the same episode.
 const ATTEMPTS_MAX: u32 = 16;
@@ -171,7 +171,7 @@ impl Player {
         opened: Option<&Opened>,
     ) -> Result<Shown, Refusal> {
         let (sessions, tenant) = (self.app.sessions(), &self.principal.tenant);
-        let refused = |error: crate::session::SessionError| self.refusal(error.into());
+        let refused = |error: palestra_session::SessionError| self.refusal(error.into());
         let episode = sessions.episode(tenant, session.episode).await.map_err(refused)?;
         let seq = session.seq.unwrap_or_default();
         let mut shown = if seq == 0 {

@@ -8,8 +8,8 @@ use palestra_protocol::step::{Finish, FinishReason};
 use super::super::super::perform::{ToolForm, perform};
 use super::super::super::problem::Failure;
 use crate::app::App;
-use crate::auth::Principal;
-use crate::session::Command;
+use palestra_auth::Principal;
+use palestra_session::Command;
 
 /// What becomes of an episode that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

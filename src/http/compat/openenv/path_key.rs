@@ -9,7 +9,7 @@ use palestra_protocol::problem::Code;
 use super::super::super::caller::admit_bearer;
 use super::super::super::edge::Gate;
 use super::super::super::problem::Failure;
-use crate::auth::{Grant, Principal};
+use palestra_auth::{Grant, Principal};
 
 /// Lets requests through whose path holds a key. Addresses are written down by proxies and shown in error messages, so nothing
 /// may stand there that can do more than play: neither an admin's key nor one that publishes or reads states.

@@ -23,9 +23,9 @@ use super::observation::{Ending, Misfit, Shown, call_seen, seen, tools_seen};
 use super::refusal::{Occupancy, Refusal, Unscored};
 use super::seats::{Holder, Seats};
 use crate::app::App;
-use crate::auth::Principal;
-use crate::catalog::Entry;
-use crate::session::{Answer, Command};
+use palestra_auth::Principal;
+use palestra_catalog::Entry;
+use palestra_session::{Answer, Command};
 
 /// Who plays, and where.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use super::beginning::Resume;
 use super::player::{Player, Playing};
 use super::refusal::{Occupancy, Refusal};
 use super::seats::Kind;
-use crate::environment::tool::to_mcp;
+use palestra_environment::tool::to_mcp;
 
 const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;

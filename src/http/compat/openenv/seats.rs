@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::conclusion::{Conclusion, conclude};
 use super::refusal::Occupancy;
 use crate::app::App;
-use crate::auth::Principal;
+use palestra_auth::Principal;
 
 /// Milliseconds to wait for the last command of a connection that is gone.
 const LEAVING_MS_MAX: u64 = 30_000;

@@ -29,8 +29,8 @@ use super::player::{Player, Playing, unexpected};
 use super::refusal::{Occupancy, Refusal};
 use super::rpc;
 use super::seats::{Kind, Place};
-use crate::session::{Answer, Command};
 use crate::telemetry::{OPENENV_ENDS, OPENENV_SOCKETS};
+use palestra_session::{Answer, Command};
 
 /// Bytes of the buffers of a socket, in each direction: many sockets are open at once.
 const BUFFER_BYTES: usize = 4_096;

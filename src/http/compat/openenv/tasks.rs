@@ -14,7 +14,7 @@ use super::player::Player;
 use super::refusal::{Detail, Refusal, ValidationProblem};
 use super::rest::Object;
 use crate::app::App;
-use crate::catalog::{TASKS_PER_PAGE_MAX, TaskPage};
+use palestra_catalog::{TASKS_PER_PAGE_MAX, TaskPage};
 
 /// Tasks of a preview.
 const PREVIEW_TASKS: u64 = 100;

@@ -23,7 +23,7 @@ mod shipped;
 
 use std::collections::BTreeMap;
 
-use palestra_workbench::secrets::Secrets;
+use palestra_state::secrets::Secrets;
 use palestra_workbench::work::{Input, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 

@@ -1,0 +1,268 @@
+//! Who is calling: API keys, tokens of sessions and of leases, and what each may do.
+
+mod cache;
+mod job_token;
+mod key;
+mod need;
+mod principal;
+mod secret;
+mod token;
+
+use std::sync::Arc;
+
+use hmac::Mac as _;
+use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
+use palestra_protocol::time::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use cache::Cache;
+pub use job_token::JobTokens;
+use key::KeySecret;
+pub use need::Need;
+use palestra_store::clock::Clock;
+use palestra_store::row::{KeyRow, PageRequest};
+use palestra_store::{Store, StoreError};
+pub use principal::{Grant, Principal};
+pub use secret::{RootSecret, SecretError};
+pub use token::Minter;
+use token::Tokens;
+
+/// The tenant that everything belongs to until another is made. It is the operator's.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// Why a caller was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// No credential came along.
+    #[error("send a credential as `Authorization: Bearer <key>`")]
+    Missing,
+    /// The credential is none, or is none any more. Which of these is not told.
+    #[error("the credential is unknown, expired or revoked")]
+    Refused,
+    /// The key lacks a scope.
+    #[error("this needs a key with the scope {}", .0.as_str())]
+    Scope(Scope),
+    /// What shows the whole server was asked for with another tenant's key.
+    #[error("this shows the whole server, and needs a key of its operator: one of the tenant `{DEFAULT_TENANT}`")]
+    NotTheOperator,
+    /// A session's token was used for something that only keys may do.
+    #[error("a session's token may step and read observations, and nothing else")]
+    TokenTooNarrow,
+    /// A session's token was used for another session.
+    #[error("the token is for another session")]
+    OtherSession,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Tells who is calling, and makes and revokes credentials.
+pub struct Auth {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    pepper: [u8; 32],
+    /// Digest of the key that is set from outside, and whom it stands for.
+    admin_key: Option<([u8; 32], Arc<Principal>)>,
+    tokens: Tokens,
+    /// Of pages, which stand in paths.
+    pages: Tokens,
+    /// Of leases.
+    jobs: JobTokens,
+    /// Key of the ids that names stand for.
+    names: [u8; 32],
+    cache: Arc<Cache>,
+}
+
+impl Auth {
+    /// Authentication against the keys of `store`. `admin_key` is always accepted as the admin of [`DEFAULT_TENANT`].
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Clock, root: &RootSecret, admin_key: Option<&str>) -> Self {
+        let cache = Arc::<Cache>::default();
+        Self {
+            store,
+            clock,
+            pepper: root.derive("api keys"),
+            admin_key: admin_key.map(|key| (digest(key), Arc::new(Principal::admin(DEFAULT_TENANT.into())))),
+            tokens: Tokens::new(&root.derive("session tokens"), token::SESSION),
+            pages: Tokens::new(&root.derive("session pages"), token::PAGE),
+            jobs: JobTokens::new(&root.derive("job tokens"), Arc::clone(&cache)),
+            names: root.derive("names"),
+            cache,
+        }
+    }
+
+    /// Who sends this bearer credential.
+    ///
+    /// # Errors
+    /// When the credential is not valid now, or the store fails.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Arc<Principal>, AuthError> {
+        let (now, digest) = (self.clock.now(), digest(bearer));
+        if let Some((expected, admin)) = &self.admin_key
+            && bool::from(expected.ct_eq(&digest))
+        {
+            return Ok(Arc::clone(admin));
+        }
+        if let Some(principal) = self.cache.get(&digest, now) {
+            return Ok(principal);
+        }
+        // A credential is verified once and kept until it expires or is revoked.
+        let watch = self.cache.watch();
+        let principal = Arc::new(match KeySecret::parse(bearer) {
+            Some(secret) => self.verify_key(&secret, now).await?,
+            None => self.verify_token(bearer, now).await?,
+        });
+        self.cache.insert(digest, Arc::clone(&principal), now, &watch);
+        Ok(principal)
+    }
+
+    async fn verify_token(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthError> {
+        let principal = self.tokens.verify(bearer, now).or_else(|_| self.jobs.verify(bearer, now))?;
+        if self.is_still_valid(&principal).await? { Ok(principal) } else { Err(AuthError::Refused) }
+    }
+
+    async fn verify_key(&self, secret: &KeySecret, now: Timestamp) -> Result<Principal, AuthError> {
+        let row = self.store.key(secret.id()).await?.ok_or(AuthError::Refused)?;
+        if !secret.matches(&row.mac, &self.pepper) || !is_valid(&row, now) {
+            return Err(AuthError::Refused);
+        }
+        Ok(Principal::of_key(&row))
+    }
+
+    /// Whether a principal that was let in earlier would be let in now. Sockets ask this again and again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn is_still_valid(&self, principal: &Principal) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        if principal.expires_at.is_some_and(|end| end <= now) {
+            return Ok(false);
+        }
+        if let Grant::Job { job, fence } = principal.grant {
+            let row = self.store.job_of_anybody(job).await?;
+            return Ok(row.is_some_and(|row| *row.tenant == *principal.tenant && row.is_held(fence)));
+        }
+        match principal.key {
+            Some(id) => Ok(self.store.key(id).await?.is_some_and(|row| is_valid(&row, now))),
+            None => Ok(true),
+        }
+    }
+
+    /// Makes a key. Its secret is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn create_key(&self, tenant: &str, request: CreateKey) -> Result<CreatedKey, StoreError> {
+        let secret = KeySecret::generate();
+        let mut scopes = request.scopes;
+        scopes.sort_unstable();
+        scopes.dedup();
+        let row = KeyRow {
+            id: secret.id(),
+            tenant: tenant.to_owned(),
+            name: request.name,
+            scopes,
+            mac: secret.mac(&self.pepper).to_vec(),
+            created_at: self.clock.now(),
+            expires_at: request.expires_at,
+            revoked_at: None,
+        };
+        self.store.create_key(&row).await?;
+        Ok(CreatedKey { key: public(row), secret: secret.reveal() })
+    }
+
+    /// Keys of a tenant by descending id, without their secrets.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn keys(&self, tenant: &str, page: &PageRequest) -> Result<Vec<Key>, StoreError> {
+        Ok(self.store.keys(tenant, page).await?.into_iter().map(public).collect())
+    }
+
+    /// Revokes a key; false when the tenant has none of this id. Other nodes follow within [`cache::KEPT_MS`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn revoke_key(&self, tenant: &str, id: palestra_protocol::id::KeyId) -> Result<bool, StoreError> {
+        let revoked = self.store.revoke_key(tenant, id, self.clock.now()).await?;
+        self.cache.forget(id);
+        Ok(revoked)
+    }
+
+    /// Whether the tenant has a key that can manage keys.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_admin_key(&self, tenant: &str) -> Result<bool, StoreError> {
+        const KEYS_PER_PAGE: u32 = 500;
+        let now = self.clock.now();
+        let mut before = None;
+        loop {
+            let rows = self.store.keys(tenant, &PageRequest { before, limit: KEYS_PER_PAGE }).await?;
+            if rows.iter().any(|row| row.scopes.contains(&Scope::Admin) && is_valid(row, now)) {
+                return Ok(true);
+            }
+            match rows.last() {
+                Some(last) if rows.len() == KEYS_PER_PAGE as usize => before = Some(last.id.to_string()),
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// Makes credentials of single sessions, valid until `expires_at` or the end of the key that makes them. The same arguments
+    /// give the same token, so a repeated answer stays the same.
+    #[must_use]
+    pub fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
+        self.tokens.minter(maker, expires_at)
+    }
+
+    /// Makes what the paths of pages of single sessions end with, valid as long as the sessions' tokens are.
+    #[must_use]
+    pub fn page_minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
+        self.pages.minter(maker, expires_at)
+    }
+
+    /// Who may use the page of a session whose path ends so. It is not kept as credentials are, so that it never passes for one.
+    ///
+    /// # Errors
+    /// When it is not valid now, or the store fails.
+    pub async fn authenticate_page(&self, token: &str) -> Result<Arc<Principal>, AuthError> {
+        let principal = self.pages.verify(token, self.clock.now())?;
+        if self.is_still_valid(&principal).await? { Ok(Arc::new(principal)) } else { Err(AuthError::Refused) }
+    }
+
+    /// Makes the credentials of leases.
+    #[must_use]
+    pub fn job_tokens(&self) -> JobTokens {
+        self.jobs.clone()
+    }
+
+    /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.
+    #[must_use]
+    pub fn id_of(&self, words: &[&str]) -> Uuid {
+        let mut hmac = secret::hmac(&self.names);
+        for word in words {
+            hmac.update(&(word.len() as u64).to_le_bytes());
+            hmac.update(word.as_bytes());
+        }
+        let digest: [u8; 32] = hmac.finalize().into_bytes().into();
+        Uuid::from_slice(&digest[..16]).unwrap_or_default()
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn is_valid(row: &KeyRow, now: Timestamp) -> bool {
+    row.revoked_at.is_none() && row.expires_at.is_none_or(|end| now < end)
+}
+
+fn public(row: KeyRow) -> Key {
+    let KeyRow { id, tenant, name, scopes, created_at, expires_at, revoked_at, mac: _ } = row;
+    Key { id, name, tenant, scopes, created_at, expires_at, revoked_at }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! An app that runs: calls of the agent in, what they answer out.
+
+use std::sync::Arc;
+
+use palestra_apps::screen::Viewer;
+use palestra_apps::task::episode::{Episode, Reaction as Answer};
+use palestra_protocol::observation::Observation;
+use serde_json::{Map, Value};
+
+use super::screen;
+use palestra_environment::state::{Object, State};
+use palestra_environment::surface::Surface;
+use palestra_environment::{Context, Environment, Input, PageCall, Reaction};
+
+/// What is said to a turn that calls no tool.
+const NO_CALL: &str = "Error: text alone does nothing here. Call a tool; end the task with submit.";
+
+/// An episode of an app. A copy shares all but what either changes later.
+#[derive(Clone)]
+pub(super) struct AppPlace {
+    episode: Episode,
+    /// What is on the screen, where there is one.
+    viewer: Option<Viewer>,
+}
+
+impl AppPlace {
+    pub(super) fn new(episode: Episode, surface: Surface) -> Self {
+        Self { episode, viewer: surface.has_screen().then(Viewer::new) }
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Reaction {
+        if let Some(viewer) = self.viewer.as_mut().filter(|_| screen::NAMES.contains(&tool)) {
+            return screen::act(viewer, &mut self.episode, tool, arguments);
+        }
+        match self.episode.call(tool, arguments) {
+            Ok(answer) => shown(answer),
+            Err(broken) => Reaction::failed(broken),
+        }
+    }
+}
+
+/// What a call answered, as text and as data.
+fn shown(answer: Answer) -> Reaction {
+    let Answer { data, raised, terminated } = answer;
+    let text = match raised {
+        Some(raised) => format!("Error ({}): {}", raised.code, raised.text),
+        None => data.to_string(),
+    };
+    Reaction { observation: Observation { text, data, ..Observation::default() }, terminated, ..Reaction::default() }
+}
+
+impl Environment for AppPlace {
+    fn observe(&self) -> Observation {
+        let instruction = &self.episode.instance().text;
+        let Some(viewer) = &self.viewer else { return Observation::text(instruction.clone()) };
+        match viewer.tree(self.episode.world()) {
+            Ok(tree) => {
+                let seen = screen::seen(&tree);
+                Observation { text: format!("{instruction}\n\n{}", seen.text), ..seen }
+            }
+            // The first action on the screen meets the same fault, and reports it as a failure.
+            Err(_) => Observation::text(instruction.clone()),
+        }
+    }
+
+    fn act(&mut self, input: Input<'_>, _context: &mut Context) -> Reaction {
+        match input {
+            Input::Text(_) => Reaction::text(NO_CALL),
+            Input::Call { tool, arguments } => self.call(tool, arguments),
+        }
+    }
+
+    fn state(&self) -> State {
+        let document = self.episode.document();
+        let (Some(viewer), State::Object(document)) = (&self.viewer, &document) else { return document };
+        let mut with_screen: Object = (**document).clone();
+        with_screen.members_mut().insert("screen".into(), viewer.document(self.episode.world()));
+        State::Object(Arc::new(with_screen))
+    }
+
+    fn fork(&self) -> Box<dyn Environment> {
+        Box::new(self.clone())
+    }
+
+    fn page(&self, path: &str) -> Option<String> {
+        let tree = self.viewer.as_ref()?.tree(self.episode.world()).ok()?;
+        Some(screen::page(&tree, &self.episode, path))
+    }
+
+    fn calls_of_form(&self, fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
+        let viewer = self.viewer.as_ref().ok_or("there is no page")?;
+        let tree = viewer.tree(self.episode.world()).map_err(|stop| stop.to_string())?;
+        screen::calls_of_form(&tree, fields)
+    }
+}

@@ -1,0 +1,73 @@
+//! Settings of a session: `{"surface": "tools" | "gui" | "both", "state": {"table": {"id": {"column": value}}}}`.
+
+use palestra_apps::data::{Data, DataFault};
+use palestra_apps::task::draw::Instance;
+use palestra_apps::task::episode::Episode;
+use serde_json::{Map, Value};
+
+use palestra_environment::ConfigError;
+use palestra_environment::surface::Surface;
+
+/// Which setting chooses the surface.
+const SURFACE: &str = "surface";
+/// Which setting overrides the data that a task begins with.
+pub(super) const STATE: &str = "state";
+/// Faults of overrides that are told.
+const FAULTS_TOLD_MAX: usize = 8;
+
+/// Settings that were read.
+pub(super) struct Settings<'a> {
+    pub(super) surface: Surface,
+    state: Option<&'a Value>,
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn read(config: &'a Map<String, Value>) -> Result<Self, ConfigError> {
+        if let Some(other) = config.keys().find(|name| ![SURFACE, STATE].contains(&name.as_str())) {
+            return Err(wrong(other, "an app has no such setting: there are surface and state"));
+        }
+        let surface = Self::surface_of(config)?;
+        let state = config.get(STATE).filter(|state| !state.is_null());
+        match state {
+            Some(state) if !state.is_object() => Err(wrong(STATE, "it is an object of tables")),
+            state => Ok(Self { surface, state }),
+        }
+    }
+
+    /// The surface that settings choose.
+    pub(super) fn surface_of(config: &Map<String, Value>) -> Result<Surface, ConfigError> {
+        match config.get(SURFACE) {
+            None => Ok(Surface::default()),
+            Some(Value::String(word)) => word
+                .parse()
+                .map_err(|unknown: palestra_environment::surface::UnknownSurface| wrong(SURFACE, &unknown.to_string())),
+            Some(_) => Err(wrong(SURFACE, "it is text")),
+        }
+    }
+
+    /// The data that the task begins with once the overrides are laid over it.
+    pub(super) fn data(&self, instance: &Instance) -> Result<Data, ConfigError> {
+        match self.state {
+            None => Ok(instance.data.clone()),
+            Some(overrides) => Episode::overridden(instance, overrides).map_err(|faults| refused(&faults)),
+        }
+    }
+}
+
+fn wrong(field: &str, detail: &str) -> ConfigError {
+    ConfigError { field: Some(field.to_owned()), detail: detail.to_owned() }
+}
+
+/// The first fault with its place, and the others behind it.
+fn refused(faults: &[DataFault]) -> ConfigError {
+    let Some((first, others)) = faults.split_first() else { return wrong(STATE, "it does not fit") };
+    let path = |fault: &DataFault| format!("{STATE}{}", fault.pointer.replace('/', "."));
+    let mut detail = first.message.clone();
+    for fault in others.iter().take(FAULTS_TOLD_MAX) {
+        detail.push_str(&format!("; {}: {}", path(fault), fault.message));
+    }
+    if others.len() > FAULTS_TOLD_MAX {
+        detail.push_str(&format!("; and {} more", others.len() - FAULTS_TOLD_MAX));
+    }
+    ConfigError { field: Some(path(first)), detail }
+}

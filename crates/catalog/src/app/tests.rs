@@ -1,0 +1,216 @@
+//! The adapter, held against an app of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::id::EpisodeId;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use palestra_environment::policy::Builtin;
+use palestra_environment::randomness::Randomness;
+use palestra_environment::tool::Toolbox;
+use palestra_environment::{Context, Environment, Input, Secrets};
+
+const TOOLSHED: &str = include_str!("../../../../tests/apps/toolshed/app.yaml");
+
+fn kind() -> Arc<dyn EnvironmentKind> {
+    let files = Files::from([("app.yaml".to_owned(), TOOLSHED.to_owned())]);
+    let app = App::load(&files).expect("the app of the tests");
+    Arc::new(AppKind::new(app, 1, digest_of(&files)))
+}
+
+fn task(kind: &dyn EnvironmentKind, split: &str, seed: u64) -> Arc<Task> {
+    let Tasks::Generated(generator) = kind.tasks() else { panic!("tasks are generated") };
+    Arc::new(generator.generate(split, seed, None).expect("a task"))
+}
+
+fn open(kind: &dyn EnvironmentKind, task: &Arc<Task>, config: &Value) -> Box<dyn Environment> {
+    let config = config.as_object().expect("settings");
+    let opening = Opening {
+        task,
+        seed: 0,
+        secrets: Secrets::Seed(0),
+        config,
+        episode: EpisodeId::new(),
+        resumed: false,
+        folder: None,
+        from: None,
+    };
+    match kind.open(opening).expect("a place") {
+        Place::Pure(place) => place,
+        Place::Live(_) => panic!("apps are pure"),
+    }
+}
+
+fn context() -> Context {
+    Context { rng: Randomness::seeded(&[]), clock_ms: 0 }
+}
+
+/// The score of a built-in policy; each of its calls fits the schema of its tool.
+fn score(kind: &Arc<dyn EnvironmentKind>, task: &Arc<Task>, policy: Builtin) -> f64 {
+    let toolbox = Toolbox::compile(&kind.spec().tools.data).expect("schemas");
+    let mut place = open(&**kind, task, &json!({}));
+    let mut policy = policy.begin(kind, task, 3).expect("a policy");
+    for _ in 0..STEPS_MAX {
+        let reaction = match policy.next_action() {
+            None => break,
+            Some(Action::Text(text)) => place.act(Input::Text(&text), &mut context()),
+            Some(Action::Tool { tool, arguments }) => {
+                toolbox.check(&tool, &arguments).unwrap_or_else(|words| panic!("{words} {arguments:?}"));
+                place.act(Input::Call { tool: &tool, arguments: &arguments }, &mut context())
+            }
+            Some(other) => panic!("built-in policies do not act by {other:?}"),
+        };
+        assert_eq!(reaction.failure, None);
+        if reaction.terminated {
+            break;
+        }
+    }
+    let case = Case { task, state: &place.state(), trajectory: &[] };
+    kind.verifier().verify(&case).expect("a judgement").score().expect("a score")
+}
+
+#[test]
+fn the_oracle_solves_every_task_and_others_stay_at_the_floor() {
+    let kind = kind();
+    let (mut null, mut random) = (0.0, 0.0);
+    for seed in 0..60 {
+        let task = task(&*kind, "train", seed);
+        assert_eq!(score(&kind, &task, Builtin::Oracle), 1.0, "{}", task.public.messages[1].content);
+        null += score(&kind, &task, Builtin::Null) / 60.0;
+        random += score(&kind, &task, Builtin::Random) / 60.0;
+    }
+    assert!(null <= FLOOR && random <= FLOOR, "{null} {random}");
+}
+
+#[test]
+fn no_content_is_in_two_splits() {
+    let kind = kind();
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for (split, _) in GENERATED_SPLITS {
+        for seed in 0..100 {
+            let content = task(&*kind, split, seed).secret["parameters"].to_string();
+            assert_eq!(*seen.entry(content).or_insert(split), split);
+        }
+    }
+}
+
+#[test]
+fn an_id_recreates_its_task_and_what_is_public_holds_no_row() {
+    let (one, other) = (kind(), kind());
+    for seed in [0, 1, 7, (1 << 53) - 1] {
+        let (first, second) = (task(&*one, "test", seed), task(&*other, "test", seed));
+        assert_eq!(first, second);
+        let public = serde_json::to_string(&first.public).expect("JSON");
+        for row in ["tool", "who"].map(|name| first.secret["parameters"][name].as_str().expect("an id").to_owned()) {
+            assert!(!public.contains(&row), "{row}");
+        }
+    }
+    let Tasks::Generated(generator) = one.tasks() else { panic!("tasks are generated") };
+    assert!(matches!(generator.generate("nosuch", 0, None), Err(TaskError::UnknownSplit(_))));
+    assert!(matches!(generator.generate("train", u64::MAX, None), Err(TaskError::BadChoice(_))));
+    assert!(matches!(generator.generate("train", 0, Some(0.5)), Err(TaskError::BadChoice(_))));
+}
+
+/// A goal that two days of the lending miss.
+fn faulty() -> AppKind {
+    let good = "due: \"add_days(init.today, t.days)\"";
+    assert_eq!(TOOLSHED.matches(good).count(), 1);
+    let text = TOOLSHED.replace(good, "due: \"add_days(init.today, t.days == 2 ? 3 : t.days)\"");
+    let files = Files::from([("app.yaml".to_owned(), text)]);
+    AppKind::new(App::load(&files).expect("an app"), 1, digest_of(&files))
+}
+
+#[test]
+fn a_draw_that_shows_a_fault_is_an_error_and_no_other_draw_stands_in_for_it() {
+    let kind = faulty();
+    let (mut told, mut drawn) = (0, 0);
+    for seed in 0..60 {
+        match kind.generate("train", seed, None) {
+            Ok(task) => drawn += u64::from(task.secret["drawn"]["attempt"].is_u64()),
+            Err(TaskError::Faulty(faulty)) => {
+                assert_eq!((&*faulty.environment, &*faulty.template), ("app/toolshed@1", "lend_tool"));
+                assert_eq!((&*faulty.split, faulty.seed, faulty.flaw), ("train", seed, "solution_misses"));
+                assert!(faulty.evidence.contains("does not reach the goal"), "{}", faulty.evidence);
+                assert!(!faulty.to_string().contains("does not reach the goal"), "evidence is for who publishes");
+                told += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(told > 0 && drawn > 0, "{told} {drawn}");
+}
+
+#[test]
+fn a_task_that_was_stored_by_the_laxer_rule_is_judged_as_the_one_that_was_drawn_then() {
+    let kind = faulty();
+    let mut redrawn = 0;
+    for seed in 0..60 {
+        let instance = kind.instance_as_before("train", seed).expect("a task");
+        let mut secret = json!({"split": "train", "seed": seed, "parameters": instance.parameters()});
+        let public = task(&*self::kind(), "train", seed).public.clone();
+        let stored = Task { public, secret: secret.clone() };
+        assert_eq!(kind.instance_of(&stored).expect("its task").values, instance.values);
+        match kind.generate("train", seed, None) {
+            // A sound draw is the same by both rules, and is found again by its number.
+            Ok(task) => {
+                secret["drawn"] = task.secret["drawn"].clone();
+                assert_eq!(task.secret, secret);
+                assert_eq!(faulty().instance_of(&task).expect("its task").values, instance.values);
+            }
+            Err(_) => redrawn += 1,
+        }
+    }
+    assert!(redrawn > 0);
+}
+
+#[test]
+fn a_fork_goes_its_own_way() {
+    let kind = kind();
+    let task = task(&*kind, "train", 0);
+    let mut place = open(&*kind, &task, &json!({"surface": "both"}));
+    let fork = place.fork();
+    let before = place.state().digest();
+    for action in kind.oracle(&task).expect("a solution") {
+        let Action::Tool { tool, arguments } = action else { panic!("solutions call tools") };
+        place.act(Input::Call { tool: &tool, arguments: &arguments }, &mut context());
+    }
+    assert_ne!(place.state().digest(), before);
+    assert_eq!(fork.state().digest(), before);
+    assert!(place.state().get("screen").is_some());
+}
+
+#[test]
+fn hostile_calls_are_answered_and_change_nothing() {
+    let kind = kind();
+    let task = task(&*kind, "train", 0);
+    let mut place = open(&*kind, &task, &json!({"surface": "both"}));
+    let before = place.state().get("data").expect("data").digest();
+    let long = "x".repeat(1 << 20);
+    let values = [json!(null), json!(-1), json!(1e300), json!(long), json!([[]]), json!({"id": "T1"}), json!("T0001")];
+    let tools = ["lend", "give_back", "tools", "click", "type", "select", "scroll", "submit", "wait", "nosuch", ""];
+    for value in &values {
+        for tool in tools {
+            let names = ["tool", "member", "days", "loan", "search", "page", "element", "text", "seconds", "status"];
+            let arguments: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), value.clone())).collect();
+            let reaction = place.act(Input::Call { tool, arguments: &arguments }, &mut context());
+            assert_eq!(reaction.failure, None, "{tool}");
+            assert!(!reaction.terminated && reaction.observation.text.len() < 20_000, "{tool}");
+        }
+        place.act(Input::Text(&long), &mut context());
+    }
+    assert_eq!(place.state().get("data").expect("data").digest(), before);
+}
+
+#[test]
+fn every_shipped_app_compiles_and_every_template_has_a_task() {
+    for shipped in shipped::all() {
+        let kind = shipped.kind().unwrap_or_else(|faults| panic!("{}: {faults}", shipped.name()));
+        let templates = kind.spec().templates;
+        let seen: std::collections::BTreeSet<String> =
+            (0..templates).map(|seed| task(&*kind, "train", seed).public.template.clone()).collect();
+        assert!(seen.len() as u64 * 10 >= templates * 9, "{}: {} of {templates}", shipped.name(), seen.len());
+    }
+}

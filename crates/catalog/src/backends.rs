@@ -1,0 +1,28 @@
+//! What places outside this process are made of: sandboxes, and databases.
+
+use std::path::Path;
+
+use palestra_sandbox::Sandboxes;
+use palestra_sandbox::blob::Blobs;
+use palestra_sandbox::image::Images;
+use palestra_workbench::work::Desk;
+
+use crate::databases::Databases;
+
+/// Everything that an environment can need beside its definition. Cheap to clone.
+#[derive(Clone)]
+pub struct Backends {
+    /// Where work in sandboxes is done.
+    pub desk: Desk,
+    /// Where SQL is run.
+    pub databases: Databases,
+}
+
+impl Backends {
+    /// No sandbox and no engine of SQL, for those who read tasks and play none. `data` is where images and evidence would lie.
+    #[must_use]
+    pub fn none(data: &Path) -> Self {
+        let sandboxes = Sandboxes::none(Images::new(data.join("images")));
+        Self { desk: Desk { sandboxes, blobs: Blobs::new(data.join("blobs")) }, databases: Databases::none() }
+    }
+}

@@ -1,0 +1,159 @@
+//! An environment that can be played, and where a built-in one comes from.
+
+use std::sync::Arc;
+
+use palestra_protocol::environment::{Environment as Spec, Recovery};
+use palestra_protocol::list::List;
+use palestra_protocol::shared::Shared;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+
+use super::{CatalogError, blocking};
+use crate::app::shipped::Shipped;
+use crate::backends::Backends;
+use crate::{sql, work};
+use palestra_environment::EnvironmentKind;
+use palestra_environment::surface::Surface;
+use palestra_environment::tool::Toolbox;
+
+/// The tools that a session is offered.
+pub struct Offer {
+    /// As OpenAI function tools.
+    pub tools: Shared<List<Value>>,
+    /// The same compiled.
+    pub toolbox: Toolbox,
+}
+
+/// An environment that can be played, with its tools compiled.
+pub struct Entry {
+    /// The kind.
+    pub kind: Arc<dyn EnvironmentKind>,
+    /// What sessions of each surface are offered; never empty.
+    offers: Vec<(Surface, Offer)>,
+    /// Done once the kind is prepared.
+    prepared: OnceCell<()>,
+    /// `family/name`, which the rows of its sessions share.
+    pub name: Arc<str>,
+    /// Digest of its definition, shared likewise.
+    pub digest: Arc<str>,
+    full_name: String,
+}
+
+impl Entry {
+    pub(super) fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
+        let offer = |surface: &Surface| {
+            let tools = kind.tools(*surface);
+            Toolbox::compile(&tools.data).map(|toolbox| (*surface, Offer { tools, toolbox }))
+        };
+        let offers = kind.surfaces().iter().map(offer).collect::<Result<_, _>>().map_err(CatalogError::Broken)?;
+        let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);
+        let (name, digest) = (kind.spec().name.as_str().into(), kind.spec().digest.as_str().into());
+        Ok(Arc::new(Self { kind, offers, prepared: OnceCell::new(), name, digest, full_name }))
+    }
+
+    /// What the API shows.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        self.kind.spec()
+    }
+
+    /// What sessions with these settings are offered.
+    #[must_use]
+    pub fn offer(&self, config: &Map<String, Value>) -> &Offer {
+        let surface = self.kind.surface(config);
+        let found = self.offers.iter().find(|(offered, _)| *offered == surface);
+        &found.unwrap_or(&self.offers[0]).1
+    }
+
+    /// Makes what all sessions share, once.
+    pub(super) async fn prepare(&self) -> Result<(), CatalogError> {
+        if !self.kind.prepares() {
+            return Ok(());
+        }
+        let prepare = || {
+            let kind = Arc::clone(&self.kind);
+            async move { blocking(move || kind.prepare().map_err(CatalogError::Broken)).await }
+        };
+        self.prepared.get_or_try_init(prepare).await.copied()
+    }
+
+    /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.
+    #[must_use]
+    pub fn opens_at_once(&self) -> bool {
+        !self.kind.heavy() && self.spec().capabilities.recovery == Recovery::Replay
+    }
+
+    /// `family/name@version`.
+    #[must_use]
+    pub fn full_name(&self) -> &str {
+        &self.full_name
+    }
+}
+
+/// A built-in environment. Its tools are compiled when it is first played, since most servers play a few of all.
+pub(super) struct Builtin {
+    pub(super) source: Source,
+    entry: OnceCell<Arc<Entry>>,
+}
+
+/// Where a built-in environment comes from.
+pub(super) enum Source {
+    /// It is there.
+    Kind(Arc<dyn EnvironmentKind>),
+    /// It is compiled when it is first asked for.
+    App(Shipped),
+    /// Its rows are read when it is first asked for.
+    Work(work::shipped::Shipped, Backends),
+    /// Its templates are read when it is first asked for.
+    Sql(sql::shipped::Shipped, Backends),
+}
+
+impl Builtin {
+    pub(super) fn new(source: Source) -> Self {
+        Self { source, entry: OnceCell::new() }
+    }
+
+    pub(super) async fn entry(&self) -> Result<&Arc<Entry>, CatalogError> {
+        let build = || async {
+            match &self.source {
+                Source::Kind(kind) => Entry::build(Arc::clone(kind)),
+                Source::App(app) => {
+                    let app = *app;
+                    blocking(move || Entry::build(app.kind().map_err(CatalogError::Broken)?)).await
+                }
+                Source::Work(work, backends) => {
+                    let (work, backends) = (*work, backends.clone());
+                    blocking(move || Entry::build(work.kind(&backends.desk).map_err(CatalogError::Broken)?)).await
+                }
+                Source::Sql(sql, backends) => {
+                    let (sql, backends) = (*sql, backends.clone());
+                    blocking(move || Entry::build(sql.kind(&backends.databases).map_err(CatalogError::Broken)?)).await
+                }
+            }
+        };
+        self.entry.get_or_try_init(build).await
+    }
+
+    pub(super) async fn spec(&self) -> Result<Spec, CatalogError> {
+        match &self.source {
+            Source::Kind(kind) => Ok(kind.spec().clone()),
+            Source::App(_) | Source::Work(..) | Source::Sql(..) => Ok(self.entry().await?.spec().clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{BuiltinSettings, builtin};
+
+    #[tokio::test]
+    async fn the_tools_of_every_builtin_environment_can_be_compiled() {
+        for kind in builtin(&BuiltinSettings { effects_folder: Some("effects".into()) }) {
+            let name = kind.spec().name.clone();
+            let builtin = Builtin::new(Source::Kind(kind));
+            let first = builtin.entry().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(Arc::ptr_eq(first, builtin.entry().await.expect("it is kept")));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
+
+pub mod app;
+pub mod backends;
+pub mod bench;
+#[cfg(test)]
+mod conformance;
+pub mod control;
+pub mod databases;
+pub mod dataset;
+mod entry;
+mod inside;
+#[cfg(test)]
+mod proof_tests;
+mod publish;
+pub mod published;
+pub mod registry;
+pub mod sql;
+mod tasks;
+pub mod work;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use palestra_protocol::environment::Environment as Spec;
+use palestra_protocol::problem::Fault;
+use tokio::sync::{Mutex, Semaphore};
+
+use app::{Files, shipped};
+use backends::Backends;
+use entry::{Builtin, Source};
+pub use entry::{Entry, Offer};
+pub use inside::{ActionPage, InsideError};
+use palestra_environment::EnvironmentKind;
+use palestra_environment::task::TaskError;
+use palestra_store::row::DefinitionRow;
+use palestra_store::{Store, StoreError};
+use published::Definition;
+pub use tasks::{TASKS_PER_PAGE_MAX, TaskOrStoreError, TaskPage};
+
+/// Published definitions that are kept built; beyond that, they are built again when touched.
+const PUBLISHED_KEPT_MAX: usize = 1_024;
+/// Of these, apps, which keep their initial databases too.
+const APPS_KEPT_MAX: usize = 64;
+/// Definitions that are checked at the same time.
+const CHECKED_AT_ONCE_MAX: usize = 2;
+
+/// Why the catalog refused.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The tenant has no such environment.
+    #[error("there is no environment {0:?}")]
+    UnknownEnvironment(String),
+    /// The environment has no such task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The definition is wrong; every fault that was found.
+    #[error("the definition has {} faults", .0.len())]
+    Faults(Vec<Fault>),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A definition that was accepted cannot be built.
+    #[error("a definition is broken: {0}")]
+    Broken(String),
+}
+
+/// Every environment that can be named.
+#[derive(Clone)]
+pub struct Catalog(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    builtin: HashMap<String, Builtin>,
+    /// Earlier versions of built-in environments, by name.
+    former: HashMap<String, Vec<Builtin>>,
+    /// What places are made of.
+    backends: Backends,
+    /// By tenant, name and version.
+    published: DashMap<(String, String, u32), Arc<Entry>>,
+    /// Room for definitions that are checked.
+    checking: Arc<Semaphore>,
+    /// Held by the one task that is proven: what it is done in is named by it.
+    proving: Mutex<()>,
+}
+
+impl Catalog {
+    /// A catalog of built-in kinds, of the apps that are shipped, and of what the store holds.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, backends: Backends) -> Self {
+        let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
+        let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
+        let work = work::shipped::all().into_iter();
+        let work = work.map(|work| (work.name().to_owned(), Source::Work(work, backends.clone())));
+        let sql = sql::shipped::all().into_iter();
+        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, backends.clone())));
+        let builtin =
+            apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
+        let mut former: HashMap<String, Vec<Builtin>> = HashMap::new();
+        let kinds = registry::former().into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
+        let sql = sql::shipped::former().into_iter();
+        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, backends.clone())));
+        let apps = shipped::former().into_iter().map(|app| (app.name(), Source::App(app)));
+        for (name, source) in apps.chain(kinds).chain(sql) {
+            former.entry(name).or_default().push(Builtin::new(source));
+        }
+        let checking = Arc::new(Semaphore::new(CHECKED_AT_ONCE_MAX));
+        Self(Arc::new(Inner {
+            store,
+            builtin,
+            former,
+            backends,
+            published: DashMap::new(),
+            checking,
+            proving: Mutex::default(),
+        }))
+    }
+
+    /// The environment of a name, `family/name` or `family/name@version`.
+    ///
+    /// # Errors
+    /// When the tenant has none of this name and version.
+    pub async fn resolve(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        entry.prepare().await?;
+        Ok(entry)
+    }
+
+    /// The same, not ready to be played.
+    async fn find(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
+        let unknown = || CatalogError::UnknownEnvironment(name.chars().take(200).collect());
+        let (plain, version) = match name.split_once('@') {
+            None => (name, None),
+            Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),
+        };
+        if let Some(builtin) = self.0.builtin.get(plain) {
+            let former = self.0.former.get(plain).into_iter().flatten();
+            for builtin in std::iter::once(builtin).chain(former) {
+                let entry = builtin.entry().await?;
+                if version.is_none_or(|version| version == entry.spec().version) {
+                    return Ok(Arc::clone(entry));
+                }
+            }
+            return Err(unknown());
+        }
+        if let Some(version) = version
+            && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))
+        {
+            return Ok(Arc::clone(&entry));
+        }
+        // A NUL cannot be stored, so nothing has such a name.
+        if plain.contains('\0') {
+            return Err(unknown());
+        }
+        let row = self.0.store.definition(tenant, plain, version).await?.ok_or_else(unknown)?;
+        self.built(row).await
+    }
+
+    async fn built(&self, row: DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
+        let key = (row.tenant.clone(), row.name.clone(), row.version);
+        if let Some(entry) = self.0.published.get(&key) {
+            return Ok(Arc::clone(&entry));
+        }
+        let heavy = definition(&row).is_heavy();
+        let backends = self.0.backends.clone();
+        let build = move || Entry::build(definition(&row).kind(&backends).map_err(CatalogError::Broken)?);
+        let entry = if heavy { blocking(build).await? } else { build()? };
+        if self.0.published.len() >= PUBLISHED_KEPT_MAX {
+            self.0.published.clear();
+        }
+        let is_app = |entry: &Entry| entry.spec().family == app::FAMILY;
+        if is_app(&entry) && self.0.published.iter().filter(|kept| is_app(kept)).count() >= APPS_KEPT_MAX {
+            self.0.published.retain(|_, kept| !is_app(kept));
+        }
+        self.0.published.insert(key, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Every environment that the tenant can name, by name, in its newest version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list(&self, tenant: &str) -> Result<Vec<Spec>, CatalogError> {
+        let mut specs: Vec<Spec> = Vec::with_capacity(self.0.builtin.len());
+        for builtin in self.0.builtin.values() {
+            specs.push(builtin.spec().await?);
+        }
+        for row in self.0.store.definitions(tenant).await? {
+            specs.push(self.built(row).await?.spec().clone());
+        }
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(specs)
+    }
+
+    /// What the API shows of one environment.
+    ///
+    /// # Errors
+    /// As [`Catalog::resolve`].
+    pub async fn get(&self, tenant: &str, name: &str) -> Result<Spec, CatalogError> {
+        Ok(self.find(tenant, name).await?.spec().clone())
+    }
+
+    /// The files of an app; none for other environments.
+    ///
+    /// # Errors
+    /// When there is no such environment.
+    pub async fn files(&self, tenant: &str, name: &str) -> Result<Option<Files>, CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        let spec = entry.spec();
+        if let Some(builtin) = self.0.builtin.get(&spec.name) {
+            let Source::App(app) = &builtin.source else { return Ok(None) };
+            return Ok(Some(app.files()));
+        }
+        let row = self.0.store.definition(tenant, &spec.name, Some(spec.version)).await?;
+        let row = row.filter(|row| definition(row).is_app());
+        row.map(|row| app::files_of(&row.definition).map_err(CatalogError::Broken)).transpose()
+    }
+}
+
+/// A stored definition as plain data.
+fn definition(row: &DefinitionRow) -> Definition<'_> {
+    Definition {
+        name: &row.name,
+        version: row.version,
+        digest: &row.digest,
+        definition: &row.definition,
+        splits: &row.splits,
+    }
+}
+
+/// Runs work that may take long where it holds nobody up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,
+) -> Result<T, CatalogError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| CatalogError::Broken(error.to_string()))?
+}

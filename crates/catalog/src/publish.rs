@@ -1,0 +1,80 @@
+//! Publication: what is checked and proven before a definition is stored.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use palestra_protocol::environment::Published;
+use palestra_protocol::problem::Fault;
+use palestra_protocol::time::Timestamp;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{Catalog, CatalogError, blocking};
+use crate::published::{Parsed, Submission};
+use crate::work;
+use palestra_store::row::DefinitionRow;
+
+/// Rows of a publication that are proven at the same time.
+const ADMITTED_AT_ONCE_MAX: usize = 4;
+/// Rows that were refused and are told.
+const FAULTS_TOLD_MAX: usize = 100;
+
+impl Catalog {
+    /// Publishes a definition as the next version of its name; the same content again is the version that exists.
+    ///
+    /// # Errors
+    /// With every fault of the definition; nothing is stored then.
+    pub async fn publish(
+        &self,
+        tenant: &str,
+        submission: Submission,
+        now: Timestamp,
+    ) -> Result<Published, CatalogError> {
+        let room = Arc::clone(&self.0.checking).acquire_owned().await;
+        let backends = self.0.backends.clone();
+        // Dropped together with the request.
+        let (_waiting, left) = oneshot::channel();
+        let parse = move || {
+            // Held until the work is done, also where nobody waits for it any more.
+            let _room = room;
+            submission.parse(&backends, left).map_err(CatalogError::Faults)
+        };
+        let parsed = blocking(parse).await?;
+        if self.0.builtin.contains_key(&parsed.name) {
+            let detail = format!("{} is an environment that is shipped: choose another name", parsed.name);
+            return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
+        }
+        self.admit(&parsed).await?;
+        let definition = DefinitionRow {
+            tenant: tenant.to_owned(),
+            name: parsed.name,
+            version: 0,
+            digest: parsed.digest,
+            definition: parsed.definition,
+            splits: parsed.splits,
+            created_at: now,
+        };
+        let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
+        Ok(Published { environment: self.built(row).await?.spec().clone(), created, notes: parsed.notes })
+    }
+
+    /// Proves by execution that rows of work can be played and judged.
+    async fn admit(&self, parsed: &Parsed) -> Result<(), CatalogError> {
+        let Some(work) = work::family(&parsed.name) else { return Ok(()) };
+        let _room = self.0.checking.acquire().await;
+        let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
+        let rows: Vec<(&String, (usize, &Value))> = rows.collect();
+        let mut faults = Vec::new();
+        for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
+            let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.backends.desk))).await;
+            for ((split, (index, _)), refused) in part.iter().zip(admitted) {
+                let Err(detail) = refused else { continue };
+                faults.push(Fault { field: Some(format!("{split}-{index}")), detail, ..Fault::default() });
+            }
+            if faults.len() >= FAULTS_TOLD_MAX {
+                break;
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(CatalogError::Faults(faults)) }
+    }
+}

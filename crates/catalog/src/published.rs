@@ -1,0 +1,158 @@
+//! What is published: a definition of one of several sorts, on its way in and as it is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use palestra_protocol::name::NameKind;
+use palestra_protocol::problem::Fault;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::app::{self, AppKind, Files};
+use crate::backends::Backends;
+use crate::{dataset, sql, work};
+use palestra_environment::EnvironmentKind;
+
+/// What the member `kind` of a stored definition says of an app. A data set has no such member.
+pub const APP: &str = "app";
+
+/// Misfitting names that are told.
+const FAULTS_TOLD_MAX: usize = 100;
+
+/// Ends, without ever holding anything, when whoever publishes does not wait for it any more.
+pub type Left = oneshot::Receiver<()>;
+
+/// What somebody wants to publish.
+pub enum Submission {
+    /// Questions, in a file of lines.
+    Dataset(dataset::Submission, Vec<u8>),
+    /// An app, in files of its own.
+    App(Files),
+    /// Work that is done in sandboxes.
+    Work(work::Submission),
+    /// Databases.
+    Sql(sql::Submission),
+}
+
+/// A definition without faults, ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// `family/name`.
+    pub name: String,
+    /// What the kind is built from, beside the rows.
+    pub definition: Value,
+    /// How many tasks each split has.
+    pub splits: BTreeMap<String, u64>,
+    /// Rows by split, where tasks are stored.
+    pub rows: Vec<(String, Vec<Value>)>,
+    /// `sha256:<hex>` of all of it.
+    pub digest: String,
+    /// What whoever publishes it may want to know.
+    pub notes: Vec<String>,
+}
+
+impl Submission {
+    /// Reads and checks it, which may take long and is called on the blocking pool. What runs statements of others ends where nobody
+    /// waits for it any more.
+    ///
+    /// # Errors
+    /// With every fault.
+    pub fn parse(self, backends: &Backends, left: Left) -> Result<Parsed, Vec<Fault>> {
+        let faults = self.misnamed();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let parsed = match self {
+            Self::Dataset(submission, body) => {
+                let parsed = dataset::parse(&submission, &body)?;
+                let splits = parsed.splits();
+                let dataset::Parsed { name, definition, rows, digest } = parsed;
+                Parsed { name, definition, splits, rows, digest, notes: Vec::new() }
+            }
+            Self::App(files) => app::parse(&files)?,
+            Self::Work(submission) => work::parse(&submission)?,
+            Self::Sql(submission) => sql::parse(submission, &backends.databases, left)?,
+        };
+        let faults = parsed.misnamed();
+        if faults.is_empty() { Ok(parsed) } else { Err(faults) }
+    }
+
+    /// What is wrong with the names that stand beside the files, which is told before anything is proven.
+    fn misnamed(&self) -> Vec<Fault> {
+        let (name, tags) = match self {
+            Self::Dataset(submission, _) => (submission.name.as_deref(), &submission.tags),
+            Self::Work(submission) => (Some(submission.name.as_str()), &submission.tags),
+            Self::Sql(submission) => (Some(submission.name.as_str()), &submission.tags),
+            Self::App(_) => return Vec::new(),
+        };
+        let name = name.map(|name| (NameKind::Environment, "name", name));
+        let tags = tags.iter().map(|tag| (NameKind::Label, "tags", tag.as_str()));
+        misnamed(name.into_iter().chain(tags))
+    }
+}
+
+impl Parsed {
+    /// What is wrong with the names in it, whatever sort it is of.
+    fn misnamed(&self) -> Vec<Fault> {
+        let splits = self.splits.keys().map(|split| (NameKind::Split, "split", split.as_str()));
+        misnamed([(NameKind::Environment, "name", self.name.as_str())].into_iter().chain(splits))
+    }
+}
+
+/// A fault for each name that does not fit.
+fn misnamed<'a>(names: impl Iterator<Item = (NameKind, &'static str, &'a str)>) -> Vec<Fault> {
+    let fault = |(kind, field, name): (NameKind, &str, &str)| {
+        let why = kind.check(name).err()?;
+        let detail = format!("{why}, not {name:?}");
+        Some(Fault { field: Some(field.to_owned()), detail, ..Fault::default() })
+    };
+    names.filter_map(fault).take(FAULTS_TOLD_MAX).collect()
+}
+
+/// A published definition, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition<'a> {
+    /// `family/name`.
+    pub name: &'a str,
+    /// Chosen by the store when it was published.
+    pub version: u32,
+    /// [`Parsed::digest`].
+    pub digest: &'a str,
+    /// [`Parsed::definition`].
+    pub definition: &'a Value,
+    /// [`Parsed::splits`].
+    pub splits: &'a BTreeMap<String, u64>,
+}
+
+impl Definition<'_> {
+    /// Whether it is an app.
+    #[must_use]
+    pub fn is_app(&self) -> bool {
+        self.definition["kind"] == APP
+    }
+
+    /// Whether it takes more than a millisecond to build.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.is_app() || sql::is_sql(self.name)
+    }
+
+    /// The kind that it makes.
+    ///
+    /// # Errors
+    /// When it does not have the stored form.
+    pub fn kind(&self, backends: &Backends) -> Result<Arc<dyn EnvironmentKind>, String> {
+        match self.definition.get("kind") {
+            None => dataset::kind(self),
+            Some(kind) if kind == APP => {
+                let files = app::files_of(self.definition)?;
+                let app = palestra_apps::app::App::load(&files);
+                let app = app.map_err(|faults| faults.first().map(ToString::to_string).unwrap_or_default())?;
+                Ok(Arc::new(AppKind::new(app, self.version, self.digest.to_owned())))
+            }
+            Some(_) if work::family(self.name).is_some() => work::kind(self, &backends.desk),
+            Some(_) if sql::is_sql(self.name) => sql::kind(self, &backends.databases),
+            Some(other) => Err(format!("there is no sort of definition {other}")),
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
+//! calls neither the store nor HTTP.
+
+pub mod draws;
+pub mod policy;
+pub mod proof;
+pub mod randomness;
+pub mod remains;
+pub mod spec;
+pub mod surface;
+pub mod task;
+pub mod tool;
+pub mod verifier;
+
+pub use palestra_state as state;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::Environment as Spec;
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::list::List;
+use palestra_protocol::observation::Observation;
+use palestra_protocol::shared::Shared;
+pub use palestra_state::secrets::Secrets;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Map, Value};
+
+use crate::verifier::{LiveVerifier, Verifier};
+use draws::Draws;
+use proof::live::Prover;
+use randomness::Randomness;
+use state::State;
+use surface::Surface;
+use task::{Task, TaskError};
+
+/// A kind of environment: its description, its tasks, and how to open a place to act in.
+pub trait EnvironmentKind: Send + Sync + 'static {
+    /// What the API shows of it. Constant for one version.
+    fn spec(&self) -> &Spec;
+
+    /// Where its tasks come from.
+    fn tasks(&self) -> Tasks<'_>;
+
+    /// Makes what all sessions share, before the first of them is opened. It may take long, and is called on the blocking pool;
+    /// whoever plays without the call waits when it is needed.
+    ///
+    /// # Errors
+    /// When the definition turns out to be broken.
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether there is something to prepare.
+    fn prepares(&self) -> bool {
+        false
+    }
+
+    /// On what its sessions can act.
+    fn surfaces(&self) -> &[Surface] {
+        &[Surface::Tools]
+    }
+
+    /// On what sessions with these settings act; which of them are wrong is for [`EnvironmentKind::open`] to say.
+    fn surface(&self, _config: &Map<String, Value>) -> Surface {
+        Surface::Tools
+    }
+
+    /// The tools of a surface; those of the spec are for [`Surface::Tools`].
+    fn tools(&self, _surface: Surface) -> Shared<List<Value>> {
+        self.spec().tools.clone()
+    }
+
+    /// Where states consist of tables: which rows are created, updated and deleted between two of them.
+    fn changed_rows(&self, _before: &State, _after: &State) -> Option<Value> {
+        None
+    }
+
+    /// Opens a place at the beginning of `task`.
+    ///
+    /// # Errors
+    /// When `config` does not fit; the fault belongs to the caller.
+    fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError>;
+
+    /// Whether opening with these settings may take more than a millisecond, and so runs on the blocking pool.
+    fn heavy_to_open(&self, _config: &Map<String, Value>) -> bool {
+        self.heavy()
+    }
+
+    /// The rule that judges its episodes.
+    fn verifier(&self) -> &dyn Verifier;
+
+    /// The rule that judges its episodes, where judging needs places of its own; [`EnvironmentKind::verifier`] then only names it.
+    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
+        None
+    }
+
+    /// Whether the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
+    /// the version that judges.
+    fn judges_by_task(&self) -> bool {
+        false
+    }
+
+    /// Proves its tasks, where they are done outside this process.
+    fn prover(&self) -> Option<&dyn Prover> {
+        None
+    }
+
+    /// Actions that solve the task, for gates, tests, and jobs that play by them; over the API only whoever may read the definition
+    /// of the environment learns them.
+    fn oracle(&self, task: &Task) -> Option<Vec<Action>>;
+
+    /// Removes what an episode left outside the server, once its session is closed.
+    fn forget(&self, _episode: EpisodeId) {}
+
+    /// An action that is well formed but chosen without looking, for floors and tests.
+    fn random_action(&self, task: &Task, rng: &mut ChaCha8Rng) -> Action;
+
+    /// Whether generating, stepping or judging may take more than a millisecond, and so runs on the blocking pool.
+    fn heavy(&self) -> bool {
+        false
+    }
+}
+
+/// Where tasks come from.
+pub enum Tasks<'a> {
+    /// Made from a seed.
+    Generated(&'a dyn TaskGenerator),
+    /// Rows in the store.
+    Stored(&'a dyn TaskRows),
+}
+
+/// Makes tasks from seeds: a pure function.
+pub trait TaskGenerator: Send + Sync {
+    /// The task of `seed` in `split`. Tasks of different splits differ in content, not in seed alone.
+    ///
+    /// `difficulty` is in [0, 1]; where it is left out it follows from the seed, so that a split covers the whole scale.
+    ///
+    /// # Errors
+    /// When the split is unknown or the difficulty is not on the environment's scale.
+    fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError>;
+
+    /// The same task; what was drawn again on the way is counted in `draws`. A generator that draws everything once has nothing to
+    /// count.
+    ///
+    /// # Errors
+    /// As [`TaskGenerator::generate`].
+    fn generate_counted(
+        &self,
+        split: &str,
+        seed: u64,
+        difficulty: Option<f64>,
+        draws: &mut Draws,
+    ) -> Result<Task, TaskError> {
+        draws.begin();
+        self.generate(split, seed, difficulty)
+    }
+}
+
+/// Makes tasks from stored rows.
+pub trait TaskRows: Send + Sync {
+    /// The digest under which the rows are stored.
+    fn digest(&self) -> &str;
+
+    /// The task that a stored row stands for.
+    ///
+    /// # Errors
+    /// When the row does not have the stored form, which means that the store was tampered with.
+    fn task(&self, split: &str, index: u64, row: Value) -> Result<Task, TaskError>;
+}
+
+/// What a place is opened with.
+#[derive(Clone, Copy)]
+pub struct Opening<'a> {
+    /// The problem.
+    pub task: &'a Arc<Task>,
+    /// Randomness of the environment.
+    pub seed: u64,
+    /// What values follow from that stay hidden from who knows the seed.
+    pub secrets: Secrets,
+    /// Settings, as the caller gave them.
+    pub config: &'a Map<String, Value>,
+    /// The episode that begins.
+    pub episode: EpisodeId,
+    /// Whether the episode began earlier and only what outlives the server is left of it.
+    pub resumed: bool,
+    /// A folder that the environment may use for what outlives the server.
+    pub folder: Option<&'a PathBuf>,
+    /// The snapshot that the place goes on from, as [`LiveEnvironment::snapshot`] gave it.
+    pub from: Option<&'a Value>,
+}
+
+/// A setting that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct ConfigError {
+    /// Which setting, as a path of fields below `config`.
+    pub field: Option<String>,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+impl ConfigError {
+    /// Refuses every setting, for environments that have none.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn refuse_all(config: &Map<String, Value>) -> Result<(), Self> {
+        config.keys().next().map_or(Ok(()), |field| {
+            Err(Self { field: Some(field.clone()), detail: "this environment has no such setting".to_owned() })
+        })
+    }
+}
+
+/// A place to act in.
+pub enum Place {
+    /// In this process, without IO, in microseconds.
+    Pure(Box<dyn Environment>),
+    /// With processes, files or connections of its own.
+    Live(Box<dyn LiveEnvironment>),
+}
+
+/// A synchronous place: a pure function of its state, the input and the context. A panic ends its session as `infra_error`.
+pub trait Environment: Send + Sync {
+    /// What is seen now; at the beginning, the first observation.
+    fn observe(&self) -> Observation;
+
+    /// Takes one text or one tool call that is known to fit the tool's schema.
+    fn act(&mut self, input: Input<'_>, context: &mut Context) -> Reaction;
+
+    /// Privileged state, as ordered JSON. Everything that a verdict depends on is in it.
+    fn state(&self) -> State;
+
+    /// An independent copy of this place.
+    fn fork(&self) -> Box<dyn Environment>;
+
+    /// What is seen now as an HTML page whose forms are sent to `path`; `None` where there is no screen.
+    fn page(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// The calls that a form of the page stands for, in order.
+    ///
+    /// # Errors
+    /// In words, when the page has no such form.
+    fn calls_of_form(&self, _fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
+        Err("there is no page".to_owned())
+    }
+}
+
+/// A call that a form of a page stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageCall {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+}
+
+/// An asynchronous place that owns things outside this process.
+#[async_trait]
+pub trait LiveEnvironment: Send + Sync {
+    /// What is seen now; at the beginning, the first observation.
+    async fn observe(&mut self) -> Result<Observation, InfraError>;
+
+    /// Takes one text or one tool call that is known to fit the tool's schema.
+    async fn act(&mut self, input: Input<'_>, context: &mut Context) -> Result<Reaction, InfraError>;
+
+    /// Takes a recorded input again to rebuild an episode. `seen` is the data of what was seen then, for what does not come out
+    /// alike by itself, such as a statement that time cut off.
+    async fn act_again(
+        &mut self,
+        input: Input<'_>,
+        _seen: &Value,
+        context: &mut Context,
+    ) -> Result<Reaction, InfraError> {
+        self.act(input, context).await
+    }
+
+    /// Whether what is seen `again` is what was `seen`, as far as it has to be for the episode to go on from there.
+    fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
+        seen == again
+    }
+
+    /// Privileged state, as ordered JSON.
+    async fn state(&mut self) -> Result<State, InfraError>;
+
+    /// What another place can go on from, as JSON; `None` where the environment declares no snapshots.
+    async fn snapshot(&mut self) -> Result<Option<Value>, InfraError> {
+        Ok(None)
+    }
+
+    /// What differs in files, from a snapshot or else from the beginning; `None` where there are no files.
+    async fn changed_files(&mut self, _since: Option<&Value>) -> Result<Option<Value>, InfraError> {
+        Ok(None)
+    }
+
+    /// What keeps the place apart from the rest of the machine; `None` where nothing has to.
+    fn isolation(&self) -> Option<Value> {
+        None
+    }
+
+    /// An independent copy of this place; `None` where the environment declares that it cannot fork.
+    async fn fork(&mut self, episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError>;
+
+    /// Frees everything outside this process.
+    async fn close(&mut self);
+
+    /// Frees everything but what the place is picked up from again, when the session is next touched.
+    async fn leave(&mut self) {
+        self.close().await;
+    }
+}
+
+/// The infrastructure under an environment failed; the episode is not a sample.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct InfraError {
+    /// What failed.
+    pub detail: String,
+    /// Why the fault is not this place's own, where it is not.
+    pub cause: Cause,
+}
+
+/// Whose fault a failure of the infrastructure is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// The place broke.
+    #[default]
+    Broken,
+    /// Everything is in use; in so many milliseconds something may be free.
+    Busy(u64),
+    /// This server lacks what the place needs.
+    Missing,
+    /// The place stands, but cannot do what was asked for.
+    Refused,
+}
+
+impl InfraError {
+    /// A place broke.
+    #[must_use]
+    pub fn new(detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), cause: Cause::Broken }
+    }
+}
+
+/// One thing to react to.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// Plain text.
+    Text(&'a str),
+    /// A call of a tool that the environment offers, with arguments that fit its schema.
+    Call {
+        /// The tool's name.
+        tool: &'a str,
+        /// Its arguments.
+        arguments: &'a Map<String, Value>,
+    },
+}
+
+/// What a session lends an environment while it acts.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The session's only source of randomness.
+    pub rng: Randomness,
+    /// The session's virtual clock: milliseconds since the episode began. Only the environment moves it.
+    pub clock_ms: u64,
+}
+
+impl Context {
+    /// The beginning of an episode whose randomness follows from `words`.
+    #[must_use]
+    pub fn seeded(words: &[&[u8]]) -> Self {
+        Self { rng: Randomness::seeded(words), clock_ms: 0 }
+    }
+}
+
+/// What came of one input.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reaction {
+    /// What is seen.
+    pub observation: Observation,
+    /// The reward of this input; `None` where the environment has no step rewards.
+    pub reward: Option<f64>,
+    /// Shaping, reported apart from the reward.
+    pub shaping: Option<f64>,
+    /// The task ended by its own rules.
+    pub terminated: bool,
+    /// What failed under the environment, such as a broken definition: the episode is then no sample.
+    pub failure: Option<InfraError>,
+}
+
+impl Reaction {
+    /// Text to look at; the episode goes on.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { observation: Observation::text(text), ..Self::default() }
+    }
+
+    /// The environment itself failed.
+    #[must_use]
+    pub fn failed(detail: impl Into<String>) -> Self {
+        Self { failure: Some(InfraError::new(detail)), ..Self::default() }
+    }
+
+    /// Text to look at; the episode ends.
+    #[must_use]
+    pub fn end(text: impl Into<String>) -> Self {
+        Self { terminated: true, ..Self::text(text) }
+    }
+}

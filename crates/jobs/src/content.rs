@@ -1,0 +1,376 @@
+//! The bytes of artefacts, policies and uploaded files, by their digest: in files of the data folder, or in pieces in the store.
+//!
+//! Bytes are written under a name of their own while they come, made durable, and only then given the name of their digest. What
+//! nothing in the store names is removed after a while, in which an upload under way has time to name its own.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use palestra_protocol::time::Timestamp;
+use sha2::{Digest as _, Sha256};
+use tempfile::{NamedTempFile, TempPath};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufWriter};
+use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio_util::bytes::{Bytes, BytesMut};
+use tokio_util::task::TaskTracker;
+
+use super::unkept::Unkept;
+use super::{ArtifactPlace, ByteStream, JobSettings, JobsError};
+use palestra_store::Store;
+use palestra_store::clock::Clock;
+use palestra_store::row::job::ContentRow;
+
+/// The folder of artefacts in the data folder.
+const FOLDER: &str = "artifacts";
+/// The folder in it of bytes that are still coming.
+const INCOMING: &str = "incoming";
+/// How digests are written.
+const DIGEST_PREFIX: &str = "sha256:";
+/// Bytes that are gathered before they are written to a file.
+const WRITE_BYTES: usize = 1 << 20;
+/// Bytes that are read from a file at a time.
+const READ_BYTES: usize = 64 * 1024;
+/// Bytes of a piece in the store.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Where contents are kept.
+pub(super) struct Contents {
+    place: Place,
+    /// Shared by uploads from the moment in which a file gets its name until something names it; whoever removes files has it
+    /// alone.
+    naming: RwLock<()>,
+    unnamed: Duration,
+}
+
+enum Place {
+    Disk(PathBuf),
+    Store(Pieces),
+}
+
+/// Contents in pieces in the store.
+struct Pieces {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    /// Holds the removal of what was not kept.
+    tracker: TaskTracker,
+}
+
+/// Bytes that came, still without the name of their digest.
+pub(super) struct Received {
+    pub(super) digest: String,
+    pub(super) size_bytes: u64,
+    draft: Draft,
+}
+
+enum Draft {
+    /// Removed when it is dropped.
+    File(TempPath),
+    Pieces(Unkept),
+}
+
+/// What bytes that are coming may add up to.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Of any artefact.
+    pub(super) most: u64,
+    /// What the tenant keeps already.
+    pub(super) kept: u64,
+    /// What the tenant may keep.
+    pub(super) quota: u64,
+}
+
+impl Bounds {
+    fn check(&self, size: u64) -> Result<(), JobsError> {
+        if size > self.most {
+            return Err(JobsError::TooLarge(self.most));
+        }
+        if self.kept.saturating_add(size) > self.quota {
+            return Err(JobsError::QuotaExceeded { kept_bytes: self.kept, quota_bytes: self.quota });
+        }
+        Ok(())
+    }
+}
+
+/// Does work that blocks.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+/// Whether this is a digest as files are named by: 64 hexadecimal digits.
+fn is_hex(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn hex_of(digest: &str) -> io::Result<&str> {
+    let hex = digest.strip_prefix(DIGEST_PREFIX).filter(|hex| is_hex(hex));
+    hex.ok_or_else(|| io::Error::other("a stored digest is none"))
+}
+
+fn path_of(folder: &Path, hex: &str) -> PathBuf {
+    folder.join(&hex[..2]).join(hex)
+}
+
+impl Contents {
+    pub(super) async fn open(
+        settings: &JobSettings,
+        store: &Arc<dyn Store>,
+        data: &Path,
+        clock: &Clock,
+        tracker: &TaskTracker,
+    ) -> Result<Self, JobsError> {
+        let place = match settings.artifacts {
+            ArtifactPlace::Store => {
+                let (store, clock, tracker) = (Arc::clone(store), clock.clone(), tracker.clone());
+                Place::Store(Pieces { store, clock, tracker })
+            }
+            ArtifactPlace::Disk => {
+                let folder = data.join(FOLDER);
+                tokio::fs::create_dir_all(folder.join(INCOMING)).await?;
+                Place::Disk(folder)
+            }
+        };
+        Ok(Self { place, naming: RwLock::new(()), unnamed: Duration::from_millis(settings.unnamed_ms) })
+    }
+
+    /// Takes bytes in, up to what is allowed.
+    pub(super) async fn receive(
+        &self,
+        mut bytes: BoxStream<'_, io::Result<Bytes>>,
+        bounds: Bounds,
+    ) -> Result<Received, JobsError> {
+        let mut draft = Writing::begin(&self.place).await?;
+        let (mut hash, mut size) = (Sha256::new(), 0_u64);
+        while let Some(chunk) = bytes.next().await {
+            let chunk = chunk?;
+            size = size.saturating_add(chunk.len() as u64);
+            bounds.check(size)?;
+            hash.update(&chunk);
+            draft.write(&chunk).await?;
+        }
+        let digest = format!("{DIGEST_PREFIX}{}", hex::encode(hash.finalize()));
+        Ok(Received { digest, size_bytes: size, draft: draft.end().await? })
+    }
+
+    /// Nothing is removed until this is dropped.
+    pub(super) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.naming.read().await
+    }
+
+    /// Gives bytes the name of their digest. To be called while [`Self::hold`] is held until something names the digest. Answers
+    /// the row that makes pieces in the store a content.
+    pub(super) async fn keep(&self, received: Received, now: Timestamp) -> Result<Option<ContentRow>, JobsError> {
+        let Received { digest, size_bytes, draft } = received;
+        match (draft, &self.place) {
+            (Draft::Pieces(pieces), _) => {
+                Ok(Some(ContentRow { digest, pieces: pieces.keep(), size_bytes, created_at: now }))
+            }
+            (Draft::File(draft), Place::Disk(folder)) => {
+                let path = path_of(folder, hex_of(&digest)?);
+                blocking(move || place_file(draft, &path)).await?;
+                Ok(None)
+            }
+            (Draft::File(_), Place::Store(_)) => {
+                Err(JobsError::Internal("a file came where pieces are kept".to_owned()))
+            }
+        }
+    }
+
+    /// Whether as many bytes of a digest are there as were kept. Whether they are the same shows when they are read.
+    pub(super) async fn has(&self, digest: &str, size_bytes: u64) -> Result<bool, JobsError> {
+        match &self.place {
+            Place::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
+                Ok(found) => Ok(found.len() == size_bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error.into()),
+            },
+            Place::Store(Pieces { store, .. }) => {
+                let content = store.content(digest).await?;
+                Ok(content.is_some_and(|content| content.size_bytes == size_bytes))
+            }
+        }
+    }
+
+    /// The bytes of a digest.
+    pub(super) async fn read(&self, digest: &str) -> Result<ByteStream, JobsError> {
+        match &self.place {
+            Place::Disk(folder) => {
+                let mut file = File::open(path_of(folder, hex_of(digest)?)).await?;
+                Ok(Box::pin(async_stream::try_stream! {
+                    loop {
+                        let mut chunk = BytesMut::with_capacity(READ_BYTES);
+                        if file.read_buf(&mut chunk).await? == 0 {
+                            break;
+                        }
+                        yield chunk.freeze();
+                    }
+                }))
+            }
+            Place::Store(Pieces { store, .. }) => {
+                let content = store.content(digest).await?;
+                let content = content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content is gone"))?;
+                let (store, digest) = (Arc::clone(store), digest.to_owned());
+                let (mut pieces, mut left) = (content.pieces, content.size_bytes);
+                Ok(Box::pin(async_stream::try_stream! {
+                    let mut position = 0;
+                    while left > 0 {
+                        let piece = piece(store.as_ref(), &digest, &mut pieces, position).await?;
+                        left = left.saturating_sub(piece.len() as u64);
+                        position += 1;
+                        yield Bytes::from(piece);
+                    }
+                }))
+            }
+        }
+    }
+
+    /// Removes what nothing names; answers how many contents went.
+    pub(super) async fn forget_unnamed(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
+        match &self.place {
+            Place::Store(Pieces { store, .. }) => {
+                let grace = i64::try_from(self.unnamed.as_millis()).unwrap_or(i64::MAX);
+                let before = Timestamp::from_milliseconds(now.milliseconds().saturating_sub(grace));
+                Ok(store.forget_unnamed(before).await?)
+            }
+            Place::Disk(folder) => self.forget_files(folder, names).await,
+        }
+    }
+
+    async fn forget_files(&self, folder: &Path, names: &dyn Store) -> Result<u64, JobsError> {
+        let mut forgotten = 0;
+        for folder in subfolders(folder.to_owned()).await? {
+            let unnamed = self.unnamed;
+            let old = blocking(move || files_older(&folder, unnamed)).await?;
+            for path in old {
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+                let _alone = self.naming.write().await;
+                if is_hex(&name) && names.is_named(&format!("{DIGEST_PREFIX}{name}")).await? {
+                    continue;
+                }
+                // Once more: an upload may have named it since, which makes it new.
+                if is_older(&path, self.unnamed).await {
+                    tokio::fs::remove_file(&path).await?;
+                    forgotten += 1;
+                }
+            }
+        }
+        Ok(forgotten)
+    }
+}
+
+/// A piece of a content that is being read. Where an equal content took its place meanwhile, the rest comes from that one.
+async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
+    let mut found = store.piece(pieces, position).await.map_err(io::Error::other)?;
+    if found.is_none()
+        && let Some(content) = store.content(digest).await.map_err(io::Error::other)?
+    {
+        *pieces = content.pieces;
+        found = store.piece(pieces, position).await.map_err(io::Error::other)?;
+    }
+    found.filter(|piece| !piece.is_empty()).ok_or_else(|| io::Error::other("a piece is missing"))
+}
+
+async fn subfolders(folder: PathBuf) -> io::Result<Vec<PathBuf>> {
+    blocking(move || {
+        let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        Ok(entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+    })
+    .await
+}
+
+fn age(path: &Path) -> io::Result<Duration> {
+    let written = std::fs::metadata(path)?.modified()?;
+    Ok(SystemTime::now().duration_since(written).unwrap_or_default())
+}
+
+fn files_older(folder: &Path, than: Duration) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let old = |path: &PathBuf| path.is_file() && age(path).is_ok_and(|age| age >= than);
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(old).collect())
+}
+
+async fn is_older(path: &Path, than: Duration) -> bool {
+    let path = path.to_owned();
+    blocking(move || age(&path)).await.is_ok_and(|age| age >= than)
+}
+
+/// Moves a file to its place for good, also over a loss of power.
+fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
+    let folder = path.parent().ok_or_else(|| io::Error::other("a content without a folder"))?;
+    let fresh = !folder.is_dir();
+    std::fs::create_dir_all(folder)?;
+    // Also where the content is there already: this makes it new.
+    draft.persist(path).map_err(|error| error.error)?;
+    std::fs::File::open(folder)?.sync_all()?;
+    match folder.parent().filter(|_| fresh) {
+        Some(above) => std::fs::File::open(above)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// A content while it comes.
+enum Writing {
+    File { file: BufWriter<File>, path: TempPath },
+    Pieces { unkept: Unkept, next: u64, buffer: BytesMut, clock: Clock },
+}
+
+impl Writing {
+    async fn begin(place: &Place) -> io::Result<Self> {
+        match place {
+            Place::Disk(folder) => {
+                let folder = folder.join(INCOMING);
+                let (file, path) = blocking(move || NamedTempFile::new_in(folder)).await?.into_parts();
+                Ok(Self::File { file: BufWriter::with_capacity(WRITE_BYTES, File::from_std(file)), path })
+            }
+            Place::Store(Pieces { store, clock, tracker }) => {
+                let (unkept, buffer) = (Unkept::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
+                Ok(Self::Pieces { unkept, next: 0, buffer, clock: clock.clone() })
+            }
+        }
+    }
+
+    async fn write(&mut self, mut bytes: &[u8]) -> Result<(), JobsError> {
+        if let Self::File { file, .. } = self {
+            return Ok(file.write_all(bytes).await?);
+        }
+        while !bytes.is_empty() {
+            if let Self::Pieces { buffer, .. } = self {
+                let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - buffer.len()));
+                buffer.extend_from_slice(now);
+                bytes = later;
+            }
+            self.flush(PIECE_BYTES).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the piece down that was gathered, if it has so many bytes.
+    async fn flush(&mut self, bytes_min: usize) -> Result<(), JobsError> {
+        if let Self::Pieces { unkept, next, buffer, clock } = self
+            && buffer.len() >= bytes_min
+            && !buffer.is_empty()
+        {
+            unkept.put(*next, clock.now(), buffer).await?;
+            *next += 1;
+            buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Makes all of it durable.
+    async fn end(mut self) -> Result<Draft, JobsError> {
+        self.flush(1).await?;
+        match self {
+            Self::Pieces { unkept, .. } => Ok(Draft::Pieces(unkept)),
+            Self::File { mut file, path } => {
+                file.flush().await?;
+                file.into_inner().sync_all().await?;
+                Ok(Draft::File(path))
+            }
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! What tenants do with jobs: queue, cancel, try again, delete.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use palestra_protocol::file::FilePurpose;
+use palestra_protocol::id::{FileId, JobId, PolicyId};
+use palestra_protocol::job::{CreateJob, Job, JobKind, JobState};
+use palestra_protocol::problem::Fault;
+use palestra_protocol::spec::Spec;
+use palestra_protocol::spec::play::{Baseline, PolicyFrom};
+use palestra_protocol::spec::train::Data;
+use palestra_protocol::time::Timestamp;
+use palestra_state::Digest;
+
+use super::change::Change;
+use super::error::fault;
+use super::turn::Turn;
+use super::{Jobs, JobsError};
+use palestra_store::Tenant;
+use palestra_store::row::IdempotencyRow;
+use palestra_store::row::job::{JobRow, JobSpecRow, StoredJob};
+use palestra_store::{Durability, StoreError};
+
+/// Jobs that one job may name in `after`.
+const AFTER_MAX: usize = 64;
+/// Attempts where a job names no number.
+const ATTEMPTS_DEFAULT: u32 = 3;
+/// Attempts that a job may ask for.
+const ATTEMPTS_MAX: u32 = 20;
+/// Farthest that a priority lies from 0.
+const PRIORITY_MAX: i32 = 100;
+/// Bytes of a job's metadata.
+const METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of an idempotency key.
+const KEY_BYTES_MAX: usize = 255;
+/// Largest amount of memory that JSON carries exactly, in bytes.
+const MEMORY_BYTES_MAX: u64 = (1 << 53) - 1;
+/// Under which operation the answers of this call are kept.
+const OPERATION: &str = "job";
+
+/// What a job names: jobs that have to succeed first, and policies and files that have to be there.
+#[derive(Default)]
+pub(super) struct Named {
+    pub(super) jobs: BTreeSet<JobId>,
+    pub(super) policies: BTreeSet<PolicyId>,
+    /// With the field that names each.
+    files: BTreeMap<FileId, &'static str>,
+}
+
+impl Named {
+    pub(super) fn by(after: &[JobId], spec: &Spec) -> Self {
+        let mut named = Self { jobs: after.iter().copied().collect(), ..Self::default() };
+        match spec {
+            Spec::Train(train) => {
+                named.add(&train.policy.from);
+                if let Some(validation) = &train.validation {
+                    named.add_data(&validation.data, "spec.validation.data.file");
+                }
+                if let Some(data) = &train.data {
+                    named.add_data(data, "spec.data.file");
+                }
+            }
+            Spec::Evaluate(evaluate) => {
+                named.add(&evaluate.policy.from);
+                match &evaluate.baseline {
+                    Some(Baseline::Policy(policy)) => named.add(&policy.from),
+                    Some(Baseline::Evaluation(job)) => drop(named.jobs.insert(*job)),
+                    None => {}
+                }
+            }
+            Spec::Collect(collect) => named.add(&collect.policy.from),
+            Spec::Serve(serve) => drop(named.policies.insert(serve.policy)),
+            Spec::Rescore(_) | Spec::Check(_) => {}
+        }
+        named
+    }
+
+    fn add(&mut self, from: &PolicyFrom) {
+        match from {
+            PolicyFrom::Job(job) => drop(self.jobs.insert(*job)),
+            PolicyFrom::Registered(policy) => drop(self.policies.insert(*policy)),
+            _ => {}
+        }
+    }
+
+    fn add_data(&mut self, data: &Data, field: &'static str) {
+        match data {
+            Data::Job(job) => drop(self.jobs.insert(*job)),
+            Data::File(file) => drop(self.files.insert(*file, field)),
+            Data::Lines(_) => {}
+        }
+    }
+}
+
+/// A request that was read and checked.
+struct Order {
+    tenant: Tenant,
+    row: JobRow,
+    spec: JobSpecRow,
+    named: Named,
+    key: Option<String>,
+}
+
+fn check(request: &CreateJob, key: Option<&str>) -> Result<Spec, JobsError> {
+    let mut faults = Vec::new();
+    let mut unless = |holds: bool, field: &str, detail: String| {
+        if !holds {
+            faults.push(Fault { field: Some(field.to_owned()), detail, ..Fault::default() });
+        }
+    };
+    let priority = (-PRIORITY_MAX..=PRIORITY_MAX).contains(&request.priority);
+    unless(priority, "priority", format!("-{PRIORITY_MAX} to {PRIORITY_MAX}"));
+    unless(request.after.len() <= AFTER_MAX, "after", format!("at most {AFTER_MAX} jobs"));
+    let memory = request.resources.memory_bytes <= MEMORY_BYTES_MAX;
+    unless(memory, "resources.memory_bytes", format!("at most {MEMORY_BYTES_MAX}"));
+    let attempts = request.attempts_max.is_none_or(|attempts| (1..=ATTEMPTS_MAX).contains(&attempts));
+    unless(attempts, "attempts_max", format!("1 to {ATTEMPTS_MAX}"));
+    let metadata = serde_json::to_string(&request.metadata).map_or(usize::MAX, |text| text.len());
+    unless(metadata <= METADATA_BYTES_MAX, "metadata", format!("at most {METADATA_BYTES_MAX} bytes of JSON"));
+    let sane = |key: &str| (1..=KEY_BYTES_MAX).contains(&key.len()) && !key.chars().any(char::is_control);
+    let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
+    unless(key.is_none_or(sane), "key", detail);
+    match Spec::read(request.kind, &request.spec) {
+        Ok(spec) if faults.is_empty() => Ok(spec),
+        Ok(_) => Err(JobsError::Invalid(faults)),
+        Err(more) => {
+            faults.extend(more);
+            Err(JobsError::Invalid(faults))
+        }
+    }
+}
+
+fn order(
+    tenant: &Tenant,
+    request: CreateJob,
+    read: Option<(FileId, &'static str)>,
+    key: Option<String>,
+    now: Timestamp,
+) -> Result<Order, JobsError> {
+    let spec = check(&request, key.as_deref())?;
+    let mut named = Named::by(&request.after, &spec);
+    named.files.extend(read);
+    let body = serde_json::to_value(&request).map_err(|error| JobsError::Internal(error.to_string()))?;
+    let id = request.id.unwrap_or_else(JobId::new);
+    let row = JobRow {
+        id,
+        tenant: tenant.to_string(),
+        kind: request.kind,
+        state: JobState::Queued,
+        priority: request.priority,
+        resources: request.resources,
+        blocked: 0,
+        attempts: 0,
+        attempts_max: request.attempts_max.unwrap_or(ATTEMPTS_DEFAULT),
+        fence: 0,
+        events: 0,
+        reports: 0,
+        not_before: None,
+        lease_expires_at: None,
+        cancel_requested_at: None,
+        run: None,
+        worker: None,
+        progress: None,
+        result: None,
+        error: None,
+        dead_letter: false,
+        outcome: None,
+        created_at: now,
+        started_at: None,
+        ended_at: None,
+    };
+    let spec = JobSpecRow {
+        job: id,
+        request: Digest::of_json(&body).to_string(),
+        spec: request.spec,
+        follows: request.after,
+        metadata: request.metadata,
+    };
+    Ok(Order { tenant: tenant.clone(), row, spec, named, key })
+}
+
+impl Turn<'_> {
+    /// The job that an earlier call with this key made, whatever that call said.
+    async fn of_key(&mut self, tenant: &Tenant, key: &str) -> Result<Option<StoredJob>, JobsError> {
+        let Some(answer) = self.transaction.answer(tenant, OPERATION, key).await? else { return Ok(None) };
+        let id = answer.answer.parse().map_err(|_| JobsError::Internal("a kept answer names no job".to_owned()))?;
+        Ok(self.transaction.stored_job(id).await?)
+    }
+
+    /// The job that an earlier call with the same id or key made.
+    async fn made_before(&mut self, order: &Order) -> Result<Option<StoredJob>, JobsError> {
+        if let Some(key) = &order.key
+            && let Some(answer) = self.transaction.answer(&order.tenant, OPERATION, key).await?
+        {
+            if answer.request != order.spec.request {
+                return Err(JobsError::KeyReused);
+            }
+            let id = answer.answer.parse().map_err(|_| JobsError::Internal("a kept answer names no job".to_owned()))?;
+            let made = self.transaction.stored_job(id).await?;
+            return made.map(Some).ok_or(JobsError::NotFound("job"));
+        }
+        let Some(there) = self.transaction.stored_job(order.row.id).await? else { return Ok(None) };
+        if there.row.tenant == order.row.tenant && there.spec.request == order.spec.request {
+            return Ok(Some(there));
+        }
+        Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)))
+    }
+
+    /// Looks for everything that a job names; answers how many jobs have not succeeded yet.
+    async fn look_up(&mut self, tenant: &str, named: &Named) -> Result<u64, JobsError> {
+        let mut faults = Vec::new();
+        let mut blocked = 0;
+        for id in &named.jobs {
+            let row = self.transaction.job(*id).await?.filter(|row| row.tenant == tenant);
+            let detail = match row.map(|row| row.state) {
+                None => format!("there is no job {id}"),
+                Some(JobState::Failed | JobState::Cancelled) => {
+                    format!("job {id} did not succeed, so that nothing can come after it: retry that one first")
+                }
+                Some(JobState::Succeeded) => continue,
+                Some(JobState::Queued | JobState::Running) => {
+                    blocked += 1;
+                    continue;
+                }
+            };
+            faults.push(Fault { field: Some("after".to_owned()), detail, ..Fault::default() });
+        }
+        for id in &named.policies {
+            if self.transaction.policy(*id).await?.is_none_or(|row| row.tenant != tenant) {
+                let (field, detail) = (Some("spec.policy".to_owned()), format!("there is no policy {id}"));
+                faults.push(Fault { field, detail, ..Fault::default() });
+            }
+        }
+        for (id, field) in &named.files {
+            let row = self.transaction.file(*id).await?.filter(|row| row.tenant == tenant);
+            let detail = match row.map(|row| row.purpose) {
+                Some(FilePurpose::FineTune) => continue,
+                Some(other) => {
+                    format!("file {id} is for {}, not for {}", other.as_str(), FilePurpose::FineTune.as_str())
+                }
+                None => format!("there is no file {id}"),
+            };
+            faults.push(Fault { field: Some((*field).to_owned()), detail, ..Fault::default() });
+        }
+        if faults.is_empty() { Ok(blocked) } else { Err(JobsError::Invalid(faults)) }
+    }
+
+    async fn insert(&mut self, order: &Order, queued_max: u64) -> Result<StoredJob, JobsError> {
+        if let Some(made) = self.made_before(order).await? {
+            return Ok(made);
+        }
+        let blocked = self.look_up(&order.tenant, &order.named).await?;
+        if self.transaction.queued(&order.tenant).await? >= queued_max {
+            return Err(JobsError::TooMany { what: "queued jobs", most: queued_max });
+        }
+        let now = self.clock().now();
+        let mut change = Change::of(JobRow { blocked, ..order.row.clone() }, now);
+        change.created();
+        let needs: Vec<JobId> = order.named.jobs.iter().copied().collect();
+        match self.transaction.insert_job(&change.row, &order.spec, &needs).await {
+            Ok(()) => {}
+            Err(StoreError::Exists(_)) => {
+                return Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let files: Vec<FileId> = order.named.files.keys().copied().collect();
+        self.transaction.name_files(order.row.id, &files).await?;
+        self.transaction.append(&change.events).await?;
+        if let Some(key) = &order.key {
+            let answer = IdempotencyRow {
+                tenant: order.tenant.to_string(),
+                operation: OPERATION.to_owned(),
+                key: key.clone(),
+                request: order.spec.request.clone(),
+                answer: order.row.id.to_string(),
+                at: now,
+            };
+            self.transaction.insert_answer(&answer).await?;
+        }
+        self.moved(change.row.id, blocked == 0);
+        Ok(StoredJob { row: change.row, spec: order.spec.clone() })
+    }
+
+    async fn cancel(&mut self, tenant: &str, id: JobId) -> Result<(), JobsError> {
+        let row = self.of_tenant(tenant, id).await?;
+        let state = row.state;
+        let mut change = Change::of(row, self.clock().now());
+        match state {
+            JobState::Queued => change.cancel(),
+            JobState::Running => change.request_cancel(),
+            JobState::Succeeded | JobState::Failed | JobState::Cancelled => return Ok(()),
+        }
+        self.put(change).await
+    }
+
+    async fn retry(&mut self, tenant: &str, id: JobId, queued_max: u64) -> Result<(), JobsError> {
+        let row = self.of_tenant(tenant, id).await?;
+        if !matches!(row.state, JobState::Failed | JobState::Cancelled) {
+            let state = row.state.as_str();
+            let detail = format!("job {id} is {state}: only jobs that failed or were cancelled can be tried again");
+            return Err(JobsError::NotRetryable(detail));
+        }
+        if self.transaction.queued(tenant).await? >= queued_max {
+            return Err(JobsError::TooMany { what: "queued jobs", most: queued_max });
+        }
+        let mut blocked = 0;
+        for (needed, state) in self.transaction.needs(id).await? {
+            match state {
+                Some(JobState::Succeeded) => {}
+                Some(JobState::Queued | JobState::Running) => blocked += 1,
+                Some(JobState::Failed | JobState::Cancelled) => {
+                    let detail = format!("job {id} needs {needed}, which did not succeed: retry that one first");
+                    return Err(JobsError::NotRetryable(detail));
+                }
+                None => return Err(JobsError::NotRetryable(format!("job {id} needs {needed}, which was deleted"))),
+            }
+        }
+        if let Some(file) = self.transaction.lost_file(id).await? {
+            return Err(JobsError::NotRetryable(format!("job {id} needs {file}, which was deleted")));
+        }
+        let mut change = Change::of(row, self.clock().now());
+        change.retry(blocked);
+        self.put(change).await
+    }
+
+    pub(super) async fn delete(&mut self, row: &JobRow) -> Result<(), JobsError> {
+        let id = row.id;
+        if !row.state.is_over() {
+            return Err(JobsError::NotOver(format!("job {id} is {}: cancel it first", row.state.as_str())));
+        }
+        if let Some(other) = self.transaction.dependents(id).await?.first() {
+            return Err(JobsError::NotOver(format!("job {} needs job {id} and is not over", other.id)));
+        }
+        self.transaction.delete_job(id).await?;
+        self.moved(id, false);
+        Ok(())
+    }
+}
+
+impl Jobs {
+    /// Queues a job. The same id or the same `key` (`Idempotency-Key`) with the same content again is the job that exists.
+    ///
+    /// # Errors
+    /// When the request does not fit, names what is not there, the id or key is taken by other content, or too many are queued.
+    pub async fn create(&self, tenant: &Tenant, request: CreateJob, key: Option<String>) -> Result<Job, JobsError> {
+        self.create_from(tenant, request, None, key).await
+    }
+
+    /// The same for a job whose spec was read from a file: the job needs that file, with the field that names it, as if its spec
+    /// named it.
+    ///
+    /// # Errors
+    /// As those of [`Self::create`].
+    pub async fn create_from(
+        &self,
+        tenant: &Tenant,
+        request: CreateJob,
+        read: Option<(FileId, &'static str)>,
+        key: Option<String>,
+    ) -> Result<Job, JobsError> {
+        let order = order(tenant, request, read, key, self.0.clock.now())?;
+        let jobs = self.clone();
+        let stored = self
+            .to_end(async move {
+                let mut turn = jobs.turn(Durability::Disk).await?;
+                let done = turn.insert(&order, jobs.0.settings.queued_max).await;
+                turn.settle(done).await
+            })
+            .await?;
+        self.view(stored).await
+    }
+
+    /// The job that an earlier call with this key made; none where there is none any more.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn made_with(&self, tenant: &Tenant, key: String) -> Result<Option<Job>, JobsError> {
+        let (jobs, owner) = (self.clone(), tenant.clone());
+        let stored = self
+            .to_end(async move {
+                let mut turn = jobs.turn(Durability::Disk).await?;
+                let done = turn.of_key(&owner, &key).await;
+                turn.settle(done).await
+            })
+            .await?;
+        match stored {
+            Some(stored) => self.view(stored).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Cancels a job: at once where it is queued; a running one's worker is asked to stop, and loses its lease where it does
+    /// not. A job that is over stays as it is.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn cancel(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
+        let (jobs, owner) = (self.clone(), tenant.clone());
+        self.to_end(async move {
+            let mut turn = jobs.turn(Durability::Disk).await?;
+            let done = turn.cancel(&owner, id).await;
+            turn.settle(done).await
+        })
+        .await?;
+        self.job(tenant, id).await
+    }
+
+    /// Queues a job again that failed or was cancelled, with fresh attempts. It goes on from its last checkpoint.
+    ///
+    /// # Errors
+    /// When there is no such job, it is in another state, or what it needs did not succeed.
+    pub async fn retry(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
+        let (jobs, owner) = (self.clone(), tenant.clone());
+        self.to_end(async move {
+            let mut turn = jobs.turn(Durability::Disk).await?;
+            let done = turn.retry(&owner, id, jobs.0.settings.queued_max).await;
+            turn.settle(done).await
+        })
+        .await?;
+        self.job(tenant, id).await
+    }
+
+    /// Deletes a job that is over, with its events, artefacts and result files. Policies that it registered stay.
+    ///
+    /// # Errors
+    /// When there is no such job, it is not over, or one that is not over needs it.
+    pub async fn delete(&self, tenant: &Tenant, id: JobId) -> Result<(), JobsError> {
+        let (jobs, owner) = (self.clone(), tenant.clone());
+        self.to_end(async move {
+            let mut turn = jobs.turn(Durability::Disk).await?;
+            let done = async {
+                let row = turn.of_tenant(&owner, id).await?;
+                turn.delete(&row).await
+            }
+            .await;
+            turn.settle(done).await
+        })
+        .await
+    }
+}
+
+/// Whether a job of this kind serves a policy, and which.
+pub(super) fn served_policy(stored: &StoredJob) -> Result<PolicyId, JobsError> {
+    match Spec::read(stored.row.kind, &stored.spec.spec) {
+        Ok(Spec::Serve(serve)) if stored.row.kind == JobKind::Serve => Ok(serve.policy),
+        _ => Err(fault("fence", "only a job of kind serve answers for a policy")),
+    }
+}

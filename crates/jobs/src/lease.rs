@@ -1,0 +1,205 @@
+//! How workers get jobs.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use palestra_protocol::id::JobId;
+use palestra_protocol::job::{Checkpoint, Device, Job, JobEventKind, JobState};
+use palestra_protocol::name::NameKind;
+use palestra_protocol::problem::Fault;
+use palestra_protocol::worker::{Lease, LeaseRequest};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::change::Change;
+use super::schedule::choose;
+use super::turn::Turn;
+use super::{Jobs, JobsError, WorkerScope};
+use crate::metrics::JOBS_LEASED;
+use palestra_store::Durability;
+use palestra_store::row::job::{StoredJob, Wanted};
+
+/// Longest that a call waits for a job.
+const WAIT_MS_MAX: u64 = 30_000;
+/// Milliseconds between two looks at the queue while a call waits: other nodes wake nobody here, and back-off ends silently.
+const POLL_MS: u64 = 1_000;
+/// The largest size that JSON carries exactly.
+const BYTES_MAX: u64 = (1 << 53) - 1;
+/// Bytes of a worker's remark.
+const REMARK_BYTES_MAX: usize = 200;
+
+fn check(request: &LeaseRequest) -> Result<(), JobsError> {
+    let mut faults = Vec::new();
+    let mut unless = |holds: bool, field: &str, detail: &str| {
+        if !holds {
+            faults.push(Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() });
+        }
+    };
+    if let Err(why) = NameKind::Label.check(&request.worker) {
+        unless(false, "worker", &why.to_string());
+    }
+    unless(!request.kinds.is_empty(), "kinds", "name at least one kind");
+    unless(request.kinds.len() <= palestra_protocol::job::JobKind::ALL.len(), "kinds", "name each kind once");
+    unless(request.device != Device::Any, "device", "say cpu or gpu: what the worker works on");
+    unless(request.memory_bytes <= BYTES_MAX, "memory_bytes", "at most 2^53 - 1");
+    unless(request.wait_ms <= WAIT_MS_MAX, "wait_ms", "at most 30000");
+    let remark = request.remark.as_ref().is_none_or(|remark| remark.len() <= REMARK_BYTES_MAX);
+    unless(remark, "remark", "at most 200 bytes");
+    if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults)) }
+}
+
+/// A job that was claimed.
+struct Claimed {
+    stored: StoredJob,
+    token: String,
+}
+
+impl Turn<'_> {
+    async fn claim(&mut self, jobs: &Jobs, wanted: &Wanted, worker: &str) -> Result<Option<Claimed>, JobsError> {
+        let candidates = self.transaction.candidates(wanted).await?;
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let running: HashMap<String, u64> = self.transaction.running().await?.into_iter().collect();
+        let Some(id) = choose(&candidates, &running, wanted) else { return Ok(None) };
+        let Some(mut stored) = self.transaction.stored_job(id).await? else { return Ok(None) };
+        if stored.row.state != JobState::Queued {
+            return Ok(None);
+        }
+        let now = self.clock().now();
+        let mut change = Change::of(stored.row, now);
+        change.begin(worker, jobs.0.settings.lease_ms);
+        stored.row = change.row.clone();
+        let token = jobs.0.tokens.mint(&stored.row.tenant, id, stored.row.fence, now);
+        let token = token.ok_or_else(|| JobsError::Internal("a lease's token cannot be made".to_owned()))?;
+        self.transaction.serve(&stored.row.tenant).await?;
+        self.put(change).await?;
+        Ok(Some(Claimed { stored, token }))
+    }
+}
+
+impl Jobs {
+    /// Leases the job that is next for this worker; none when there is none within `wait_ms`.
+    ///
+    /// # Errors
+    /// When the request does not fit or the store fails.
+    pub async fn lease(&self, scope: &WorkerScope, request: LeaseRequest) -> Result<Option<Lease>, JobsError> {
+        check(&request)?;
+        let deadline = Instant::now() + Duration::from_millis(request.wait_ms);
+        loop {
+            self.0.workers.saw(scope, &request);
+            // Listens before it looks, so that nothing is queued unheard in between.
+            let news = self.0.queue_news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let wanted = Wanted {
+                tenant: scope.tenant.as_deref().map(str::to_owned),
+                kinds: request.kinds.clone(),
+                device: request.device,
+                memory_bytes: request.memory_bytes,
+                now: self.0.clock.now(),
+            };
+            // Outside of any transaction first: most looks find nothing.
+            if !self.0.store.job_candidates(&wanted).await?.is_empty()
+                && let Some(lease) = self.claim(wanted, &request.worker).await?
+            {
+                return Ok(Some(lease));
+            }
+            let now = Instant::now();
+            if now >= deadline || self.0.cancel.is_cancelled() {
+                return Ok(None);
+            }
+            let wake = deadline.min(now + Duration::from_millis(POLL_MS));
+            tokio::select! {
+                () = &mut news => {}
+                () = tokio::time::sleep_until(wake) => {}
+                () = self.0.cancel.cancelled() => return Ok(None),
+            }
+        }
+    }
+
+    /// Claims a job on a task of its own. Where the caller is gone by then the job goes back at once.
+    async fn claim(&self, wanted: Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
+        let (reply, answer) = oneshot::channel();
+        let (jobs, worker) = (self.clone(), worker.to_owned());
+        self.0.tracker.spawn(async move {
+            let leased = jobs.claim_now(&wanted, &worker).await;
+            if let Err(Ok(Some(lease))) = reply.send(leased)
+                && let Err(error) = jobs.give_back(lease.job.id, lease.fence, Change::release).await
+            {
+                tracing::warn!(job = %lease.job.id, %error, "a job whose worker left at once waits for its lease to end");
+            }
+        });
+        answer.await.map_err(|_| JobsError::Internal("the claim of a job ended by itself".to_owned()))?
+    }
+
+    async fn claim_now(&self, wanted: &Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
+        let mut turn = self.turn(Durability::Disk).await?;
+        let claimed = turn.claim(self, wanted, worker).await;
+        let Some(claimed) = turn.settle(claimed).await? else { return Ok(None) };
+        let (id, fence, kind) = (claimed.stored.row.id, claimed.stored.row.fence, claimed.stored.row.kind);
+        metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
+        let lease = self.hand_out(claimed).await;
+        if lease.is_err()
+            && let Err(error) = self.give_back(id, fence, Change::postpone).await
+        {
+            tracing::warn!(job = %id, %error, "a job that could not be handed out waits for its lease to end");
+        }
+        lease.map(Some)
+    }
+
+    /// What a worker is told of a job that was claimed for it.
+    async fn hand_out(&self, Claimed { stored, token }: Claimed) -> Result<Lease, JobsError> {
+        let (id, fence) = (stored.row.id, stored.row.fence);
+        let missing = || JobsError::Internal("a lease without its parts".to_owned());
+        let (expires_at, run) = (stored.row.lease_expires_at.ok_or_else(missing)?, stored.row.run.ok_or_else(missing)?);
+        let (checkpoint, damaged) = self.newest_checkpoint(id).await?;
+        if !damaged.is_empty()
+            && let Err(error) = self.warn_of_damage(id, fence, &damaged, checkpoint.as_ref()).await
+        {
+            tracing::warn!(job = %id, ?damaged, %error, "a damaged checkpoint could not be told of");
+        }
+        let job: Job = self.view(stored).await?;
+        Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, checkpoint })
+    }
+
+    /// Tells people that an attempt does not go on from where the last one stopped.
+    async fn warn_of_damage(
+        &self,
+        id: JobId,
+        fence: u64,
+        damaged: &[String],
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<(), JobsError> {
+        let begins = match checkpoint {
+            Some(checkpoint) => format!("this attempt goes on from the checkpoint after step {}", checkpoint.step),
+            None => "this attempt begins anew".to_owned(),
+        };
+        let damaged = damaged.join(", ");
+        let message =
+            format!("files of newer checkpoints are missing, cut short or cannot be read ({damaged}): {begins}");
+        let mut turn = self.turn(Durability::Process).await?;
+        let done = async {
+            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, turn.clock().now());
+            change.note(JobEventKind::Log, json!({"level": "warn", "message": message}));
+            turn.put(change).await
+        }
+        .await;
+        turn.settle(done).await
+    }
+
+    /// Ends a lease in a way that does not count as an attempt.
+    pub(super) async fn give_back(&self, id: JobId, fence: u64, how: fn(&mut Change)) -> Result<(), JobsError> {
+        let mut turn = self.turn(Durability::Disk).await?;
+        let done = async {
+            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, turn.clock().now());
+            how(&mut change);
+            turn.put(change).await
+        }
+        .await;
+        turn.settle(done).await
+    }
+}

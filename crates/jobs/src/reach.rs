@@ -1,0 +1,93 @@
+//! How far the token of a lease reaches among the jobs and policies of its tenant.
+
+use palestra_protocol::id::{JobId, PolicyId, RunId};
+use palestra_protocol::job::{CreateJob, JobKind};
+use palestra_protocol::spec::Spec;
+use serde_json::{Map, Value};
+
+use super::create::Named;
+use super::{Jobs, JobsError};
+use palestra_store::Tenant;
+use palestra_store::row::job::StoredJob;
+
+/// Under this name the metadata of a `serve` job say for whom it serves: the run of an attempt, without its prefix.
+const FOR: &str = "for";
+
+/// What a job names. Where its spec cannot be read, nothing.
+fn named(stored: &StoredJob) -> Named {
+    let spec = Spec::read(stored.row.kind, &stored.spec.spec);
+    spec.map(|spec| Named::by(&stored.spec.follows, &spec)).unwrap_or_default()
+}
+
+/// Whether a `serve` job with this metadata was queued by the attempt with this run.
+fn is_for(metadata: &Map<String, Value>, run: Option<RunId>) -> bool {
+    let run = run.map(|run| run.uuid().as_simple().to_string());
+    run.is_some_and(|run| metadata.get(FOR).and_then(Value::as_str) == Some(run.as_str()))
+}
+
+impl Jobs {
+    /// Whether a lease of `own` reads another job: its own, one that this one names, or one that it queued.
+    ///
+    /// # Errors
+    /// When the job of the lease is gone.
+    pub async fn reaches_job(&self, tenant: &Tenant, own: JobId, other: JobId) -> Result<bool, JobsError> {
+        if own == other {
+            return Ok(true);
+        }
+        let holder = self.holder(tenant, own).await?;
+        Ok(named(&holder).jobs.contains(&other) || self.queued_by(&holder, other).await?)
+    }
+
+    /// Whether a lease of `own` ends another job: one that it queued.
+    ///
+    /// # Errors
+    /// When the job of the lease is gone.
+    pub async fn may_cancel(&self, tenant: &Tenant, own: JobId, other: JobId) -> Result<bool, JobsError> {
+        let holder = self.holder(tenant, own).await?;
+        self.queued_by(&holder, other).await
+    }
+
+    /// Whether a lease of `own` queues this: a `serve` job for a policy that it plays.
+    ///
+    /// # Errors
+    /// When the job of the lease is gone.
+    pub async fn may_queue(&self, tenant: &Tenant, own: JobId, request: &CreateJob) -> Result<bool, JobsError> {
+        let Ok(Spec::Serve(serve)) = Spec::read(request.kind, &request.spec) else { return Ok(false) };
+        let holder = self.holder(tenant, own).await?;
+        let plain = request.priority == 0 && request.after.is_empty();
+        Ok(plain && is_for(&request.metadata, holder.row.run) && self.policy_of(&holder, serve.policy).await?)
+    }
+
+    /// Whether a lease of `own` reads a policy and asks it to act: one that its job names, registered, or has from a job that it
+    /// names.
+    ///
+    /// # Errors
+    /// When the job of the lease is gone.
+    pub async fn reaches_policy(&self, tenant: &Tenant, own: JobId, policy: PolicyId) -> Result<bool, JobsError> {
+        let holder = self.holder(tenant, own).await?;
+        self.policy_of(&holder, policy).await
+    }
+
+    async fn holder(&self, tenant: &Tenant, own: JobId) -> Result<StoredJob, JobsError> {
+        let stored = self.0.store.stored_job(own).await?.filter(|stored| *stored.row.tenant == **tenant);
+        stored.ok_or(JobsError::NotFound("job"))
+    }
+
+    async fn queued_by(&self, holder: &StoredJob, other: JobId) -> Result<bool, JobsError> {
+        let other = self.0.store.stored_job(other).await?;
+        Ok(other.is_some_and(|other| {
+            other.row.tenant == holder.row.tenant
+                && other.row.kind == JobKind::Serve
+                && is_for(&other.spec.metadata, holder.row.run)
+        }))
+    }
+
+    async fn policy_of(&self, holder: &StoredJob, policy: PolicyId) -> Result<bool, JobsError> {
+        let named = named(holder);
+        if named.policies.contains(&policy) {
+            return Ok(true);
+        }
+        let found = self.0.store.policy(&holder.row.tenant, policy).await?;
+        Ok(found.is_some_and(|row| row.policy.job == holder.row.id || named.jobs.contains(&row.policy.job)))
+    }
+}

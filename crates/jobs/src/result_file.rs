@@ -1,0 +1,237 @@
+//! Files of a training's result: its numbers as a table, and the policy that it left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+use palestra_protocol::file::FilePurpose;
+use palestra_protocol::id::{FileId, JobId};
+use palestra_protocol::job::{JobEventKind, JobKind};
+use palestra_protocol::worker::{Finish, Outcome};
+use serde_json::{Map, Value};
+use tokio_util::bytes::Bytes;
+
+use super::content::{Bounds, Received};
+use super::turn::Turn;
+use super::{ByteStream, Jobs, JobsError, WorkerScope};
+use palestra_store::Tenant;
+use palestra_store::row::PageRequest;
+use palestra_store::row::job::{ContentRow, FileRow, JobRow};
+use palestra_store::{Store, StoreError};
+
+/// The name of the table of numbers.
+const NUMBERS: &str = "step_metrics.csv";
+/// Columns of that table; names beyond are left out, which the log says.
+const COLUMNS_MAX: usize = 1_000;
+/// Events that are read at a time.
+const EVENTS_PER_PAGE: u32 = 1_000;
+/// Events whose numbers are added up for one answer.
+const EVENTS_ADDED_UP_MAX: usize = 100_000;
+/// How a training names the tokens of an update that were learnt.
+const TOKENS_LEARNT: &str = "tokens_learnt";
+
+/// The files of a result that is about to be named.
+pub(super) struct Results {
+    numbers: Received,
+    /// Files of the policy, whose contents are there already.
+    files: Vec<FileRow>,
+}
+
+/// The same, with all contents in their places.
+pub(super) struct KeptResults {
+    files: Vec<FileRow>,
+    content: Option<ContentRow>,
+}
+
+impl Turn<'_> {
+    /// Names the files of a job's result.
+    pub(super) async fn name_results(&mut self, results: &KeptResults) -> Result<(), JobsError> {
+        if let Some(content) = &results.content {
+            self.transaction.put_content(content).await?;
+        }
+        Ok(self.transaction.insert_files(&results.files).await?)
+    }
+}
+
+impl Jobs {
+    /// The files of the result of a training that is about to succeed; none for everything else.
+    pub(super) async fn results(
+        &self,
+        scope: &WorkerScope,
+        id: JobId,
+        finish: &Finish,
+    ) -> Result<Option<Results>, JobsError> {
+        if !matches!(finish.outcome, Outcome::Succeeded { .. }) {
+            return Ok(None);
+        }
+        let row = self.0.store.job_of_anybody(id).await?;
+        let held = |row: &JobRow| scope.covers(&row.tenant) && row.kind == JobKind::Train && row.is_held(finish.fence);
+        let Some(row) = row.filter(held) else { return Ok(None) };
+        // What the server writes down itself is never a reason to refuse a job that is done.
+        let bounds = Bounds { most: u64::MAX, kept: 0, quota: u64::MAX };
+        let numbers = table(Arc::clone(&self.0.store), id).await?;
+        let numbers = self.0.contents.receive(numbers, bounds).await?;
+        let newest = PageRequest { before: None, limit: 1 };
+        let policy = self.0.store.policies(&row.tenant, Some(id), &newest).await?.into_iter().next();
+        let files = policy.map(|found| found.policy.files).unwrap_or_default().into_iter().map(|file| FileRow {
+            id: FileId::new(),
+            tenant: row.tenant.clone(),
+            name: file.name,
+            purpose: FilePurpose::FineTuneResults,
+            digest: file.digest,
+            size_bytes: file.size_bytes,
+            created_at: self.0.clock.now(),
+            job: Some(id),
+        });
+        let mut files: Vec<FileRow> = files.collect();
+        files.insert(
+            0,
+            FileRow {
+                id: FileId::new(),
+                tenant: row.tenant,
+                name: NUMBERS.to_owned(),
+                purpose: FilePurpose::FineTuneResults,
+                digest: numbers.digest.clone(),
+                size_bytes: numbers.size_bytes,
+                created_at: self.0.clock.now(),
+                job: Some(id),
+            },
+        );
+        Ok(Some(Results { numbers, files }))
+    }
+
+    /// Gives the table its place. To be called while contents are held, until the files are named.
+    pub(super) async fn keep_results(&self, results: Option<Results>) -> Result<Option<KeptResults>, JobsError> {
+        let Some(Results { numbers, files }) = results else { return Ok(None) };
+        let content = self.0.contents.keep(numbers, self.0.clock.now()).await?;
+        Ok(Some(KeptResults { files, content }))
+    }
+
+    /// The files of a job's result: first its numbers, then its policy.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn result_files(&self, tenant: &Tenant, id: JobId) -> Result<Vec<FileRow>, JobsError> {
+        self.row(tenant, id).await?;
+        let mut files = self.0.store.files_of_job(id).await?;
+        files.sort_by(|a, b| (a.name != NUMBERS, &a.name).cmp(&(b.name != NUMBERS, &b.name)));
+        Ok(files)
+    }
+
+    /// How many tokens a supervised training learnt; none where it does not say, or wrote more numbers than are added up.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn trained_tokens(&self, tenant: &Tenant, id: JobId) -> Result<Option<u64>, JobsError> {
+        self.row(tenant, id).await?;
+        // An attempt that went on from a checkpoint did some steps again, which count once.
+        let mut by_step = BTreeMap::new();
+        let (mut after, mut read) = (0, 0);
+        loop {
+            let page = self.0.store.job_events(id, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.number;
+            read += page.len();
+            if read > EVENTS_ADDED_UP_MAX {
+                return Ok(None);
+            }
+            for event in &page {
+                if let Some(tokens) = event.data["values"][TOKENS_LEARNT].as_f64() {
+                    by_step.insert(event.data["step"].as_u64(), tokens);
+                }
+            }
+        }
+        Ok((!by_step.is_empty()).then(|| by_step.values().sum::<f64>() as u64))
+    }
+}
+
+/// The numbers of a job as a table: a line per metric event, with its step and attempt, and a column per name.
+async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreError> {
+    let (mut names, mut after, mut cut) = (BTreeSet::new(), 0, false);
+    loop {
+        let page = store.job_events(job, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.number;
+        let values = page.iter().filter_map(|event| event.data["values"].as_object());
+        cut |= take_in(&mut names, values.flat_map(Map::keys));
+    }
+    if cut {
+        tracing::warn!(%job, "a table of numbers has its first {COLUMNS_MAX} columns alone");
+    }
+    Ok(Box::pin(async_stream::try_stream! {
+        // A number may be called as one of the first two columns.
+        let told = names.iter().map(|name| match name.as_str() {
+            "step" => "step (metric)",
+            "attempt" => "attempt (metric)",
+            name => name,
+        });
+        let head = ["step", "attempt"].into_iter().chain(told).map(field);
+        yield line(head);
+        let mut after = 0;
+        loop {
+            let page = store.job_events(job, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await;
+            let page = page.map_err(io::Error::other)?;
+            let Some(last) = page.last() else { break };
+            after = last.number;
+            for event in &page {
+                let values = names.iter().map(|name| number(&event.data["values"][name.as_str()]));
+                let place = [number(&event.data["step"]), event.attempt.to_string()];
+                yield line(place.into_iter().chain(values));
+            }
+        }
+    }))
+}
+
+/// Adds names of columns and keeps the first ones alone, in the order of the alphabet; answers whether any was left out.
+fn take_in<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
+    let mut cut = false;
+    for name in more {
+        names.insert(name.clone());
+        if names.len() > COLUMNS_MAX {
+            names.pop_last();
+            cut = true;
+        }
+    }
+    cut
+}
+
+/// A number as it stands in a table; nothing where there is none.
+fn number(value: &Value) -> String {
+    if value.is_number() { value.to_string() } else { String::new() }
+}
+
+/// A text as it stands in a table, RFC 4180.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn line(fields: impl Iterator<Item = String>) -> Bytes {
+    let mut line = fields.collect::<Vec<_>>().join(",");
+    line.push('\n');
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_its_first_columns_in_whatever_order_their_names_come() {
+        let all: Vec<String> = (0..COLUMNS_MAX + 500).map(|number| format!("{number:04}")).collect();
+        let (mut names, whole) = (BTreeSet::new(), &all[..COLUMNS_MAX]);
+        assert!(!take_in(&mut names, whole[200..].iter()));
+        assert!(!take_in(&mut names, whole.iter().rev()));
+        assert!(take_in(&mut names, all[700..].iter().rev()));
+        assert!(names.iter().eq(whole));
+    }
+
+    #[test]
+    fn a_name_that_would_break_the_table_is_quoted() {
+        assert_eq!(field("evaluate/score"), "evaluate/score");
+        assert_eq!(field("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");
+        let values = [json!(1.5), json!(null), json!(2)];
+        assert_eq!(line(values.iter().map(number)), "1.5,,2\n");
+    }
+}

@@ -1,0 +1,140 @@
+//! The queue's upkeep: leases that ended, workers that do not stop, jobs that were over long ago, bytes that nothing names.
+
+use std::time::Duration;
+
+use palestra_protocol::id::JobId;
+use palestra_protocol::job::JobState;
+use palestra_protocol::time::Timestamp;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::change::{BACKOFF_MS_MAX, Change};
+use super::turn::Turn;
+use super::{Jobs, JobsError};
+use crate::metrics::{JOBS_QUEUED, JOBS_RUNNING};
+use palestra_store::Durability;
+
+/// Jobs that are looked at between two looks at the store.
+const JOBS_PER_PAGE: u32 = 256;
+/// Pages of one sweep; what is left is the next one's.
+const PAGES_MAX: usize = 16;
+/// How long lies between two removals of what is old.
+const REMOVAL_EVERY: Duration = Duration::from_secs(600);
+
+fn earlier(now: Timestamp, milliseconds: u64) -> Timestamp {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    Timestamp::from_milliseconds(now.milliseconds().saturating_sub(milliseconds))
+}
+
+impl Turn<'_> {
+    /// Does what is due on a job: the clock may have gone forward or back since it was found.
+    async fn sweep(&mut self, id: JobId, lease_ms: u64, cancel_grace_ms: u64) -> Result<(), JobsError> {
+        let Some(row) = self.transaction.job(id).await? else { return Ok(()) };
+        let now = self.clock().now();
+        let mut change = Change::of(row, now);
+        match change.row.state {
+            JobState::Running => {
+                let latest = now.plus_ms(lease_ms);
+                // What lies in the future was written before the clock went back.
+                change.row.cancel_requested_at = change.row.cancel_requested_at.map(|asked| asked.min(now));
+                change.row.lease_expires_at = change.row.lease_expires_at.map(|end| end.min(latest));
+                let asked = change.row.cancel_requested_at;
+                if asked.is_some_and(|asked| asked <= earlier(now, cancel_grace_ms)) {
+                    self.lease_lost();
+                    change.cancel();
+                } else if change.row.lease_expires_at.is_some_and(|end| end <= now) {
+                    self.lease_lost();
+                    change.lose_lease();
+                }
+            }
+            JobState::Queued => {
+                let latest = now.plus_ms(BACKOFF_MS_MAX);
+                change.row.not_before = change.row.not_before.map(|next| next.min(latest));
+            }
+            JobState::Succeeded | JobState::Failed | JobState::Cancelled => return Ok(()),
+        }
+        self.put(change).await
+    }
+}
+
+impl Jobs {
+    /// Sweeps until the server stops.
+    pub(super) async fn keep_up(&self) {
+        let settings = &self.0.settings;
+        let mut rounds = tokio::time::interval(Duration::from_millis(settings.sweep_ms.max(1)));
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Workers that held a lease when the server stopped have a whole one to come back.
+        let begins = Instant::now() + Duration::from_millis(settings.lease_ms);
+        let mut removal = begins;
+        loop {
+            tokio::select! {
+                () = self.0.cancel.cancelled() => return,
+                _ = rounds.tick() => {}
+            }
+            self.0.served.tidy();
+            let now = Instant::now();
+            if now < begins {
+                continue;
+            }
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "leases could not be swept; the next sweep tries again");
+            }
+            if now >= removal {
+                removal = now + REMOVAL_EVERY;
+                if let Err(error) = self.remove_old().await {
+                    tracing::warn!(%error, "what is old could not be removed; it is tried again later");
+                }
+            }
+        }
+    }
+
+    /// Takes back leases that ended and those of workers that do not stop, and brings times back that the clock cannot reach.
+    pub(super) async fn sweep(&self) -> Result<(), JobsError> {
+        let (lease_ms, grace_ms) = (self.0.settings.lease_ms, self.0.settings.cancel_grace_ms);
+        for _ in 0..PAGES_MAX {
+            let now = self.0.clock.now();
+            let (latest, asked_before) = (now.plus_ms(lease_ms), earlier(now, grace_ms));
+            let mut due = self.0.store.jobs_due(now, latest, asked_before, JOBS_PER_PAGE).await?;
+            due.extend(self.0.store.jobs_waiting_beyond(now.plus_ms(BACKOFF_MS_MAX), JOBS_PER_PAGE).await?);
+            for id in &due {
+                let mut turn = self.turn(Durability::Disk).await?;
+                let done = turn.sweep(*id, lease_ms, grace_ms).await;
+                turn.settle(done).await?;
+            }
+            if due.len() < JOBS_PER_PAGE as usize {
+                break;
+            }
+        }
+        let counts = self.0.store.job_counts().await?;
+        let count = |wanted| counts.iter().find(|(state, _)| *state == wanted).map_or(0, |(_, count)| *count);
+        metrics::gauge!(JOBS_QUEUED).set(count(JobState::Queued) as f64);
+        metrics::gauge!(JOBS_RUNNING).set(count(JobState::Running) as f64);
+        Ok(())
+    }
+
+    /// Removes jobs that were over long ago, and bytes that nothing names.
+    pub(super) async fn remove_old(&self) -> Result<(), JobsError> {
+        for _ in 0..PAGES_MAX {
+            let before = earlier(self.0.clock.now(), self.0.settings.retention_ms);
+            let old = self.0.store.jobs_over(before, JOBS_PER_PAGE).await?;
+            for id in &old {
+                let mut turn = self.turn(Durability::Disk).await?;
+                let done = async {
+                    match turn.transaction.job(*id).await? {
+                        Some(row) if row.ended_at.is_some_and(|ended| ended < before) => turn.delete(&row).await,
+                        _ => Ok(()),
+                    }
+                }
+                .await;
+                turn.settle(done).await?;
+            }
+            if old.len() < JOBS_PER_PAGE as usize {
+                break;
+            }
+        }
+        let forgotten = self.0.contents.forget_unnamed(self.0.store.as_ref(), self.0.clock.now()).await?;
+        if forgotten > 0 {
+            tracing::info!(forgotten, "removed contents that nothing names");
+        }
+        Ok(())
+    }
+}

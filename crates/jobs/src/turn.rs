@@ -1,0 +1,152 @@
+//! One change of the queue: a transaction, and who has to hear of it once it is committed.
+
+use palestra_protocol::id::JobId;
+use palestra_protocol::job::{JobKind, JobState};
+use tokio::sync::MutexGuard;
+
+use super::change::Change;
+use super::{Jobs, JobsError, WorkerScope};
+use crate::metrics::{JOB_LEASES_LOST, JOBS_ENDED};
+use palestra_store::clock::Clock;
+use palestra_store::row::job::JobRow;
+use palestra_store::{Durability, JobTransaction};
+
+/// A transaction about jobs. Dropped without an end, it is undone.
+pub(super) struct Turn<'a> {
+    jobs: &'a Jobs,
+    pub(super) transaction: Box<dyn JobTransaction + 'a>,
+    /// Jobs whose state, events or needs changed.
+    moved: Vec<JobId>,
+    /// Jobs whose lease is held no more.
+    released: Vec<JobId>,
+    over: Vec<(JobKind, JobState)>,
+    leases_lost: u64,
+    /// Whether a job came into reach of workers.
+    queued: bool,
+    /// One at a time: otherwise changes of jobs would take all connections from sessions.
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Jobs {
+    pub(super) async fn turn(&self, durability: Durability) -> Result<Turn<'_>, JobsError> {
+        let alone = self.0.alone.lock().await;
+        let transaction = self.0.store.change_jobs(durability).await?;
+        Ok(Turn {
+            jobs: self,
+            transaction,
+            moved: Vec::new(),
+            released: Vec::new(),
+            over: Vec::new(),
+            leases_lost: 0,
+            queued: false,
+            _alone: alone,
+        })
+    }
+}
+
+impl Turn<'_> {
+    pub(super) fn clock(&self) -> &Clock {
+        &self.jobs.0.clock
+    }
+
+    /// A job whose lease with this fence a worker of this scope holds.
+    pub(super) async fn held(&mut self, scope: &WorkerScope, id: JobId, fence: u64) -> Result<JobRow, JobsError> {
+        let row = self.of_scope(scope, id).await?;
+        if row.is_held(fence) { Ok(row) } else { Err(JobsError::LeaseLost) }
+    }
+
+    /// A job that a worker of this scope may know.
+    pub(super) async fn of_scope(&mut self, scope: &WorkerScope, id: JobId) -> Result<JobRow, JobsError> {
+        let row = self.transaction.job(id).await?;
+        row.filter(|row| scope.covers(&row.tenant)).ok_or(JobsError::NotFound("job"))
+    }
+
+    /// A job of a tenant.
+    pub(super) async fn of_tenant(&mut self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
+        let row = self.transaction.job(id).await?;
+        row.filter(|row| row.tenant == tenant).ok_or(JobsError::NotFound("job"))
+    }
+
+    /// Takes note of a lease that was taken back.
+    pub(super) const fn lease_lost(&mut self) {
+        self.leases_lost += 1;
+    }
+
+    /// Takes note of a job that is new or gone.
+    pub(super) fn moved(&mut self, id: JobId, queued: bool) {
+        self.moved.push(id);
+        self.queued |= queued;
+    }
+
+    /// Writes a change, and what follows from it for jobs that need this one.
+    pub(super) async fn put(&mut self, change: Change) -> Result<(), JobsError> {
+        let mut changes = vec![change];
+        // Ends because a job that is over is never taken up again, and there are no cycles.
+        while let Some(change) = changes.pop() {
+            self.write(&change).await?;
+            let (id, state) = (change.row.id, change.row.state);
+            if !state.is_over() || change.before.is_over() {
+                continue;
+            }
+            for row in self.transaction.dependents(id).await? {
+                if row.state != JobState::Queued {
+                    continue;
+                }
+                let mut dependent = Change::of(row, self.clock().now());
+                if state == JobState::Succeeded {
+                    dependent.row.blocked = dependent.row.blocked.saturating_sub(1);
+                    self.transaction.update_job(&dependent.row).await?;
+                    self.moved(dependent.row.id, dependent.row.blocked == 0);
+                } else {
+                    dependent.fail_with(id, state);
+                    changes.push(dependent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, change: &Change) -> Result<(), JobsError> {
+        let (row, before) = (&change.row, change.before);
+        self.transaction.update_job(row).await?;
+        self.transaction.append(&change.events).await?;
+        if before == JobState::Running && row.state != JobState::Running {
+            self.released.push(row.id);
+        }
+        if row.state.is_over() && !before.is_over() {
+            self.over.push((row.kind, row.state));
+        }
+        if !change.events.is_empty() || before != row.state {
+            self.moved(row.id, row.state == JobState::Queued && row.blocked == 0);
+        }
+        Ok(())
+    }
+
+    /// Commits what was done and tells of it, or undoes it when it failed.
+    pub(super) async fn settle<T>(self, done: Result<T, JobsError>) -> Result<T, JobsError> {
+        let Self { jobs, transaction, moved, released, over, leases_lost, queued, _alone } = self;
+        let value = match done {
+            Ok(value) => value,
+            Err(error) => {
+                transaction.undo().await;
+                return Err(error);
+            }
+        };
+        transaction.commit().await?;
+        for id in released {
+            jobs.0.tokens.forget(id);
+            jobs.0.served.drop_server(id);
+        }
+        for id in moved {
+            jobs.0.watches.wake(id);
+        }
+        for (kind, state) in over {
+            metrics::counter!(JOBS_ENDED, "kind" => kind.as_str(), "state" => state.as_str()).increment(1);
+        }
+        metrics::counter!(JOB_LEASES_LOST).increment(leases_lost);
+        if queued {
+            jobs.0.queue_news.notify_waiters();
+        }
+        Ok(value)
+    }
+}

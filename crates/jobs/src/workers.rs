@@ -1,0 +1,94 @@
+//! Which workers asked for jobs lately: kept in memory alone, to tell people why a job waits.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use palestra_protocol::job::{Device, JobKind};
+use palestra_protocol::worker::LeaseRequest;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::WorkerScope;
+use super::schedule::fits;
+use palestra_store::Tenant;
+use palestra_store::row::job::{JobRow, Wanted};
+
+/// Workers that are remembered.
+const WORKERS_MAX: usize = 1_024;
+/// How long a worker is remembered after it asked.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// Workers by name.
+#[derive(Default)]
+pub(super) struct Workers(Mutex<HashMap<String, Seen>>);
+
+struct Seen {
+    tenant: Option<Tenant>,
+    kinds: Vec<JobKind>,
+    device: Device,
+    memory_bytes: u64,
+    at: Instant,
+}
+
+impl Workers {
+    /// Remembers that a worker asked.
+    pub(super) fn saw(&self, scope: &WorkerScope, request: &LeaseRequest) {
+        let now = Instant::now();
+        let mut seen = self.0.lock();
+        if seen.len() >= WORKERS_MAX && !seen.contains_key(&request.worker) {
+            seen.retain(|_, worker| now.duration_since(worker.at) <= REMEMBERED);
+            if seen.len() >= WORKERS_MAX {
+                return;
+            }
+        }
+        let worker = Seen {
+            tenant: scope.tenant.clone(),
+            kinds: request.kinds.clone(),
+            device: request.device,
+            memory_bytes: request.memory_bytes,
+            at: now,
+        };
+        seen.insert(request.worker.clone(), worker);
+    }
+
+    /// Remembers that a worker is alive, although it does not ask while it works.
+    pub(super) fn heard(&self, worker: &str) {
+        if let Some(seen) = self.0.lock().get_mut(worker) {
+            seen.at = Instant::now();
+        }
+    }
+
+    /// Why no worker that asked lately could do a job; none where one could.
+    pub(super) fn missing_for(&self, row: &JobRow) -> Option<String> {
+        let now = Instant::now();
+        let seen = self.0.lock();
+        let lately: Vec<&Seen> = seen
+            .values()
+            .filter(|worker| now.duration_since(worker.at) <= REMEMBERED)
+            .filter(|worker| worker.tenant.as_deref().is_none_or(|tenant| tenant == row.tenant))
+            .collect();
+        let able = |worker: &&&Seen| {
+            let wanted = Wanted {
+                tenant: None,
+                kinds: worker.kinds.clone(),
+                device: worker.device,
+                memory_bytes: worker.memory_bytes,
+                now: row.created_at,
+            };
+            fits(row.kind, row.resources, &wanted)
+        };
+        if lately.iter().any(|worker| able(&worker)) {
+            return None;
+        }
+        let of_kind: Vec<&&Seen> = lately.iter().filter(|worker| worker.kinds.contains(&row.kind)).collect();
+        let has_device = |worker: &&&Seen| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
+        Some(if of_kind.is_empty() {
+            format!("no worker for jobs of kind {} has asked for a job in the last minute", row.kind.as_str())
+        } else if !of_kind.iter().any(has_device) {
+            "no worker with a gpu has asked for a job in the last minute".to_owned()
+        } else {
+            let needed = row.resources.memory_bytes;
+            format!("no worker with {needed} bytes of memory free has asked for a job in the last minute")
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! A puzzle as a kind of environment: generator, place and verifier in one.
+
+use std::sync::Arc;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
+use palestra_protocol::observation::{Message, Observation};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::facts::Facts;
+use super::{Examinable, Puzzle};
+use palestra_environment::draws::{Draws, Refusal, SPLIT};
+use palestra_environment::spec::{
+    GENERATED_SPLITS, SpecBuilder, builtin_verifier_version, check_seed, split_length, split_of,
+};
+use palestra_environment::state::State;
+use palestra_environment::task::{Task, TaskError, TaskId, pick, seeded, thousandths};
+use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::{
+    ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
+};
+
+/// How often a generator may try again until a problem works out and falls into the split that was asked for. A quarter
+/// of the contents belongs to the smallest split, so that this many failures in a row mean a broken generator.
+const ATTEMPTS_MAX: u32 = 4096;
+
+/// A puzzle as a kind of environment: generator, place and verifier in one.
+pub(super) struct PuzzleKind<P> {
+    puzzle: Arc<P>,
+    facts: Facts,
+    spec: Spec,
+    verifier_version: String,
+}
+
+impl<P: Puzzle> PuzzleKind<P> {
+    /// The kind as it is registered.
+    #[must_use]
+    pub(super) fn new(puzzle: P) -> Self {
+        let facts = puzzle.facts();
+        let spec = SpecBuilder::new(&format!("puzzle/{}", facts.name), facts.version, facts.description)
+            .tags(&facts.all_tags())
+            .tools(puzzle.tools())
+            .observation(puzzle.observation_schema())
+            .steps_max(puzzle.steps_max())
+            .floor(facts.floor)
+            .splits(&GENERATED_SPLITS)
+            .build();
+        let verifier_version = builtin_verifier_version("rule", &spec);
+        Self { puzzle: Arc::new(puzzle), facts, spec, verifier_version }
+    }
+
+    /// The first problem of this split among the attempts that follow from the words.
+    fn search(&self, split: &str, seed: u64, thousandths: u16, draws: &mut Draws) -> Result<P::Instance, Refusal> {
+        let difficulty = f64::from(thousandths) / 1000.0;
+        for attempt in 0..ATTEMPTS_MAX {
+            let mut rng = seeded(&[
+                self.spec.name.as_bytes(),
+                split.as_bytes(),
+                &seed.to_le_bytes(),
+                &thousandths.to_le_bytes(),
+                &attempt.to_le_bytes(),
+            ]);
+            draws.begin();
+            match self.puzzle.generate(&mut rng, difficulty, draws) {
+                Ok(instance) => {
+                    let fits = split_of(&self.puzzle.content(&instance)) == split;
+                    draws.count(&SPLIT, 1, u64::from(!fits));
+                    if fits {
+                        return Ok(instance);
+                    }
+                }
+                Err(Refusal::Unmet(requirement)) => draws.refuse(requirement),
+                Err(Refusal::Fault(fault)) => {
+                    return Err(Refusal::Fault(format!("{fault} (attempt {attempt} at difficulty {difficulty})")));
+                }
+            }
+        }
+        Err(Refusal::Fault(format!("no problem came of {ATTEMPTS_MAX} attempts; drawn again: {}", draws.summary())))
+    }
+
+    fn instance(&self, task: &Task) -> Option<P::Instance> {
+        serde_json::from_value(task.secret.clone()).ok()
+    }
+}
+
+impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
+    fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError> {
+        self.generate_counted(split, seed, difficulty, &mut Draws::default())
+    }
+
+    fn generate_counted(
+        &self,
+        split: &str,
+        seed: u64,
+        difficulty: Option<f64>,
+        draws: &mut Draws,
+    ) -> Result<Task, TaskError> {
+        let length = split_length(&self.spec, split)?;
+        check_seed(seed)?;
+        let asked = difficulty.map(thousandths).transpose()?;
+        let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: asked };
+        let thousandths = asked.unwrap_or_else(|| {
+            let words = [self.spec.name.as_bytes(), b"difficulty", split.as_bytes(), &seed.to_le_bytes()];
+            u16::try_from(pick(&words, 1001)).unwrap_or(0)
+        });
+        let instance = self.search(split, seed, thousandths, draws).map_err(|refusal| match refusal {
+            Refusal::Unmet(requirement) => TaskError::Broken(format!("{id}: {} is not met", requirement.name)),
+            Refusal::Fault(fault) => TaskError::Broken(format!("{id}: {fault}")),
+        })?;
+        let secret = serde_json::to_value(&instance).map_err(|error| TaskError::Broken(error.to_string()))?;
+        Ok(Task {
+            public: PublicTask {
+                id: id.to_string(),
+                split: split.to_owned(),
+                index: (asked.is_none() && seed < length).then_some(seed),
+                difficulty: Some(f64::from(thousandths) / 1000.0),
+                template: self.spec.name.rsplit('/').next().unwrap_or_default().to_owned(),
+                messages: vec![Message::new("user", self.puzzle.prompt(&instance))],
+                tools: self.spec.tools.clone(),
+                metadata: self.puzzle.metadata(&instance),
+            },
+            secret,
+        })
+    }
+}
+
+impl<P: Puzzle> EnvironmentKind for PuzzleKind<P> {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn tasks(&self) -> Tasks<'_> {
+        Tasks::Generated(self)
+    }
+
+    fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
+        ConfigError::refuse_all(opening.config)?;
+        let instance = self.instance(opening.task).ok_or_else(|| ConfigError {
+            field: None,
+            detail: format!("task {} is none of {}", opening.task.public.id, self.spec.name),
+        })?;
+        let progress = self.puzzle.start(&instance);
+        Ok(Place::Pure(Box::new(PuzzlePlace {
+            puzzle: Arc::clone(&self.puzzle),
+            instance: Arc::new(instance),
+            progress,
+        })))
+    }
+
+    fn verifier(&self) -> &dyn Verifier {
+        self
+    }
+
+    fn oracle(&self, task: &Task) -> Option<Vec<Action>> {
+        Some(self.puzzle.solve(&self.instance(task)?))
+    }
+
+    fn random_action(&self, task: &Task, rng: &mut ChaCha8Rng) -> Action {
+        match self.instance(task) {
+            Some(instance) => self.puzzle.guess(&instance, rng),
+            None => Action::Text(String::new()),
+        }
+    }
+
+    fn heavy(&self) -> bool {
+        self.facts.heavy
+    }
+}
+
+impl<P: Puzzle> Examinable for PuzzleKind<P> {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn content(&self, task: &Task) -> Option<Value> {
+        Some(self.puzzle.content(&self.instance(task)?))
+    }
+
+    fn mistake(&self, task: &Task, rng: &mut ChaCha8Rng) -> Option<Vec<Action>> {
+        Some(self.puzzle.mistake(&self.instance(task)?, rng))
+    }
+
+    fn effort(&self, task: &Task) -> Option<f64> {
+        Some(self.puzzle.effort(&self.instance(task)?))
+    }
+}
+
+impl<P: Puzzle> Verifier for PuzzleKind<P> {
+    fn name(&self) -> &str {
+        "rule"
+    }
+
+    fn version(&self) -> &str {
+        &self.verifier_version
+    }
+
+    fn verify(&self, case: &Case<'_>) -> Result<Judgement, VerifierError> {
+        let instance =
+            self.instance(case.task).ok_or_else(|| VerifierError("the task's secret is broken".to_owned()))?;
+        let progress = serde_json::from_value(case.state.to_value())
+            .map_err(|error| VerifierError(format!("the state is not one of this puzzle: {error}")))?;
+        Ok(self.puzzle.judge(&instance, &progress))
+    }
+}
+
+/// A puzzle on the table. Copies share the instance.
+struct PuzzlePlace<P: Puzzle> {
+    puzzle: Arc<P>,
+    instance: Arc<P::Instance>,
+    progress: P::Progress,
+}
+
+impl<P: Puzzle> Environment for PuzzlePlace<P> {
+    fn observe(&self) -> Observation {
+        let mut observation = self.puzzle.show(&self.instance, &self.progress);
+        let shown = observation.text.trim_end();
+        let separator = if shown.is_empty() { "" } else { "\n\n" };
+        observation.text = format!("{}{separator}{shown}", self.puzzle.prompt(&self.instance));
+        observation
+    }
+
+    fn act(&mut self, input: Input<'_>, _context: &mut Context) -> Reaction {
+        self.puzzle.act(&self.instance, &mut self.progress, input)
+    }
+
+    fn state(&self) -> State {
+        // Progress is a struct of plain data, which always has a JSON form.
+        State::from(serde_json::to_value(&self.progress).unwrap_or_default())
+    }
+
+    fn fork(&self) -> Box<dyn Environment> {
+        Box::new(Self {
+            puzzle: Arc::clone(&self.puzzle),
+            instance: Arc::clone(&self.instance),
+            progress: self.progress.clone(),
+        })
+    }
+}

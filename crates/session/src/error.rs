@@ -1,0 +1,111 @@
+//! Why a command on a session was refused. Nothing here knows of HTTP.
+
+use palestra_protocol::id::{EpisodeId, RunId};
+use palestra_protocol::problem::Fault;
+use palestra_protocol::session::CloseReason;
+
+use palestra_environment::task::TaskError;
+use palestra_environment::{Cause, InfraError};
+use palestra_store::StoreError;
+
+/// Why a command was refused. A refused command changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is no such thing for this tenant.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// There is no such environment for this tenant.
+    #[error("there is no environment {0:?}")]
+    UnknownEnvironment(String),
+    /// The environment has no such task.
+    #[error(transparent)]
+    UnknownTask(TaskError),
+    /// The request does not fit.
+    #[error("the request does not fit")]
+    Invalid(Vec<Fault>),
+    /// The id or name is taken by something else.
+    #[error("{0}")]
+    Conflict(String),
+    /// The run has ended.
+    #[error("run {0} has ended: its lease expired, or it was deleted")]
+    RunOver(RunId),
+    /// The idempotency key was used with another request.
+    #[error("this idempotency key was used with another request")]
+    KeyReused,
+    /// This step was taken with another action.
+    #[error("step {seq} was taken with another action")]
+    StepConflict {
+        /// The step.
+        seq: u64,
+    },
+    /// An earlier step is missing.
+    #[error("the next step is {expected}")]
+    StepAhead {
+        /// The step that is next.
+        expected: u64,
+        /// Up to which step nothing can be lost.
+        durable_seq: u64,
+    },
+    /// The session is in another episode.
+    #[error("the session is in episode {current}")]
+    WrongEpisode {
+        /// The current one.
+        current: EpisodeId,
+    },
+    /// The episode is over: verify and reset still work.
+    #[error("the episode is over: verify it, or reset the session")]
+    EpisodeOver,
+    /// The environment cannot do this.
+    #[error("{0}")]
+    NotSupported(String),
+    /// The session is closed.
+    #[error("the session is closed ({})", .0.as_str())]
+    Over(CloseReason),
+    /// The session was not recorded and died with the server.
+    #[error("the session was not recorded (record: none) and died with the server")]
+    Lost,
+    /// Too many commands wait for the session.
+    #[error("{0} commands wait for this session already")]
+    Busy(usize),
+    /// No more sessions fit.
+    #[error("{0} sessions are live, and no more fit")]
+    Capacity(usize),
+    /// What the environment needs is all in use.
+    #[error("{detail}")]
+    Full {
+        /// What is in use.
+        detail: String,
+        /// When some of it may be free.
+        retry_after_ms: u64,
+    },
+    /// This server lacks what the environment needs.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The server is shutting down.
+    #[error("the server is shutting down")]
+    Draining,
+    /// The store did not take the record.
+    #[error("the store did not take the record; the session goes on from the last durable step")]
+    NotRecorded,
+    /// Another node holds the session.
+    #[error("node {0} holds the session")]
+    Elsewhere(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A bug, caught.
+    #[error("the engine failed: {0}")]
+    Internal(String),
+}
+
+impl From<InfraError> for SessionError {
+    fn from(error: InfraError) -> Self {
+        let InfraError { detail, cause } = error;
+        match cause {
+            Cause::Broken => Self::Internal(detail),
+            Cause::Busy(retry_after_ms) => Self::Full { detail, retry_after_ms },
+            Cause::Missing => Self::Unavailable(detail),
+            Cause::Refused => Self::NotSupported(detail),
+        }
+    }
+}

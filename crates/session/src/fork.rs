@@ -1,0 +1,389 @@
+//! Forks, snapshots and restores: going on from a point of an episode without copying what came before it.
+
+use std::sync::Arc;
+
+use palestra_protocol::environment::{AtSeq, ForkKind, Limits, Recovery};
+use palestra_protocol::episode::Origin;
+use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
+use palestra_protocol::list::List;
+use palestra_protocol::name::NameKind;
+use palestra_protocol::observation::Observation;
+use palestra_protocol::session::{
+    Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
+};
+use palestra_protocol::time::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cell::{Last, Live, Past};
+use super::idempotency::Claim;
+use super::open::{Start, fault, first_episode};
+use super::rebuild::{Point, missing, salted};
+use super::recorder::Ledger;
+use super::{Answer, LiveTurn, SessionError, Sessions, turn};
+use palestra_environment::state::Digest;
+use palestra_environment::task::{SEED_MAX, pick};
+use palestra_environment::{Context, Place};
+use palestra_store::Durability;
+use palestra_store::Tenant;
+use palestra_store::row::{EpisodeRow, Record, SessionRow, SnapshotRow};
+
+impl Sessions {
+    pub(super) async fn fork(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: Fork,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let claim = Claim::new(tenant, "fork", key, &(id, &request))?;
+        let work = |sessions: Self, turn, claim| async move { sessions.fork_in(turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(forked)
+    }
+
+    async fn fork_in(&self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
+        let live = turn.live()?;
+        let count = request.count.unwrap_or(1);
+        if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
+            return Err(fault("count", &format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}")));
+        }
+        let at_seq = request.at_seq.unwrap_or(live.seq);
+        if at_seq > live.seq {
+            return Err(fault("at_seq", &format!("the episode is at step {}", live.seq)));
+        }
+        let capabilities = live.entry.spec().capabilities;
+        if capabilities.fork == ForkKind::None {
+            return Err(SessionError::NotSupported("this environment cannot be forked".to_owned()));
+        }
+        if capabilities.fork == ForkKind::Files && !request.allow_inexact.unwrap_or(false) {
+            let detail = "a fork of this environment keeps files but no processes: say allow_inexact to accept that";
+            return Err(SessionError::NotSupported(detail.to_owned()));
+        }
+        let wanted = usize::try_from(count).unwrap_or(usize::MAX);
+        self.check_capacity(wanted)?;
+        let here = at_seq == live.seq && live.running();
+        let mut point = if here { self.present(live).await? } else { self.earlier(live, at_seq).await? };
+        let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
+        let mut fresh = Vec::with_capacity(wanted);
+        for copy in 0..count {
+            let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
+            let id = EpisodeId::new();
+            let copied = match if here { live.place.as_mut() } else { point.place.as_mut() } {
+                None => {
+                    Err(SessionError::NotSupported("the environment was lost, so there is nothing to fork".to_owned()))
+                }
+                Some(place) => match turn::fork(place, id).await {
+                    Ok(Some(copy)) => Ok(copy),
+                    Ok(None) => Err(SessionError::NotSupported("this environment cannot be forked now".to_owned())),
+                    Err(error) => Err(error.into()),
+                },
+            };
+            match copied {
+                Ok(place) => fresh.push(self.child(live, &point, place, (id, salt), now)),
+                Err(error) => {
+                    for place in fresh.into_iter().filter_map(|live: Live| live.place) {
+                        turn::close(place).await;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        let parent = live.ledger.latest();
+        // From here on the copies are independent: the parent may go on.
+        drop(turn);
+        // A copy goes on from recorded steps: it must not be recorded where the last of them were refused.
+        parent.committed().await?;
+        let claims: Vec<Claim> = claim.into_iter().collect();
+        self.enter(fresh, room, &claims, true).await
+    }
+
+    /// The present of a session as a point to copy from, without its place: the copies are made from that itself.
+    async fn present(&self, live: &mut Live) -> Result<Point, SessionError> {
+        // Only at the beginning there is no step that tells what is seen.
+        let first = match (live.seq, live.place.as_mut()) {
+            (0, Some(place)) => turn::observe(place).await?,
+            _ => Observation::default(),
+        };
+        Ok(Point {
+            entry: Arc::clone(&live.entry),
+            task: Arc::clone(&live.task),
+            config: Arc::clone(&live.row.config),
+            place: None,
+            context: live.context.clone(),
+            seq: live.seq,
+            calls: live.calls,
+            last: live.last.clone(),
+            first,
+            past: live.past.clone(),
+            salts: live.salts.clone(),
+        })
+    }
+
+    /// An earlier step of the current episode.
+    async fn earlier(&self, live: &Live, at_seq: u64) -> Result<Point, SessionError> {
+        if at_seq == live.seq {
+            return Err(SessionError::EpisodeOver);
+        }
+        replayable(live)?;
+        if live.recorded() {
+            live.ledger.latest().committed().await?;
+            self.rebuild(&live.row, &live.episode, Some(at_seq)).await
+        } else {
+            self.rebuild_unrecorded(live, at_seq).await
+        }
+    }
+
+    fn child(
+        &self,
+        parent: &Live,
+        point: &Point,
+        place: Place,
+        (id, salt): (EpisodeId, Option<u64>),
+        now: Timestamp,
+    ) -> Live {
+        let row = SessionRow {
+            id: SessionId::new(),
+            node: Arc::clone(&self.0.name),
+            parent: Some(parent.row.id),
+            // Steps and calls are counted on from the parent's; its time is used up already.
+            limits: Limits { wall_ms: parent.limits_left(now).wall_ms.map(|left| left.max(1)), ..parent.row.limits },
+            episode: id,
+            episodes: 1,
+            created_at: now,
+            expires_at: now.plus_ms(self.0.settings.session_ttl_ms),
+            ..parent.row.clone()
+        };
+        let origin = Some(Origin { episode: parent.episode.id, seq: point.seq });
+        // What is hidden in the parent's place is hidden in its copy too, and judged by the same secrets.
+        let secrets = parent.episode.secrets;
+        let episode = EpisodeRow { origin, salt, secrets, ..first_episode(&row, now) };
+        let mut salts = point.salts.clone();
+        salts.retain(|(seq, _)| *seq <= point.seq);
+        salts.extend(salt.map(|salt| (point.seq, salt)));
+        let context =
+            Context { rng: salt.map_or_else(|| point.context.rng.clone(), salted), clock_ms: point.context.clock_ms };
+        Live {
+            ledger: Ledger::new(row.id),
+            row,
+            entry: Arc::clone(&point.entry),
+            task: Arc::clone(&point.task),
+            episode,
+            place: Some(place),
+            context,
+            seq: point.seq,
+            calls: point.calls,
+            env_us: 0,
+            last: point.last.clone(),
+            first: (point.seq == 0).then(|| Box::new(point.first.clone())),
+            past: point.past.clone(),
+            forgotten: parent.forgotten,
+            salts,
+            verdict: None,
+            judging: None,
+            notice: None,
+        }
+    }
+
+    pub(super) async fn take_snapshot(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: TakeSnapshot,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        if let Some(Err(why)) = request.name.as_deref().map(|name| NameKind::Label.check(name)) {
+            return Err(fault("name", &why.to_string()));
+        }
+        let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
+        let work = |sessions: Self, turn, claim| async move { sessions.take_snapshot_in(turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Snapshot)
+    }
+
+    async fn take_snapshot_in(
+        &self,
+        mut turn: LiveTurn,
+        request: TakeSnapshot,
+        claim: Option<Claim>,
+    ) -> Result<Box<Snapshot>, SessionError> {
+        let live = turn.live()?;
+        if !live.running() {
+            return Err(SessionError::EpisodeOver);
+        }
+        let state = self.kept_state(live).await?;
+        let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
+        let snapshot = Box::new(Snapshot {
+            id: SnapshotId::new(),
+            name: request.name,
+            session: live.row.id,
+            episode: live.episode.id,
+            seq: live.seq,
+            created_at: now,
+        });
+        let digest = state.as_ref().map(|state| Digest::of_json(state).to_string());
+        let kept = digest.clone().zip(state).map(|(digest, state)| Record::State { digest, state });
+        let mut records: Vec<Record> = kept.into_iter().collect();
+        records.push(Record::Snapshot(Box::new(SnapshotRow {
+            id: snapshot.id,
+            tenant: live.row.tenant.to_string(),
+            session: live.row.id,
+            name: snapshot.name.clone(),
+            episode: snapshot.episode,
+            seq: snapshot.seq,
+            at: now,
+            state: digest,
+        })));
+        if let Some(claim) = claim {
+            records.push(claim.record(&snapshot, now)?);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        drop(turn);
+        ticket.committed().await?;
+        Ok(snapshot)
+    }
+
+    pub(super) async fn restore(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: Restore,
+        key: Option<String>,
+    ) -> Result<Answer, SessionError> {
+        let claim = Claim::new(tenant, "restore", key, &(id, &request))?;
+        let owner = Arc::clone(tenant);
+        let work = |sessions: Self, turn, claim| async move { sessions.restore_in(&owner, turn, request, claim).await };
+        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Opened)
+    }
+
+    async fn restore_in(
+        &self,
+        tenant: &Tenant,
+        mut turn: LiveTurn,
+        request: Restore,
+        claim: Option<Claim>,
+    ) -> Result<Box<Opened>, SessionError> {
+        let live = turn.live()?;
+        live.ledger.latest().committed().await?;
+        let snapshot = self.0.store.snapshot(tenant, request.snapshot).await?;
+        let Some(snapshot) = snapshot.filter(|snapshot| snapshot.session == live.row.id) else {
+            return Err(SessionError::NotFound("snapshot of this session"));
+        };
+        let before = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
+        let id = EpisodeId::new();
+        let point = if let Some(digest) = &snapshot.state {
+            self.kept_point(live, &before, snapshot.seq, digest, id).await?
+        } else if replayable(live).is_err() {
+            return Err(missing("state of the snapshot"));
+        } else if live.recorded() {
+            self.rebuild(&live.row, &before, Some(snapshot.seq)).await?
+        } else if snapshot.episode == live.episode.id {
+            self.rebuild_unrecorded(live, snapshot.seq).await?
+        } else {
+            let detail = "an unrecorded session goes back within its current episode only";
+            return Err(SessionError::NotSupported(detail.to_owned()));
+        };
+        let attempt = self.next_attempt(tenant, live, &before.task).await?;
+        let room = self.0.recorder.reserve().await?;
+        let now = self.0.clock.now();
+        let mut records = self.leave(live, now);
+        let episode = EpisodeRow {
+            id,
+            ordinal: live.row.episodes + 1,
+            attempt,
+            task: before.task.clone(),
+            seed: before.seed,
+            secrets: before.secrets,
+            origin: Some(Origin { episode: before.id, seq: snapshot.seq }),
+            ..first_episode(&live.row, now)
+        };
+        records.push(Record::Episode(Box::new(episode.clone())));
+        let mut row = live.row.clone();
+        row.episode = episode.id;
+        row.task.clone_from(&episode.task);
+        row.seed = episode.seed;
+        row.episodes = episode.ordinal;
+        *live = point.into_live(row, episode, Arc::clone(&live.ledger));
+        let opened = Box::new(live.opened(live.scene()?, now));
+        if let Some(claim) = claim {
+            records.push(claim.record(&opened, now)?);
+        }
+        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        drop(turn);
+        ticket.committed().await?;
+        Ok(opened)
+    }
+}
+
+impl Sessions {
+    /// What a snapshot keeps beside the step that it stands at: nothing where the recorded actions lead there again.
+    async fn kept_state(&self, live: &mut Live) -> Result<Option<Value>, SessionError> {
+        if live.entry.spec().capabilities.at_seq != AtSeq::Snapshots {
+            return replayable(live).map(|()| None);
+        }
+        let nothing = || SessionError::NotSupported("the environment cannot keep a snapshot now".to_owned());
+        match &mut live.place {
+            Some(Place::Live(place)) => place.snapshot().await?.map(Some).ok_or_else(nothing),
+            _ => Err(nothing()),
+        }
+    }
+
+    /// A point of an episode whose files were kept.
+    async fn kept_point(
+        &self,
+        live: &Live,
+        before: &EpisodeRow,
+        seq: u64,
+        digest: &str,
+        id: EpisodeId,
+    ) -> Result<Point, SessionError> {
+        let (entry, config) = (Arc::clone(&live.entry), Arc::clone(&live.row.config));
+        let task = self.0.catalog.task_of_id(&entry, &before.task).await?;
+        let state = self.0.store.state(digest).await?.ok_or_else(|| missing("state of a snapshot"))?;
+        let past = if live.recorded() { self.recorded_past(before).await? } else { Vec::new() };
+        let taken: Vec<&Past> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
+        let calls = taken.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
+        let last = taken.last().map(|past| Last::new(past));
+        let episode = EpisodeRow { id, ..before.clone() };
+        let beginning = self.begin(&entry, &task, &episode, Start::Snapshot(state)).await?;
+        Ok(Point {
+            entry,
+            task,
+            config,
+            place: Some(beginning.place),
+            context: beginning.context,
+            seq,
+            calls,
+            last,
+            first: beginning.first,
+            past: imbl::Vector::new(),
+            salts: Vec::new(),
+        })
+    }
+}
+
+/// Earlier points can be reached only where the recorded actions lead there again.
+fn replayable(live: &Live) -> Result<(), SessionError> {
+    let capabilities = live.entry.spec().capabilities;
+    if capabilities.recovery == Recovery::Replay && capabilities.at_seq == AtSeq::Any {
+        Ok(())
+    } else {
+        Err(SessionError::NotSupported("this environment cannot go back to an earlier step".to_owned()))
+    }
+}
+
+/// The salt of one copy: a function of the episode's randomness and of the point, so that equal seeds give equal trees.
+fn split_salt(live: &Live, point: &Point, copy: u64) -> u64 {
+    #[derive(Serialize)]
+    struct Words<'a>(u64, &'a [(u64, u64)], u64, u64);
+    let words = Words(live.episode.seed, &point.salts, point.seq, copy);
+    let words = serde_json::to_vec(&words).unwrap_or_default();
+    pick(&[b"fork salt", live.episode.task.as_bytes(), &words], SEED_MAX)
+}
+
+fn forked(created: Created) -> Answer {
+    Answer::Forked(match created {
+        Created::Many(list) => list,
+        Created::One(only) => List::from(vec![*only]),
+    })
+}

@@ -1,0 +1,38 @@
+//! The forms that a database went through, in order. A migration that was released never changes; another is added.
+
+use std::borrow::Cow;
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+macro_rules! migrations {
+    ($engine:literal: $($name:literal),+ $(,)?) => {
+        migrator(&[$(($name, include_str!(concat!("../../../migrations/", $engine, "/", $name, ".sql")))),+])
+    };
+}
+
+pub(super) fn sqlite() -> Migrator {
+    migrations!(
+        "sqlite": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
+        "0008_word_checks", "0009_snapshot_state", "0010_job", "0011_policy", "0012_content", "0013_file",
+        "0014_report_number", "0015_episode_secret",
+    )
+}
+
+pub(super) fn postgres() -> Migrator {
+    migrations!(
+        "postgres": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
+        "0008_word_checks", "0009_snapshot_state", "0010_job", "0011_policy", "0012_content", "0013_file",
+        "0014_report_number", "0015_episode_secret",
+    )
+}
+
+fn migrator(migrations: &[(&'static str, &'static str)]) -> Migrator {
+    let migrations = (1..)
+        .zip(migrations)
+        .map(|(version, (name, sql))| {
+            Migration::new(version, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
+        })
+        .collect();
+    Migrator::with_migrations(migrations)
+}

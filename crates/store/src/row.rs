@@ -1,0 +1,302 @@
+//! Rows of the store, and the records that sessions leave.
+
+pub mod job;
+
+use std::sync::Arc;
+
+use palestra_protocol::environment::Limits;
+use palestra_protocol::episode::{EpisodeState, Origin};
+use palestra_protocol::id::{EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::key::Scope;
+use palestra_protocol::observation::Observe;
+use palestra_protocol::run::RunState;
+use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
+use palestra_protocol::step::StopReason;
+use palestra_protocol::time::Timestamp;
+use palestra_protocol::verdict::{Status, Verdict};
+use palestra_state::secrets::Secrets;
+use serde_json::{Map, Value};
+
+/// One change that a session makes; a group of them is committed whole.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// A session was opened.
+    Session(Box<SessionRow>),
+    /// An episode began; its session's current episode, task, seed and episode count move along.
+    Episode(Box<EpisodeRow>),
+    /// A step is about to act, in an environment that cannot be replayed.
+    Intent {
+        /// The episode.
+        episode: EpisodeId,
+        /// The step.
+        seq: u64,
+        /// The action as JSON.
+        action: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// A step was taken.
+    Step(Box<StepRow>),
+    /// The intent to take a step is settled, because the step is recorded.
+    IntentSettled {
+        /// The episode.
+        episode: EpisodeId,
+        /// The step.
+        seq: u64,
+    },
+    /// An episode ended.
+    EpisodeEnd {
+        /// The episode.
+        episode: EpisodeId,
+        /// Its last step.
+        seq: u64,
+        /// The task ended by its own rules.
+        terminated: bool,
+        /// A limit or the caller ended it.
+        truncated: bool,
+        /// Why.
+        reason: StopReason,
+        /// When.
+        at: Timestamp,
+    },
+    /// An episode was judged; the first verdict also becomes its episode's status and score. A second verdict of the same
+    /// verifier version is ignored.
+    Verdict(Box<VerdictRow>),
+    /// A final state, by its digest; storing it twice is the same as once.
+    State {
+        /// `sha256:<hex>`.
+        digest: String,
+        /// The state.
+        state: Value,
+    },
+    /// A point of an episode was named.
+    Snapshot(Box<SnapshotRow>),
+    /// A session was closed.
+    SessionClosed {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        reason: CloseReason,
+        /// When.
+        at: Timestamp,
+    },
+    /// A creating call was answered.
+    Answer(Box<IdempotencyRow>),
+}
+
+/// A session. What many have in common is shared between them, and between a session and its episodes: a clone of a row
+/// copies no text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    pub id: SessionId,
+    pub tenant: Arc<str>,
+    /// The node that holds it while it is open.
+    pub node: Arc<str>,
+    /// `family/name`.
+    pub environment: Arc<str>,
+    pub version: u32,
+    /// Digest of the environment's definition.
+    pub digest: Arc<str>,
+    pub run: Option<RunId>,
+    pub group: Option<GroupId>,
+    pub parent: Option<SessionId>,
+    pub state: SessionState,
+    pub closed_reason: Option<CloseReason>,
+    pub record: RecordMode,
+    pub verify: VerifyMode,
+    pub limits: Limits,
+    pub observe: Arc<Observe>,
+    pub config: Arc<Map<String, Value>>,
+    pub metadata: Arc<Value>,
+    /// The current episode, its task and its seed.
+    pub episode: EpisodeId,
+    pub task: Arc<str>,
+    pub seed: u64,
+    /// How many episodes began here.
+    pub episodes: u64,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+}
+
+/// An episode, with the same sharing as [`SessionRow`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct EpisodeRow {
+    pub id: EpisodeId,
+    pub session: SessionId,
+    pub tenant: Arc<str>,
+    /// Which episode of its session, from 1.
+    pub ordinal: u64,
+    /// Which attempt at this task in this session, from 1.
+    pub attempt: u64,
+    /// `family/name`.
+    pub environment: Arc<str>,
+    pub version: u32,
+    /// Digest of the environment's definition.
+    pub digest: Arc<str>,
+    pub task: Arc<str>,
+    pub seed: u64,
+    /// What its hidden values follow from; forks and restored snapshots go on with those of the episode that they come from.
+    pub secrets: Secrets,
+    pub config: Arc<Map<String, Value>>,
+    /// The point of an earlier episode that this one goes on from.
+    pub origin: Option<Origin>,
+    /// Replaces the randomness after `origin`, in forks that split it.
+    pub salt: Option<u64>,
+    pub run: Option<RunId>,
+    pub group: Option<GroupId>,
+    pub state: EpisodeState,
+    /// The last step; `None` while it goes on.
+    pub seq: Option<u64>,
+    pub terminated: bool,
+    pub truncated: bool,
+    pub stop_reason: Option<StopReason>,
+    /// Of the first verdict.
+    pub status: Option<Status>,
+    /// Of the first verdict.
+    pub score: Option<f64>,
+    /// The first verdict.
+    pub verdict: Option<Box<Verdict>>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRow {
+    pub episode: EpisodeId,
+    pub seq: u64,
+    /// The action as JSON; `None` where the turn never reached the environment.
+    pub action: Option<String>,
+    /// The answer as JSON, with the whole observation.
+    pub answer: String,
+    /// The caller's own data as JSON, verbatim.
+    pub meta: Option<String>,
+    pub reward: Option<f64>,
+    pub terminated: bool,
+    pub truncated: bool,
+    /// The server died while the step was running.
+    pub interrupted: bool,
+    pub at: Timestamp,
+}
+
+/// A verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictRow {
+    pub tenant: String,
+    pub session: SessionId,
+    /// The verdict; its parts that are searched for get columns of their own.
+    pub verdict: Verdict,
+    pub at: Timestamp,
+}
+
+/// A named point of an episode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotRow {
+    pub id: SnapshotId,
+    pub tenant: String,
+    pub session: SessionId,
+    pub name: Option<String>,
+    pub episode: EpisodeId,
+    pub seq: u64,
+    pub at: Timestamp,
+    /// Digest of the state that it goes on from, where the recorded actions do not lead there.
+    pub state: Option<String>,
+}
+
+/// The answer of a creating call, unique per tenant, operation and key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyRow {
+    pub tenant: String,
+    pub operation: String,
+    pub key: String,
+    /// Digest of the request.
+    pub request: String,
+    /// The answer as JSON, without credentials.
+    pub answer: String,
+    pub at: Timestamp,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    pub id: RunId,
+    pub tenant: String,
+    pub state: RunState,
+    pub lease_ms: u64,
+    pub lease_expires_at: Timestamp,
+    pub created_at: Timestamp,
+}
+
+/// An API key. Its secret is kept as an HMAC alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    pub id: KeyId,
+    pub tenant: String,
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    /// HMAC-SHA-256 of the secret with the server's pepper.
+    pub mac: Vec<u8>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A published definition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefinitionRow {
+    pub tenant: String,
+    /// `family/name`.
+    pub name: String,
+    /// Chosen by the store when it publishes.
+    pub version: u32,
+    /// `sha256:<hex>` of definition and rows.
+    pub digest: String,
+    /// What the family needs to build the kind, without the rows.
+    pub definition: Value,
+    /// Rows per split.
+    pub splits: std::collections::BTreeMap<String, u64>,
+    pub created_at: Timestamp,
+}
+
+/// A node and the process that runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRow {
+    /// Stays the same over restarts.
+    pub id: String,
+    /// Differs in every process.
+    pub incarnation: String,
+}
+
+/// Which sessions are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    pub run: Option<RunId>,
+    pub group: Option<GroupId>,
+    /// `family/name`, optionally `@version`.
+    pub environment: Option<String>,
+    pub task: Option<String>,
+    pub state: Option<SessionState>,
+}
+
+/// Which episodes are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EpisodeFilter {
+    pub session: Option<SessionId>,
+    pub run: Option<RunId>,
+    pub group: Option<GroupId>,
+    /// `family/name`, optionally `@version`.
+    pub environment: Option<String>,
+    pub task: Option<String>,
+    pub state: Option<EpisodeState>,
+    pub status: Option<Status>,
+}
+
+/// A page of a keyset-paginated list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRequest {
+    /// Rows below this id, as text; from the newest where left out.
+    pub before: Option<String>,
+    /// Most rows.
+    pub limit: u32,
+}

@@ -1,0 +1,148 @@
+//! The light worker: leases jobs that need no model of its own (evaluate, collect, rescore, check), does them over the public API with
+//! the job's own credential, and says how it goes.
+//!
+//! It keeps nothing: a worker that dies loses its leases, its sessions end with the run that owns them, and another one begins anew.
+
+mod attempt;
+mod check;
+mod collect;
+mod context;
+mod evaluate;
+mod failure;
+mod lines;
+pub mod play;
+mod playing;
+mod proof;
+mod report;
+mod rescore;
+pub mod stats;
+
+use std::time::Duration;
+
+use palestra_client::{Client, ClientError};
+use palestra_protocol::job::{Device, JobKind};
+use palestra_protocol::worker::{Lease, LeaseRequest};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::play::endpoint::Hosts;
+
+/// The kinds of jobs that this worker can do.
+pub const KINDS: [JobKind; 4] = [JobKind::Evaluate, JobKind::Collect, JobKind::Rescore, JobKind::Check];
+/// Jobs at once where nothing else is asked for.
+pub const JOBS_AT_ONCE_DEFAULT: usize = 4;
+
+/// How long the server may wait for a job before it says that there is none, in milliseconds.
+const LEASE_WAIT_MS: u64 = 20_000;
+/// Wait after a server that does not answer, in milliseconds; doubled by each further failure.
+const RETRY_MS: u64 = 500;
+/// Longest such wait, in milliseconds.
+const RETRY_MS_MAX: u64 = 30_000;
+
+/// What a worker does, and what it may do.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who works, for people. 1 to 200 bytes.
+    pub name: String,
+    /// The kinds of jobs that it takes, of [`KINDS`].
+    pub kinds: Vec<JobKind>,
+    /// Hosts at which policies behind URLs may be asked, as `host` or `host:port`; a job names the URL, so none is allowed by itself.
+    pub policy_hosts: Vec<String>,
+    /// Credential for those.
+    pub policy_key: Option<String>,
+    /// Jobs at once.
+    pub jobs_at_once: usize,
+    /// Memory that is free, in bytes, as the queue compares it with what jobs ask for.
+    pub memory_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: "palestra".to_owned(),
+            kinds: KINDS.to_vec(),
+            policy_hosts: Vec::new(),
+            policy_key: None,
+            jobs_at_once: JOBS_AT_ONCE_DEFAULT,
+            memory_bytes: 0,
+        }
+    }
+}
+
+/// Does jobs of the server behind `client`, whose credential has the scope `worker`, until `stop`. Then jobs go back into the queue.
+///
+/// # Errors
+/// When the server refuses the credential or what is asked of it. A server that cannot be reached is asked again.
+pub async fn run(client: &Client, options: &Options, stop: &CancellationToken) -> Result<(), ClientError> {
+    let mut places = JoinSet::new();
+    for _ in 0..options.jobs_at_once.max(1) {
+        let worker = Worker { client: client.clone(), options: options.clone(), stop: stop.child_token() };
+        places.spawn(async move { worker.work().await });
+    }
+    let mut refused = Ok(());
+    while let Some(ended) = places.join_next().await {
+        let ended = ended.unwrap_or_else(|error| Err(ClientError::Unreachable(error.to_string())));
+        if let Err(error) = ended
+            && refused.is_ok()
+        {
+            // What one place is refused is refused to all: they hand back what they do.
+            refused = Err(error);
+            places.abort_all();
+        }
+    }
+    refused
+}
+
+/// One place at which jobs are done, one after the other.
+struct Worker {
+    client: Client,
+    options: Options,
+    stop: CancellationToken,
+}
+
+impl Worker {
+    async fn work(&self) -> Result<(), ClientError> {
+        let mut wait = RETRY_MS;
+        loop {
+            let leased = tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                leased = self.lease() => leased,
+            };
+            match leased {
+                Ok(lease) => {
+                    wait = RETRY_MS;
+                    if let Some(lease) = lease {
+                        Box::pin(attempt::perform(self, lease)).await;
+                    }
+                }
+                Err(ClientError::Problem(problem)) if matches!(problem.status, 400..=407 | 409..=428) => {
+                    return Err(ClientError::Problem(problem));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no job can be asked for");
+                    tokio::select! {
+                        () = self.stop.cancelled() => return Ok(()),
+                        () = tokio::time::sleep(Duration::from_millis(wait)) => {}
+                    }
+                    wait = (wait * 2).min(RETRY_MS_MAX);
+                }
+            }
+        }
+    }
+
+    async fn lease(&self) -> Result<Option<Lease>, ClientError> {
+        let request = LeaseRequest {
+            worker: self.options.name.clone(),
+            kinds: self.options.kinds.clone(),
+            device: Device::Cpu,
+            memory_bytes: self.options.memory_bytes,
+            wait_ms: LEASE_WAIT_MS,
+            remark: None,
+        };
+        self.client.lease_job(&request).await
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::Only(self.options.policy_hosts.clone())
+    }
+}

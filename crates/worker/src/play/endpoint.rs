@@ -1,0 +1,215 @@
+//! Policies behind a URL: whoever answers OpenAI's chat completions there.
+//!
+//! The address comes from a job's spec, which a tenant wrote, so a worker goes only to hosts that its owner allowed, and follows nobody
+//! elsewhere.
+
+use std::time::Duration;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::spec::play::Sampling;
+use reqwest::redirect::Policy as Redirects;
+use reqwest::{Client as Http, StatusCode, Url};
+use serde_json::{Map, Value, json};
+
+use super::PlayError;
+use super::model::{Answered, Asked, Tokens};
+
+/// How long connecting may take, in milliseconds.
+const CONNECT_MS_MAX: u64 = 10_000;
+/// How long an answer may take, in milliseconds.
+const ANSWER_MS_MAX: u64 = 10 * 60_000;
+/// Bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+/// Characters of a refusal that are quoted.
+const EXCERPT_CHARACTERS_MAX: usize = 300;
+/// How often a question is asked before the episode is given up.
+const TRIES_MAX: u32 = 4;
+/// Wait before the second try, in milliseconds; doubled by each further one.
+const BACKOFF_MS: u64 = 500;
+/// What a model is called where the address names none.
+const MODEL_DEFAULT: &str = "default";
+
+/// To which hosts a policy's address may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// Everywhere: whoever runs the program named the address.
+    Any,
+    /// These alone, as `host` or `host:port`.
+    Only(Vec<String>),
+}
+
+impl Hosts {
+    fn allow(&self, url: &Url) -> bool {
+        let Self::Only(allowed) = self else { return true };
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
+        let with_port = format!("{host}:{port}");
+        allowed.iter().any(|one| one.eq_ignore_ascii_case(host) || one.eq_ignore_ascii_case(&with_port))
+    }
+}
+
+/// A policy behind a URL.
+pub struct Endpoint {
+    http: Http,
+    url: Url,
+    model: String,
+    key: Option<String>,
+    sampling: Sampling,
+}
+
+impl Endpoint {
+    /// The policy at `address`, such as `http://localhost:8000/v1#qwen3-8b`: what stands behind `#` is the model that is asked for. `key`
+    /// is sent as a bearer credential.
+    ///
+    /// # Errors
+    /// When that is no address, or its host is not allowed.
+    pub fn new(address: &str, hosts: &Hosts, key: Option<&str>, sampling: &Sampling) -> Result<Self, PlayError> {
+        let mut url = Url::parse(address).map_err(|error| PlayError::Policy(format!("{address:?}: {error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(PlayError::Policy(format!("{address:?} is no address of the form http://host/v1")));
+        }
+        if !hosts.allow(&url) {
+            let host = url.host_str().unwrap_or_default();
+            return Err(PlayError::Policy(format!(
+                "this worker may not ask policies at {host}: its owner allows hosts by --allow-policy-host"
+            )));
+        }
+        let model = url.fragment().filter(|name| !name.is_empty()).unwrap_or(MODEL_DEFAULT).to_owned();
+        url.set_fragment(None);
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["chat", "completions"]);
+        }
+        let http = Http::builder()
+            .redirect(Redirects::none())
+            .connect_timeout(Duration::from_millis(CONNECT_MS_MAX))
+            .timeout(Duration::from_millis(ANSWER_MS_MAX))
+            .build()
+            .map_err(|error| PlayError::Policy(error.to_string()))?;
+        Ok(Self { http, url, model, key: key.map(str::to_owned), sampling: sampling.clone() })
+    }
+
+    /// The next turn.
+    ///
+    /// # Errors
+    /// When the other side refuses, answers something else, or cannot be reached in some tries.
+    pub async fn answer(&self, asked: &Asked<'_>) -> Result<Answered, PlayError> {
+        let body = self.body(asked);
+        let mut wait = BACKOFF_MS;
+        for tried in 1.. {
+            match self.ask(&body).await {
+                Err(PlayError::Turn(_)) if tried < TRIES_MAX => {
+                    tokio::time::sleep(Duration::from_millis(wait)).await;
+                    wait *= 2;
+                }
+                other => return other,
+            }
+        }
+        Err(PlayError::Turn("no answer".to_owned()))
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Value {
+        let Sampling { temperature, top_p, max_tokens } = self.sampling;
+        let mut body = json!({
+            "model": self.model, "messages": asked.talk.messages(), "temperature": temperature, "top_p": top_p,
+            "max_tokens": max_tokens, "seed": asked.seed,
+        });
+        if !asked.talk.tools().is_empty() {
+            body["tools"] = json!(asked.talk.tools());
+        }
+        body
+    }
+
+    async fn ask(&self, body: &Value) -> Result<Answered, PlayError> {
+        let mut request = self.http.post(self.url.clone()).json(body);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        let unreachable = |error: reqwest::Error| PlayError::Turn(error.without_url().to_string());
+        let mut response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err(PlayError::Policy(format!("an answer has at most {ANSWER_BYTES_MAX} bytes")));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if status.is_success() { read(&bytes) } else { Err(refusal(status, &bytes)) }
+    }
+}
+
+/// What comes again may go well; what is wrong with the question itself does not.
+fn refusal(status: StatusCode, bytes: &[u8]) -> PlayError {
+    let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
+    let detail = format!("the policy's server answered {status}: {text}");
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => PlayError::Turn(detail),
+        _ if status.is_server_error() => PlayError::Turn(detail),
+        // A conversation that is too long for the model is refused alike; other episodes may be shorter.
+        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => PlayError::Turn(detail),
+        _ => PlayError::Policy(detail),
+    }
+}
+
+/// The first choice of a chat completion.
+fn read(bytes: &[u8]) -> Result<Answered, PlayError> {
+    let mut completion: Value = serde_json::from_slice(bytes)
+        .map_err(|error| PlayError::Turn(format!("the policy's server answered no JSON: {error}")))?;
+    let count = |field: &str| completion["usage"][field].as_u64().unwrap_or(0);
+    let tokens = Tokens { prompt: count("prompt_tokens"), completion: count("completion_tokens") };
+    let Some(Value::Object(mut message)) = completion.pointer_mut("/choices/0/message").map(Value::take) else {
+        return Err(PlayError::Turn("the policy's server answered no chat completion".to_owned()));
+    };
+    message.insert("role".to_owned(), json!("assistant"));
+    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens, meta: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(names: &[&str]) -> Hosts {
+        Hosts::Only(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn only_allowed_hosts_are_asked() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let allowed = hosts(&["models.example", "10.0.0.1:8000"]);
+        for (address, expected) in [
+            ("https://models.example/v1", true),
+            ("http://MODELS.example:9000/v1", true),
+            ("http://10.0.0.1:8000/v1", true),
+            ("http://10.0.0.1/v1", false),
+            ("http://models.example.evil/v1", false),
+            ("http://models.example@evil/v1", false),
+            ("http://169.254.169.254/latest", false),
+        ] {
+            assert_eq!(allowed.allow(&url(address)), expected, "{address}");
+        }
+        assert!(Hosts::Any.allow(&url("http://anywhere")));
+        assert!(!hosts(&[]).allow(&url("http://anywhere")));
+    }
+
+    #[test]
+    fn what_stands_behind_the_sign_names_the_model() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let sampling = Sampling::default();
+        let endpoint = Endpoint::new("http://localhost:8000/v1/#qwen", &Hosts::Any, None, &sampling).unwrap();
+        assert_eq!((endpoint.url.as_str(), &*endpoint.model), ("http://localhost:8000/v1/chat/completions", "qwen"));
+        let endpoint = Endpoint::new("http://localhost:8000", &Hosts::Any, None, &sampling).unwrap();
+        assert_eq!(endpoint.model, MODEL_DEFAULT);
+        for wrong in ["localhost", "file:///etc/passwd"] {
+            assert!(matches!(Endpoint::new(wrong, &Hosts::Any, None, &sampling), Err(PlayError::Policy(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_completion_is_an_action_with_its_tokens() {
+        let completion = json!({"choices": [{"message": {"role": "assistant", "content": "4"}}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2}});
+        let answered = read(completion.to_string().as_bytes()).unwrap();
+        assert_eq!(answered.tokens, Tokens { prompt: 9, completion: 2 });
+        assert!(matches!(answered.action, Action::Message(message) if message["content"] == "4"));
+        assert!(read(b"{}").is_err() && read(b"<html>").is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! Playing episodes on a server over the client: what `palestra run` and the jobs that play have in common.
+
+pub mod endpoint;
+pub mod episode;
+pub mod model;
+pub mod ownership;
+pub mod player;
+pub mod policy;
+pub mod served;
+pub mod talk;
+pub mod tasks;
+mod told;
+
+use palestra_client::ClientError;
+
+/// Why an episode, or all of them, could not be played.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// The server refused or could not be reached.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The policy failed in this episode; others may go well.
+    #[error("the policy failed: {0}")]
+    Turn(String),
+    /// The policy cannot play here: every further episode would end alike.
+    #[error("{0}")]
+    Policy(String),
+    /// The policy cannot be had now, and perhaps later.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl PlayError {
+    /// Why an episode has no score, in a word that can be counted.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Client(error) => error.code().map_or("unreachable", |code| code.as_str()),
+            Self::Turn(_) | Self::Policy(_) | Self::Unavailable(_) => "policy_error",
+        }
+    }
+
+    /// Whether no further episode can be played.
+    pub fn ends_all(&self) -> bool {
+        matches!(self, Self::Policy(_) | Self::Unavailable(_))
+    }
+}

@@ -1,0 +1,86 @@
+//! A policy by its name, made ready to play.
+
+use std::sync::Arc;
+
+use palestra_client::{Client, PolicyQuery};
+use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::job::JobState;
+use palestra_protocol::spec::play::{PolicyFrom, Sampling};
+use uuid::Uuid;
+
+use super::PlayError;
+use super::endpoint::{Endpoint, Hosts};
+use super::model::Model;
+use super::served::Served;
+use palestra_environment::policy::Builtin;
+
+/// For whom policies are made ready, and what they may do.
+#[derive(Clone)]
+pub struct PolicyContext {
+    /// Asks the server.
+    pub client: Client,
+    /// Who plays, and in which attempt.
+    pub owner: Uuid,
+    /// How answers are sampled.
+    pub sampling: Sampling,
+    /// Where policies behind URLs may be.
+    pub hosts: Hosts,
+    /// Their credential.
+    pub key: Option<String>,
+}
+
+/// A policy that can play.
+#[derive(Clone)]
+pub enum ReadyPolicy {
+    /// Needs no model.
+    Builtin(Builtin),
+    /// Is asked for each turn.
+    Model(Arc<Model>),
+}
+
+impl ReadyPolicy {
+    /// Makes the policy ready that `from` names.
+    ///
+    /// # Errors
+    /// When there is no such policy, it cannot be played, or its address is not allowed.
+    pub async fn new(from: &PolicyFrom, context: &PolicyContext) -> Result<Self, PlayError> {
+        let policy = match from {
+            PolicyFrom::Oracle => return Ok(Self::Builtin(Builtin::Oracle)),
+            PolicyFrom::Random => return Ok(Self::Builtin(Builtin::Random)),
+            PolicyFrom::Null => return Ok(Self::Builtin(Builtin::Null)),
+            PolicyFrom::Url(url) => {
+                let endpoint = Endpoint::new(url, &context.hosts, context.key.as_deref(), &context.sampling)?;
+                return Ok(Self::Model(Arc::new(Model::Endpoint(endpoint))));
+            }
+            PolicyFrom::Mlp | PolicyFrom::TinyTransformer | PolicyFrom::File(_) => {
+                let detail =
+                    format!("{from} is where training begins; what can be played are policies that a job registered");
+                return Err(PlayError::Policy(detail));
+            }
+            PolicyFrom::Registered(policy) => *policy,
+            PolicyFrom::Job(job) => last_policy(&context.client, *job).await?,
+        };
+        let served = Served::new(&context.client, policy, context.owner, &context.sampling).await?;
+        Ok(Self::Model(Arc::new(Model::Served(served))))
+    }
+
+    /// Ends what was begun for it.
+    pub async fn end(&self) {
+        if let Self::Model(model) = self
+            && let Model::Served(served) = &**model
+        {
+            served.end().await;
+        }
+    }
+}
+
+/// The policy that a job registered last.
+async fn last_policy(client: &Client, job: JobId) -> Result<PolicyId, PlayError> {
+    let state = client.job(job).await?.state;
+    if state != JobState::Succeeded {
+        return Err(PlayError::Policy(format!("{job} is {}, so it has not left its policy", state.as_str())));
+    }
+    let query = PolicyQuery { job: Some(job), limit: Some(1), cursor: None };
+    let newest = client.policies(&query).await?.data.pop();
+    newest.map(|policy| policy.id).ok_or_else(|| PlayError::Policy(format!("{job} registered no policy")))
+}

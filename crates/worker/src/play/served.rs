@@ -1,0 +1,291 @@
+//! Policies of this server, which a trainer serves. Where none does, a `serve` job is queued, and cancelled in the end.
+
+use std::time::{Duration, Instant};
+
+use palestra_client::{Client, ClientError};
+use palestra_protocol::action::Action;
+use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::job::{CreateJob, Job, JobKind, JobState, Resources};
+use palestra_protocol::problem::Code;
+use palestra_protocol::spec::play::{Sampling, Serve};
+use palestra_protocol::worker::{ActAnswer, ActRequest};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+use uuid::{Builder, Uuid};
+
+use super::PlayError;
+use super::model::{Answered, Asked, Tokens};
+
+/// A `serve` job that was queued for a player ends after this long without a request, in milliseconds.
+const IDLE_MS: u64 = 120_000;
+/// Most requests that such a job answers at once.
+const SERVED_AT_ONCE_MAX: u32 = 32;
+/// How long a policy may take until it answers for the first time, in milliseconds.
+const COLD_MS_MAX: u64 = 10 * 60_000;
+/// How long a policy may refuse because it is busy, in milliseconds.
+const BUSY_MS_MAX: u64 = 10 * 60_000;
+/// Wait between two looks at a policy that cannot answer yet, in milliseconds.
+const LOOK_MS: u64 = 250;
+/// Longest such wait; each is twice the one before.
+const LOOK_MS_MAX: u64 = 2_000;
+/// How many `serve` jobs may end by themselves before a player gives up.
+const SERVE_JOBS_MAX: u32 = 100;
+/// The most tokens of an answer that can be asked for.
+const TOKENS_MAX: u32 = 32_768;
+/// Bytes of what is recorded beside a step.
+const META_BYTES_MAX: usize = 64 << 10;
+/// What a policy over vectors is built as.
+const OVER_VECTORS: &str = "mlp";
+
+/// A policy of this server.
+pub struct Served {
+    client: Client,
+    policy: PolicyId,
+    over_vectors: bool,
+    sampling: Sampling,
+    /// Who plays: names the `serve` jobs, so that each is made once.
+    owner: Uuid,
+    warmth: Mutex<Warmth>,
+}
+
+/// What is done so that the policy answers.
+#[derive(Default)]
+struct Warmth {
+    /// How many `serve` jobs were made.
+    jobs: u32,
+    /// The last of them.
+    last: Option<JobId>,
+    /// Since when the policy does not answer.
+    cold_since: Option<Instant>,
+}
+
+impl Served {
+    /// The policy for `owner`: who plays, and in which attempt.
+    ///
+    /// # Errors
+    /// When there is no such policy, or it cannot be sampled so.
+    pub async fn new(client: &Client, policy: PolicyId, owner: Uuid, sampling: &Sampling) -> Result<Self, PlayError> {
+        if sampling.top_p < 1.0 {
+            return Err(PlayError::Policy("a policy that is served takes no `sampling.top_p` below 1".to_owned()));
+        }
+        if sampling.max_tokens > TOKENS_MAX {
+            let detail = format!("a policy that is served takes no `sampling.max_tokens` above {TOKENS_MAX}");
+            return Err(PlayError::Policy(detail));
+        }
+        let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
+        let warmth = Mutex::new(Warmth::default());
+        Ok(Self { client: client.clone(), policy, over_vectors, sampling: sampling.clone(), owner, warmth })
+    }
+
+    /// The next turn. Waits while the policy is loaded or busy.
+    ///
+    /// # Errors
+    /// When it fails, or no worker comes to serve it.
+    pub async fn answer(&self, asked: &Asked<'_>) -> Result<Answered, PlayError> {
+        let request = self.request(asked)?;
+        let (began, mut wait) = (Instant::now(), LOOK_MS);
+        loop {
+            match self.client.act(self.policy, &request).await {
+                Ok(answer) => {
+                    self.warmth.lock().await.cold_since = None;
+                    return read(self.policy, answer);
+                }
+                Err(error) if error.code() == Some(Code::PolicyCold) => self.warm().await?,
+                Err(error) if is_busy(&error) && began.elapsed() < Duration::from_millis(BUSY_MS_MAX) => {}
+                Err(error) => return Err(refused(error)),
+            }
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            wait = (wait * 2).min(LOOK_MS_MAX);
+        }
+    }
+
+    /// Cancels the `serve` job that was made here.
+    pub async fn end(&self) {
+        if let Some(job) = self.warmth.lock().await.last.take() {
+            // Where this fails, the job ends by itself for want of requests.
+            let _ = self.client.cancel_job(job).await;
+        }
+    }
+
+    fn request(&self, asked: &Asked<'_>) -> Result<ActRequest, PlayError> {
+        #[expect(clippy::cast_possible_truncation, reason = "the wire carries single precision")]
+        let temperature = self.sampling.temperature as f32;
+        let request = ActRequest {
+            messages: Vec::new(),
+            tools: Vec::new(),
+            observation: None,
+            max_tokens: Some(self.sampling.max_tokens),
+            temperature: Some(temperature),
+            seed: Some(asked.seed),
+        };
+        if self.over_vectors {
+            let numbers = numbers(asked.data)
+                .ok_or_else(|| PlayError::Policy("the policy acts on vectors, and nothing here is one".to_owned()))?;
+            return Ok(ActRequest { observation: Some(numbers), ..request });
+        }
+        Ok(ActRequest { messages: asked.talk.messages().to_vec(), tools: asked.talk.tools().to_vec(), ..request })
+    }
+
+    /// Sees to it that a worker serves the policy.
+    async fn warm(&self) -> Result<(), PlayError> {
+        let mut warmth = self.warmth.lock().await;
+        let since = *warmth.cold_since.get_or_insert_with(Instant::now);
+        let job = match warmth.last {
+            Some(job) => self.client.job(job).await?,
+            None => self.queue(&mut warmth).await?,
+        };
+        match job.state {
+            JobState::Succeeded => {
+                self.queue(&mut warmth).await?;
+                Ok(())
+            }
+            JobState::Failed => {
+                let why = job.error.map_or_else(String::new, |error| format!(": {}", error.detail));
+                Err(PlayError::Policy(format!("{} cannot be served (job {}){why}", self.policy, job.id)))
+            }
+            JobState::Cancelled => {
+                Err(PlayError::Policy(format!("job {}, which served {}, was cancelled", job.id, self.policy)))
+            }
+            JobState::Queued | JobState::Running if since.elapsed() > Duration::from_millis(COLD_MS_MAX) => {
+                let seconds = COLD_MS_MAX / 1_000;
+                let why = job.waiting.map_or_else(String::new, |why| format!(": {why}"));
+                Err(PlayError::Unavailable(format!(
+                    "no trainer served {} within {seconds} s (job {}){why}; start one with `palestra-trainer work`",
+                    self.policy, job.id
+                )))
+            }
+            JobState::Queued | JobState::Running => Ok(()),
+        }
+    }
+
+    async fn queue(&self, warmth: &mut Warmth) -> Result<Job, PlayError> {
+        if warmth.jobs >= SERVE_JOBS_MAX {
+            let detail = format!("{SERVE_JOBS_MAX} jobs that served {} ended while it was needed", self.policy);
+            return Err(PlayError::Unavailable(detail));
+        }
+        let id = derived_id(self.owner, self.policy, warmth.jobs);
+        let spec = Serve { policy: self.policy, batch_max: SERVED_AT_ONCE_MAX, idle_ms: Some(IDLE_MS) };
+        let request = CreateJob {
+            id: Some(id),
+            kind: JobKind::Serve,
+            spec: serde_json::to_value(spec).map_err(|error| PlayError::Policy(error.to_string()))?,
+            priority: 0,
+            resources: Resources::default(),
+            after: Vec::new(),
+            attempts_max: None,
+            metadata: Map::from_iter([("for".to_owned(), json!(self.owner.as_simple().to_string()))]),
+        };
+        let job = self.client.create_job(&request, None).await?;
+        warmth.jobs += 1;
+        warmth.last = Some(id);
+        Ok(job)
+    }
+}
+
+/// An id that the same player gives again, so that a request that is repeated makes one job.
+fn derived_id(owner: Uuid, policy: PolicyId, number: u32) -> JobId {
+    let mut hasher = Sha256::new();
+    hasher.update(owner.as_bytes());
+    hasher.update(policy.uuid().as_bytes());
+    hasher.update(number.to_le_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    JobId::from(Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+fn is_busy(error: &ClientError) -> bool {
+    matches!(error.code(), Some(Code::PolicyBusy | Code::TooManyRequests))
+}
+
+/// What is wrong with the policy itself ends everything; what failed once may go well in the next episode.
+fn refused(error: ClientError) -> PlayError {
+    match error.code() {
+        Some(Code::NotFound | Code::Forbidden | Code::Unauthorized) => PlayError::Client(error),
+        Some(_) => PlayError::Turn(error.to_string()),
+        None => PlayError::Client(error),
+    }
+}
+
+fn read(policy: PolicyId, answer: ActAnswer) -> Result<Answered, PlayError> {
+    let tokens = Tokens { prompt: answer.prompt_tokens, completion: answer.token_ids.len() as u64 };
+    let meta = Some(meta(policy, &answer));
+    let action: Action = serde_json::from_value(answer.action)
+        .map_err(|error| PlayError::Turn(format!("the policy answered no action: {error}")))?;
+    Ok(Answered { action, tokens, meta })
+}
+
+/// What is recorded beside a step: who took it, what was sampled, and how probable that was. Of an answer that is too long for that,
+/// how long it was.
+fn meta(policy: PolicyId, answer: &ActAnswer) -> Value {
+    let whole = json!({
+        "policy": policy, "token_ids": answer.token_ids, "logprobs": answer.logprobs,
+        "prompt_tokens": answer.prompt_tokens, "finish_reason": answer.finish_reason,
+    });
+    if whole.to_string().len() <= META_BYTES_MAX {
+        return whole;
+    }
+    json!({
+        "policy": policy, "omitted_tokens": answer.token_ids.len(), "prompt_tokens": answer.prompt_tokens,
+        "finish_reason": answer.finish_reason,
+    })
+}
+
+/// The vector that an observation holds: the whole of `data`, or its field `vector`.
+fn numbers(data: &Value) -> Option<Vec<f32>> {
+    let listed = data.as_array().or_else(|| data["vector"].as_array())?;
+    #[expect(clippy::cast_possible_truncation, reason = "policies compute in single precision")]
+    listed.iter().map(|number| number.as_f64().map(|number| number as f32)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_player_names_its_jobs_alike_and_others_otherwise() {
+        let (owner, policy) = (Uuid::from_u128(7), PolicyId::from(Uuid::from_u128(9)));
+        let id = derived_id(owner, policy, 0);
+        assert_eq!(id, derived_id(owner, policy, 0));
+        assert_ne!(id, derived_id(owner, policy, 1));
+        assert_ne!(id, derived_id(Uuid::from_u128(8), policy, 0));
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn a_vector_is_the_data_or_a_field_of_it() {
+        assert_eq!(numbers(&json!([1, 0.5])), Some(vec![1.0, 0.5]));
+        assert_eq!(numbers(&json!({"vector": [2]})), Some(vec![2.0]));
+        assert_eq!(numbers(&json!({"count": 1})), None);
+        assert_eq!(numbers(&json!(["a"])), None);
+    }
+
+    fn answer(action: Value, tokens: u32) -> ActAnswer {
+        ActAnswer {
+            action,
+            token_ids: (0..tokens).collect(),
+            logprobs: vec![-0.5; tokens as usize],
+            prompt_tokens: 5,
+            finish_reason: "stop".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_no_action_fails_the_turn_alone() {
+        let policy = PolicyId::new();
+        let answered = read(policy, answer(json!({"text": "4"}), 2)).unwrap();
+        assert_eq!(answered.tokens, Tokens { prompt: 5, completion: 2 });
+        assert!(matches!(read(policy, answer(json!({"say": "4"}), 2)), Err(PlayError::Turn(_))));
+    }
+
+    #[test]
+    fn what_was_sampled_is_recorded_as_far_as_it_fits() {
+        let policy = PolicyId::new();
+        let recorded = meta(policy, &answer(json!({"text": "4"}), 2));
+        assert_eq!((&recorded["policy"], &recorded["token_ids"]), (&json!(policy), &json!([0, 1])));
+        assert_eq!(recorded["logprobs"], json!([-0.5, -0.5]));
+        let long = meta(policy, &answer(json!({"text": "4"}), 32_768));
+        assert_eq!((&long["omitted_tokens"], long.get("token_ids")), (&json!(32_768), None));
+        assert!(long.to_string().len() <= META_BYTES_MAX);
+    }
+}

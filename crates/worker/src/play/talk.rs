@@ -1,0 +1,156 @@
+//! The conversation of an episode as chat messages in the form of OpenAI: what a language model reads, and what is exported for training.
+
+use palestra_protocol::action::{Action, Call};
+use palestra_protocol::observation::Message;
+use palestra_protocol::session::Opened;
+use serde_json::{Map, Value, json};
+
+/// Bytes of text after which a conversation takes no further turn.
+const TALK_BYTES_MAX: usize = 8 << 20;
+/// What of an assistant's message is part of a conversation; servers of models add more, which others refuse.
+const ASSISTANT_FIELDS: [&str; 3] = ["role", "content", "tool_calls"];
+
+/// The conversation of one episode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Talk {
+    messages: Vec<Value>,
+    tools: Vec<Value>,
+    bytes: usize,
+    /// The id that a call without one was given; its result comes back as a plain message.
+    unnamed_call: Option<String>,
+}
+
+impl Talk {
+    /// What the acting side is told at first.
+    pub fn begin(opened: &Opened) -> Self {
+        let mut talk = Self { messages: Vec::new(), tools: opened.tools.data.clone(), bytes: 0, unnamed_call: None };
+        talk.heard(&opened.messages);
+        talk
+    }
+
+    /// Chat messages, in order.
+    pub fn messages(&self) -> &[Value] {
+        &self.messages
+    }
+
+    /// The tools of the episode, as function tools.
+    pub fn tools(&self) -> &[Value] {
+        &self.tools
+    }
+
+    /// Whether it has grown so long that no further turn is taken.
+    pub fn is_full(&self) -> bool {
+        self.bytes > TALK_BYTES_MAX
+    }
+
+    /// Adds what the acting side did in turn `seq`.
+    pub fn said(&mut self, seq: u64, action: &Action) {
+        let message = match action {
+            Action::Text(text) => json!({"role": "assistant", "content": text}),
+            Action::Tool { tool, arguments } => {
+                let id = format!("call_{seq}");
+                self.unnamed_call = Some(id.clone());
+                calling(&[tool_call(&id, tool, arguments)])
+            }
+            Action::Calls(calls) => {
+                let calls: Vec<Value> =
+                    calls.iter().map(|Call { id, tool, arguments }| tool_call(id, tool, arguments)).collect();
+                calling(&calls)
+            }
+            Action::Message(message) => {
+                let mut kept: Map<String, Value> = message
+                    .iter()
+                    .filter(|(field, value)| ASSISTANT_FIELDS.contains(&field.as_str()) && !value.is_null())
+                    .map(|(field, value)| (field.clone(), value.clone()))
+                    .collect();
+                kept.insert("role".to_owned(), json!("assistant"));
+                kept.entry("content").or_insert(Value::Null);
+                Value::Object(kept)
+            }
+        };
+        self.bytes += message.to_string().len();
+        self.messages.push(message);
+    }
+
+    /// Adds what was answered.
+    pub fn heard(&mut self, messages: &[Message]) {
+        for message in messages {
+            self.bytes += message.content.len();
+            let unnamed = self.unnamed_call.take_if(|_| message.tool_call_id.is_none());
+            self.messages.push(match unnamed.as_ref().or(message.tool_call_id.as_ref()) {
+                Some(id) => json!({"role": "tool", "tool_call_id": id, "content": message.content}),
+                None => json!({"role": message.role, "content": message.content}),
+            });
+        }
+    }
+}
+
+fn calling(tool_calls: &[Value]) -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": tool_calls})
+}
+
+fn tool_call(id: &str, tool: &str, arguments: &Map<String, Value>) -> Value {
+    let arguments = Value::Object(arguments.clone()).to_string();
+    json!({"id": id, "type": "function", "function": {"name": tool, "arguments": arguments}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk() -> Talk {
+        Talk { messages: Vec::new(), tools: Vec::new(), bytes: 0, unnamed_call: None }
+    }
+
+    fn action(value: Value) -> Action {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_call_without_an_id_and_its_result_get_one() {
+        let mut talk = talk();
+        talk.heard(&[Message::new("user", "Add.")]);
+        talk.said(1, &action(json!({"tool": "add", "arguments": {"amount": 2}})));
+        talk.heard(&[Message::new("user", "2")]);
+        talk.said(2, &action(json!({"text": "done"})));
+        talk.heard(&[Message::new("user", "Well.")]);
+        let expected = json!([
+            {"role": "user", "content": "Add."},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{\"amount\":2}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "2"},
+            {"role": "assistant", "content": "done"},
+            {"role": "user", "content": "Well."},
+        ]);
+        assert_eq!(json!(talk.messages()), expected);
+    }
+
+    #[test]
+    fn results_of_named_calls_keep_their_names() {
+        let mut talk = talk();
+        talk.said(1, &action(json!({"calls": [{"id": "a", "tool": "x"}, {"id": "b", "tool": "y"}]})));
+        let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::new("tool", "ok") };
+        talk.heard(&[result("a"), result("b")]);
+        let ids: Vec<&Value> = talk.messages()[1..].iter().map(|message| &message["tool_call_id"]).collect();
+        assert_eq!(ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn of_a_models_message_only_what_others_take_is_kept() {
+        let mut talk = talk();
+        talk.said(
+            1,
+            &action(json!({"message": {"role": "assistant", "content": "hi", "reasoning": "..", "refusal": null}})),
+        );
+        assert_eq!(talk.messages(), [json!({"role": "assistant", "content": "hi"})]);
+    }
+
+    #[test]
+    fn a_long_conversation_is_full() {
+        let mut talk = talk();
+        talk.heard(&[Message::new("user", "a".repeat(TALK_BYTES_MAX))]);
+        assert!(!talk.is_full());
+        talk.said(1, &Action::Text("b".to_owned()));
+        assert!(talk.is_full());
+    }
+}

@@ -1,0 +1,97 @@
+//! Built-in policies in environments that the server alone has: it tells what they do, to whoever may know what solves tasks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use palestra_client::{ActionQuery, Client, ClientError};
+use palestra_protocol::action::Action;
+use palestra_protocol::problem::Code;
+
+use super::PlayError;
+use palestra_environment::policy::Builtin;
+
+/// Actions that are asked for at once.
+const ACTIONS_PER_PAGE: u64 = 100;
+/// Actions of an episode that a server tells.
+const ACTIONS_MAX: u64 = 4_096;
+
+/// A built-in policy in one episode.
+pub struct Told {
+    client: Client,
+    /// `family/name@version`.
+    environment: Arc<str>,
+    policy: Builtin,
+    task: String,
+    seed: u64,
+    /// What comes next.
+    actions: VecDeque<Action>,
+    /// How many were told so far.
+    told: u64,
+    /// Whether no more are told.
+    over: bool,
+}
+
+impl Told {
+    /// A policy at the beginning of a task.
+    pub fn new(client: &Client, environment: &Arc<str>, policy: Builtin, task: &str, seed: u64) -> Self {
+        Self {
+            client: client.clone(),
+            environment: Arc::clone(environment),
+            policy,
+            task: task.to_owned(),
+            seed,
+            actions: VecDeque::new(),
+            told: 0,
+            over: false,
+        }
+    }
+
+    /// The next turn; `None` when the policy gives up.
+    ///
+    /// # Errors
+    /// When the server does not tell it, or the episode has more turns than it tells.
+    pub async fn next_action(&mut self) -> Result<Option<Action>, PlayError> {
+        if self.actions.is_empty() && !self.over {
+            let limit = ACTIONS_PER_PAGE.min(ACTIONS_MAX - self.told);
+            if limit == 0 {
+                return Err(PlayError::Turn(format!("of an episode no more than {ACTIONS_MAX} turns are told")));
+            }
+            let query = ActionQuery {
+                policy: self.policy.to_string(),
+                task: self.task.clone(),
+                seed: self.seed,
+                offset: self.told,
+                limit,
+            };
+            self.actions = self.client.actions(&self.environment, &query).await.map_err(refused)?.into();
+            let count = self.actions.len() as u64;
+            self.told += count;
+            self.over = count < limit;
+        }
+        Ok(self.actions.pop_front())
+    }
+}
+
+/// Who may not know it plays no episode; what has no known solution is one task.
+fn refused(error: ClientError) -> PlayError {
+    match error.code() {
+        Some(Code::Forbidden) => PlayError::Policy(format!("what solves its tasks is not told to everybody: {error}")),
+        Some(Code::NotSupported) => PlayError::Turn(error.to_string()),
+        _ => PlayError::Client(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::problem::Problem;
+
+    use super::*;
+
+    #[test]
+    fn who_may_not_know_what_solves_tasks_plays_none() {
+        let refusal = |code| refused(ClientError::from(Problem::new(code, "..")));
+        assert!(refusal(Code::Forbidden).ends_all());
+        assert!(matches!(refusal(Code::NotSupported), PlayError::Turn(_)));
+        assert!(matches!(refusal(Code::Internal), PlayError::Client(_)));
+    }
+}
