@@ -3,6 +3,5 @@
 #![allow(unreachable_pub, reason = "nothing in a test binary is reachable from outside")]
 
 mod api;
-mod session;
 mod support;
 mod tidy;

@@ -95,7 +95,7 @@ def expect_tests_of_the_architecture():
     named = set(re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+){2,})`", table))
     expect(named, "docs/ARCHITECTURE.md names no tests")
     sources = []
-    for top in ("src", "tests", "client", "protocol"):
+    for top in ("src", "tests", "crates"):
         for where, _, files in os.walk(os.path.join(FOLDER, top)):
             sources += [os.path.join(where, name) for name in files if name.endswith(".rs")]
     there = set()

@@ -7,7 +7,7 @@ import re
 import string
 
 AGREES_WITH = "brute force"
-FOLDER = pathlib.Path(__file__).parents[3] / "src/environment/puzzle/search/word_ladder"
+FOLDER = pathlib.Path(__file__).parents[3] / "crates/puzzles/src/search/word_ladder"
 
 
 @functools.cache

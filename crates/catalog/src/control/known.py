@@ -1,6 +1,6 @@
 """Numbers that the tests of motion.rs hold the physics to, worked out with NumPy's sine and cosine.
 
-Run: python3 src/environment/control/known.py
+Run: python3 crates/catalog/src/control/known.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Numbers that the tests of src/stats hold its functions to, worked out with NumPy and SciPy.
+"""Numbers that the tests of crates/worker/src/stats hold its functions to, worked out with NumPy and SciPy.
 
-Run: python3 src/stats/known.py
+Run: python3 crates/worker/src/stats/known.py
 """
 
 from itertools import combinations
