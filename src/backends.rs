@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use palestra_catalog::databases::{self, Databases};
+use palestra_families::databases::{self, Databases};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::session::SessionState;
 use palestra_sandbox::blob::Blobs;

@@ -9,7 +9,7 @@ use palestra::command::{
     apps, check, doctor, environments, files, images, jobs, keys, openapi, policies, publish, run, serve, work,
 };
 use palestra::terminal::{errors, output};
-use palestra_catalog::databases::WORKER_COMMAND;
+use palestra_families::databases::WORKER_COMMAND;
 
 // Without huge pages: of each, a small part would be in use, and a server at rest would hold a third more memory.
 #[global_allocator]

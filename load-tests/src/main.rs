@@ -28,7 +28,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use palestra_catalog::databases::WORKER_COMMAND;
+use palestra_families::databases::WORKER_COMMAND;
 
 // The server's own allocator, so that instructions are counted with it.
 #[global_allocator]

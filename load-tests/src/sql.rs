@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use futures::future::try_join_all;
-use palestra_catalog::databases::{Databases, Settings, WORKER_COMMAND};
+use palestra_families::databases::{Databases, Settings, WORKER_COMMAND};
 use palestra_sql::engine::{Access, Database, Engine, Limits, Opening, Step};
 use palestra_sql::source::Source;
 use palestra_sql::value::Dialect;

@@ -16,7 +16,7 @@ use super::failure::Failure;
 use crate::backends::{self, Candidate};
 use crate::config::{Config, ConfigArguments, SandboxChoice};
 use crate::terminal::Table;
-use palestra_catalog::databases::Databases;
+use palestra_families::databases::Databases;
 use palestra_store::{self as store, Target};
 
 /// How long one check may take, in milliseconds.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::failure::Failure;
-use palestra_catalog::app::{FILE_BYTES_MAX, FILES_MAX, Files};
+use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files};
 
 /// How the files of a definition end.
 const EXTENSION: &str = "yaml";

@@ -12,8 +12,8 @@ use tokio::io::AsyncReadExt;
 use super::failure::Failure;
 use super::folder;
 use super::target::{Keep, TargetArguments};
-use palestra_catalog::app::Files;
-use palestra_catalog::{sql, work};
+use palestra_families::app::Files;
+use palestra_families::{sql, work};
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -11,7 +11,7 @@ use palestra_workbench::work::UploadedFile;
 use tar::{Archive, Entry, EntryType};
 
 use super::problem::Failure;
-use palestra_catalog::app::{FILE_BYTES_MAX, FILES_MAX, Files};
+use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files};
 
 /// Bytes of an archive once it is unzipped: the files, and room for their headers.
 const ARCHIVE_BYTES_MAX: u64 = FILE_BYTES_MAX as u64 + (1 << 20);

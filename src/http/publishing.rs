@@ -18,10 +18,10 @@ use super::extract::{EnvironmentName, Query, media_type, parse};
 use super::problem::{Failure, internal};
 use super::{archive, body};
 use crate::app::App;
-use palestra_catalog::app::Files;
-use palestra_catalog::dataset::Submission as DatasetSubmission;
-use palestra_catalog::published::{APP, Submission};
-use palestra_catalog::{sql, work};
+use palestra_families::app::Files;
+use palestra_families::dataset::Submission as DatasetSubmission;
+use palestra_families::published::{APP, Submission};
+use palestra_families::{sql, work};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;

@@ -11,7 +11,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::app::Ground;
 use palestra_auth::RootSecret;
-use palestra_catalog::backends::Backends;
+use palestra_families::backends::Backends;
 use palestra_store::clock::Clock;
 use palestra_store::row::NodeRow;
 use palestra_store::{self as store, Target};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use palestra_catalog::bench::counter::Counter;
 use palestra_client::{Client, ClientError};
 use palestra_environment::state::State;
 use palestra_environment::task::Task;
 use palestra_environment::verifier::Verifier;
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Tasks};
+use palestra_families::bench::counter::Counter;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::id::{JobId, PolicyId};

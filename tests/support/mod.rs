@@ -1,5 +1,4 @@
 //! What several tests need.
 
 pub mod cutting_proxy;
-pub mod postgres;
 pub mod server;

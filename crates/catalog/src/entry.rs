@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
 use super::{CatalogError, blocking};
-use crate::app::shipped::Shipped;
-use crate::backends::Backends;
 use crate::{sql, work};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::surface::Surface;
 use palestra_environment::tool::Toolbox;
+use palestra_families::app::shipped::Shipped;
+use palestra_families::backends::Backends;
 
 /// The tools that a session is offered.
 pub struct Offer {
@@ -145,7 +145,7 @@ impl Builtin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{BuiltinSettings, builtin};
+    use palestra_families::registry::{BuiltinSettings, builtin};
 
     #[tokio::test]
     async fn the_tools_of_every_builtin_environment_can_be_compiled() {

@@ -1,23 +1,9 @@
 //! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
 
-pub mod app;
-pub mod backends;
-pub mod bench;
-#[cfg(test)]
-mod conformance;
-pub mod control;
-pub mod databases;
-pub mod dataset;
 mod entry;
 mod inside;
-#[cfg(test)]
-mod proof_tests;
 mod publish;
-pub mod published;
-pub mod registry;
-pub mod sql;
 mod tasks;
-pub mod work;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,16 +13,17 @@ use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::problem::Fault;
 use tokio::sync::{Mutex, Semaphore};
 
-use app::{Files, shipped};
-use backends::Backends;
 use entry::{Builtin, Source};
 pub use entry::{Entry, Offer};
 pub use inside::{ActionPage, InsideError};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::task::TaskError;
+use palestra_families::app::{self, Files, shipped};
+use palestra_families::backends::Backends;
+use palestra_families::published::Definition;
+use palestra_families::{registry, sql, work};
 use palestra_store::row::DefinitionRow;
 use palestra_store::{Store, StoreError};
-use published::Definition;
 pub use tasks::{TASKS_PER_PAGE_MAX, TaskOrStoreError, TaskPage};
 
 /// Published definitions that are kept built; beyond that, they are built again when touched.

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Catalog, CatalogError, blocking};
-use crate::published::{Parsed, Submission};
-use crate::work;
+use palestra_families::published::{Parsed, Submission};
+use palestra_families::work;
 use palestra_store::row::DefinitionRow;
 
 /// Rows of a publication that are proven at the same time.

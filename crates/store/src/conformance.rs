@@ -8,14 +8,11 @@ mod others;
 mod records;
 mod sample;
 
-#[path = "../../../tests/support/postgres.rs"]
-pub(crate) mod postgres;
-
 use std::sync::Arc;
 
 use super::row::{NodeRow, Record};
 use super::{Durability, Store, StoreError, Target};
-use postgres::Database;
+use palestra_testing::postgres::Database;
 
 /// A store of one test.
 struct Fixture {

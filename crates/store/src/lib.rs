@@ -12,7 +12,7 @@ mod artifact;
 mod cell;
 mod commit;
 #[cfg(test)]
-pub(crate) mod conformance;
+mod conformance;
 mod definition;
 mod engine;
 mod episode;

@@ -13,12 +13,12 @@ use super::check::Found;
 use super::context::Context;
 use super::failure::WorkError;
 use super::playing::versioned;
-use palestra_catalog::app::{FAMILY, shipped};
-use palestra_catalog::registry::{BuiltinSettings, builtin};
-use palestra_catalog::sql::{PROVEN_SEEDS_MAX, is_sql};
-use palestra_catalog::work::family;
 use palestra_environment::proof;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};
+use palestra_families::app::{FAMILY, shipped};
+use palestra_families::registry::{BuiltinSettings, builtin};
+use palestra_families::sql::{PROVEN_SEEDS_MAX, is_sql};
+use palestra_families::work::family;
 
 /// Proves what can be proven of an environment; answers what was looked at, `None` where there is nothing to prove beside the gate.
 ///

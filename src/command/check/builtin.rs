@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Failure;
-use palestra_catalog::registry::{BuiltinSettings, builtin};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};
 use palestra_environment::proof::prove;
+use palestra_families::registry::{BuiltinSettings, builtin};
 
 /// The built-in environments that an argument stands for: `control/cartpole`, `puzzle/*`.
 fn found(asked: &str) -> Vec<Arc<dyn EnvironmentKind>> {

@@ -20,10 +20,10 @@ use super::failure::Failure;
 use super::folder;
 use crate::config::{Config, ConfigArguments};
 use crate::terminal::Table;
-use palestra_catalog::app::shipped;
-use palestra_catalog::sql::PROVEN_SEEDS_MAX;
 use palestra_environment::EnvironmentKind;
 use palestra_environment::proof::live;
+use palestra_families::app::shipped;
+use palestra_families::sql::PROVEN_SEEDS_MAX;
 
 /// Stands for every name behind it.
 const ALL: &str = "*";
@@ -157,7 +157,7 @@ pub(super) fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
     Ok(found)
 }
 
-fn load(files: &palestra_catalog::app::Files) -> Result<Arc<App>, Vec<String>> {
+fn load(files: &palestra_families::app::Files) -> Result<Arc<App>, Vec<String>> {
     App::load(files).map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::Failure;
 use crate::backends;
 use crate::config::Config;
-use palestra_catalog::sql::{is_sql, shipped};
+use palestra_families::sql::{is_sql, shipped};
 
 /// Whether an argument stands for databases: `sql/question`, `sql/*`.
 pub(super) fn asked_for(asked: &str) -> bool {

@@ -8,7 +8,7 @@ use palestra_workbench::work::Desk;
 use super::Failure;
 use crate::backends;
 use crate::config::Config;
-use palestra_catalog::work::{family, shipped};
+use palestra_families::work::{family, shipped};
 
 /// Whether an argument stands for work: `terminal/files`, `terminal/*`.
 pub(super) fn is_work(asked: &str) -> bool {

@@ -2,8 +2,6 @@
 
 mod files;
 mod model;
-#[path = "../../../../tests/support/postgres.rs"]
-mod postgres;
 mod queue;
 mod served;
 
@@ -23,7 +21,7 @@ use palestra_auth::{Auth, RootSecret};
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;
 use palestra_store::{self as store, Store, Target};
-use postgres::Database;
+use palestra_testing::postgres::Database;
 
 /// Serves everybody.
 const EVERYBODY: WorkerScope = WorkerScope { tenant: None };

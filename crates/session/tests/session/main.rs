@@ -1,11 +1,10 @@
 //! The session engine without HTTP.
 #![cfg(test)]
+#![allow(unreachable_pub, reason = "nothing in a test binary is reachable from outside")]
 
 mod faults;
 mod heavy;
 mod model;
 mod opening;
 mod place;
-#[path = "../../../../tests/support/postgres.rs"]
-mod postgres;
 mod world;

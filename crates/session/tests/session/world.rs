@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use palestra_catalog::Catalog;
-use palestra_catalog::backends::Backends;
-use palestra_catalog::registry::{self, BuiltinSettings};
 use palestra_environment::EnvironmentKind;
+use palestra_families::backends::Backends;
+use palestra_families::registry::{self, BuiltinSettings};
 use palestra_session::{Parts, SessionSettings, Sessions};
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;

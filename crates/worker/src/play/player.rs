@@ -13,13 +13,13 @@ use super::model::{Answered, Asked, Model};
 use super::policy::ReadyPolicy;
 use super::talk::Talk;
 use super::told::Told;
-use palestra_catalog::app::shipped;
-use palestra_catalog::backends::Backends;
-use palestra_catalog::registry::{BuiltinSettings, builtin};
-use palestra_catalog::{sql, work};
 use palestra_environment::policy::{Builtin, Policy};
 use palestra_environment::task::{SEED_MAX, TaskId, seed_of};
 use palestra_environment::{EnvironmentKind, Tasks};
+use palestra_families::app::shipped;
+use palestra_families::backends::Backends;
+use palestra_families::registry::{BuiltinSettings, builtin};
+use palestra_families::{sql, work};
 
 /// A policy that can play one environment.
 ///

@@ -1,0 +1,3 @@
+//! What the tests of several packages need. No part of the product.
+
+pub mod postgres;
