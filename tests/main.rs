@@ -4,4 +4,3 @@
 
 mod api;
 mod support;
-mod tidy;

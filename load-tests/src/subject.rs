@@ -128,7 +128,7 @@ pub(crate) fn program(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     };
     ensure!(
         path.is_file(),
-        "there is no program {}: cargo build --release, or name one with --palestra",
+        "there is no program {}: cargo build --profile dist, or name one with --palestra",
         path.display()
     );
     Ok(path)
