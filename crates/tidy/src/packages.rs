@@ -16,6 +16,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("sandbox-agent", &[]),
     ("sqlite-worker", &[]),
     ("testing", &["protocol"]),
+    ("tidy", &[]),
     ("client", &["protocol"]),
     ("apps", &["state"]),
     ("sandbox", &["sandbox-agent"]),
@@ -94,7 +95,10 @@ pub(crate) struct Package {
 /// Asks Cargo.
 pub(crate) fn workspace() -> Workspace {
     let mut cargo = Command::new(env!("CARGO"));
+    // Of this platform alone: what others need may not be here.
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     cargo.current_dir(root()).args(["metadata", "--format-version", "1", "--offline", "--locked"]);
+    cargo.args(["--filter-platform", &platform]);
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     read(&serde_json::from_slice(&output.stdout).unwrap())
