@@ -20,7 +20,8 @@ use super::{archive, body};
 use crate::app::App;
 use palestra_catalog::app::Files;
 use palestra_catalog::dataset::Submission as DatasetSubmission;
-use palestra_catalog::published::{APP, Submission};
+use palestra_catalog::definition::APP;
+use palestra_catalog::published::Submission;
 use palestra_catalog::{sql, work};
 
 /// Longest text that describes a publication, in bytes.

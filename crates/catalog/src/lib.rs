@@ -8,6 +8,7 @@ mod conformance;
 pub mod control;
 pub mod databases;
 pub mod dataset;
+pub mod definition;
 mod entry;
 mod inside;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use app::{Files, shipped};
 use backends::Backends;
+use definition::Definition;
 use entry::{Builtin, Source};
 pub use entry::{Entry, Offer};
 pub use inside::{ActionPage, InsideError};
@@ -36,7 +38,6 @@ use palestra_environment::EnvironmentKind;
 use palestra_environment::task::TaskError;
 use palestra_store::row::DefinitionRow;
 use palestra_store::{Store, StoreError};
-use published::Definition;
 pub use tasks::{TASKS_PER_PAGE_MAX, TaskOrStoreError, TaskPage};
 
 /// Published definitions that are kept built; beyond that, they are built again when touched.

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Catalog, CatalogError, blocking};
-use crate::published::{Parsed, Submission};
+use crate::definition::Parsed;
+use crate::published::Submission;
 use crate::work;
 use palestra_store::row::DefinitionRow;
 

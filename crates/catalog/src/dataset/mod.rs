@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::published::Definition;
+use crate::definition::Definition;
 use palestra_environment::spec::{SpecBuilder, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId};
