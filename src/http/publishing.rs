@@ -20,7 +20,8 @@ use super::{archive, body};
 use crate::app::App;
 use palestra_families::app::Files;
 use palestra_families::dataset::Submission as DatasetSubmission;
-use palestra_families::published::{APP, Submission};
+use palestra_families::definition::APP;
+use palestra_families::published::Submission;
 use palestra_families::{sql, work};
 
 /// Longest text that describes a publication, in bytes.

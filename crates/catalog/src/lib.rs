@@ -20,7 +20,7 @@ use palestra_environment::EnvironmentKind;
 use palestra_environment::task::TaskError;
 use palestra_families::app::{self, Files, shipped};
 use palestra_families::backends::Backends;
-use palestra_families::published::Definition;
+use palestra_families::definition::Definition;
 use palestra_families::{registry, sql, work};
 use palestra_store::row::DefinitionRow;
 use palestra_store::{Store, StoreError};

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Catalog, CatalogError, blocking};
-use palestra_families::published::{Parsed, Submission};
+use palestra_families::definition::Parsed;
+use palestra_families::published::Submission;
 use palestra_families::work;
 use palestra_store::row::DefinitionRow;
 

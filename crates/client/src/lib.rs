@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+mod address;
 mod batch;
 mod download;
 mod environments;

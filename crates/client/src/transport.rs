@@ -1,4 +1,4 @@
-//! The client and how it asks: addresses, credentials, and how answers are read.
+//! The client and how it asks, and how answers are read.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::address::{bearer, parse_base};
 use crate::error::ClientError;
 use crate::stream::{Options, Stream};
 use crate::tls;
@@ -111,23 +112,6 @@ fn with_key(request: RequestBuilder, key: Option<&str>) -> Result<RequestBuilder
     let value = HeaderValue::from_str(key)
         .map_err(|_| ClientError::Unsendable("an idempotency key must be fit for a header".to_owned()))?;
     Ok(request.header(IDEMPOTENCY_KEY, value))
-}
-
-/// The header value of a credential.
-pub(crate) fn bearer(key: &str) -> Result<HeaderValue, ClientError> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-        .map_err(|_| ClientError::Address("the key holds characters that no key has".to_owned()))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// Parses a server address and refuses what is none.
-pub(crate) fn parse_base(url: &str) -> Result<Url, ClientError> {
-    let base = Url::parse(url).map_err(|error| ClientError::Address(format!("{url:?} is no address: {error}")))?;
-    if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-        return Err(ClientError::Address(format!("{url:?} is no address of the form http://host:port")));
-    }
-    Ok(base)
 }
 
 /// Reads an answer: its JSON on success, its problem otherwise.

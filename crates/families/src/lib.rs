@@ -9,6 +9,7 @@ mod conformance;
 pub mod control;
 pub mod databases;
 pub mod dataset;
+pub mod definition;
 #[cfg(test)]
 mod proof_tests;
 pub mod published;

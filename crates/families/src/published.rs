@@ -1,26 +1,15 @@
-//! What is published: a definition of one of several sorts, on its way in and as it is stored.
+//! The sorts of definitions: how each is read when it is published, and the kind that a stored one makes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
-use serde_json::Value;
-use tokio::sync::oneshot;
 
 use crate::app::{self, AppKind, Files};
 use crate::backends::Backends;
+use crate::definition::{APP, Definition, Left, Parsed, misnamed};
 use crate::{dataset, sql, work};
 use palestra_environment::EnvironmentKind;
-
-/// What the member `kind` of a stored definition says of an app. A data set has no such member.
-pub const APP: &str = "app";
-
-/// Misfitting names that are told.
-const FAULTS_TOLD_MAX: usize = 100;
-
-/// Ends, without ever holding anything, when whoever publishes does not wait for it any more.
-pub type Left = oneshot::Receiver<()>;
 
 /// What somebody wants to publish.
 pub enum Submission {
@@ -32,23 +21,6 @@ pub enum Submission {
     Work(work::Submission),
     /// Databases.
     Sql(sql::Submission),
-}
-
-/// A definition without faults, ready to be stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
-    /// `family/name`.
-    pub name: String,
-    /// What the kind is built from, beside the rows.
-    pub definition: Value,
-    /// How many tasks each split has.
-    pub splits: BTreeMap<String, u64>,
-    /// Rows by split, where tasks are stored.
-    pub rows: Vec<(String, Vec<Value>)>,
-    /// `sha256:<hex>` of all of it.
-    pub digest: String,
-    /// What whoever publishes it may want to know.
-    pub notes: Vec<String>,
 }
 
 impl Submission {
@@ -91,46 +63,7 @@ impl Submission {
     }
 }
 
-impl Parsed {
-    /// What is wrong with the names in it, whatever sort it is of.
-    fn misnamed(&self) -> Vec<Fault> {
-        let splits = self.splits.keys().map(|split| (NameKind::Split, "split", split.as_str()));
-        misnamed([(NameKind::Environment, "name", self.name.as_str())].into_iter().chain(splits))
-    }
-}
-
-/// A fault for each name that does not fit.
-fn misnamed<'a>(names: impl Iterator<Item = (NameKind, &'static str, &'a str)>) -> Vec<Fault> {
-    let fault = |(kind, field, name): (NameKind, &str, &str)| {
-        let why = kind.check(name).err()?;
-        let detail = format!("{why}, not {name:?}");
-        Some(Fault { field: Some(field.to_owned()), detail, ..Fault::default() })
-    };
-    names.filter_map(fault).take(FAULTS_TOLD_MAX).collect()
-}
-
-/// A published definition, as it is stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Definition<'a> {
-    /// `family/name`.
-    pub name: &'a str,
-    /// Chosen by the store when it was published.
-    pub version: u32,
-    /// [`Parsed::digest`].
-    pub digest: &'a str,
-    /// [`Parsed::definition`].
-    pub definition: &'a Value,
-    /// [`Parsed::splits`].
-    pub splits: &'a BTreeMap<String, u64>,
-}
-
 impl Definition<'_> {
-    /// Whether it is an app.
-    #[must_use]
-    pub fn is_app(&self) -> bool {
-        self.definition["kind"] == APP
-    }
-
     /// Whether it takes more than a millisecond to build.
     #[must_use]
     pub fn is_heavy(&self) -> bool {

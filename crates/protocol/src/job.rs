@@ -253,20 +253,6 @@ pub struct JobEvent {
     pub data: Value,
 }
 
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for JobEvent {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        crate::job_event::TypedJobEvent::schema()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for JobEvent {
-    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
-        <crate::job_event::TypedJobEvent as utoipa::ToSchema>::schemas(schemas);
-    }
-}
-
 /// What kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

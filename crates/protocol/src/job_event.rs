@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::id::PolicyId;
+#[cfg(feature = "openapi")]
+use crate::job::JobEvent;
 use crate::job::{Artifact, JobError, JobState, Progress};
 use crate::time::Timestamp;
 
@@ -20,6 +22,20 @@ pub struct TypedJobEvent {
     /// What happened.
     #[serde(flatten)]
     pub happening: JobHappening,
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for JobEvent {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        TypedJobEvent::schema()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for JobEvent {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+        <TypedJobEvent as utoipa::ToSchema>::schemas(schemas);
+    }
 }
 
 /// A kind of event with what it tells.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::ending::Ending;
 use crate::error::SandboxError;
 use crate::image::Image;
 use crate::isolation::Isolation;
@@ -75,20 +74,4 @@ pub struct Swept {
     pub sandboxes: u64,
     /// Disks.
     pub disks: u64,
-}
-
-/// What a back end holds of a running sandbox.
-#[async_trait]
-pub trait Holder: Send + Sync {
-    /// Renames the disk, which then outlives the sandbox and the server.
-    ///
-    /// # Errors
-    /// [`SandboxError::Unavailable`] where disks of this back end cannot outlive their sandbox.
-    async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError>;
-
-    /// Who ended the sandbox, by facts that nothing inside can write. Asked once it was lost, and before it is destroyed.
-    async fn ending(&mut self) -> Ending;
-
-    /// Ends all processes and frees everything, a kept disk excepted unless `with_disk`.
-    async fn destroy(&mut self, with_disk: bool);
 }

@@ -5,6 +5,7 @@ mod aside;
 mod build;
 mod definition;
 mod finish;
+pub(crate) mod host;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SandboxError;
-use crate::local::host;
 use serde::{Deserialize, Serialize};
 
 pub use alias::{Alias, Aliases};

@@ -10,10 +10,10 @@ use palestra_sandbox_agent::wire::{
 use parking_lot::Mutex as SyncMutex;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
-use crate::backend::Holder;
 use crate::command::{Command, Output};
 use crate::ending::Ending;
 use crate::error::SandboxError;
+use crate::holder::Holder;
 use crate::image::Image;
 use crate::isolation::Isolation;
 use crate::link::{Link, Piece, Stream};

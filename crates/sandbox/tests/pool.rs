@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use palestra_sandbox::backend::{Holder, Swept};
+use palestra_sandbox::backend::Swept;
+use palestra_sandbox::holder::Holder;
 use palestra_sandbox::image::{Image, Images};
 use palestra_sandbox::isolation::Isolation;
 use palestra_sandbox::link::Link;

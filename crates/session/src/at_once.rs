@@ -8,38 +8,10 @@ use palestra_protocol::id::SessionId;
 use palestra_protocol::step::Step;
 
 use super::cell::Slot;
-use super::recorder::Ticket;
 use super::step::{Request, is_next, meta_of};
-use super::{Said, SessionError, Sessions};
+use super::taken::Taken;
+use super::{SessionError, Sessions};
 use palestra_store::Tenant;
-
-/// A step that was taken, whose record may still be on its way.
-pub struct Taken {
-    pub(super) answer: Said,
-    /// When its record is safe; `None` where there is nothing to wait for.
-    pub(super) ticket: Option<Ticket>,
-}
-
-impl Taken {
-    /// The answer, where nothing has to be waited for.
-    pub fn at_once(self) -> Result<Said, Self> {
-        match &self.ticket {
-            Some(ticket) if !ticket.is_committed() => Err(self),
-            _ => Ok(self.answer),
-        }
-    }
-
-    /// The answer, once its record is committed.
-    ///
-    /// # Errors
-    /// When it was not recorded.
-    pub async fn recorded(self) -> Result<Said, SessionError> {
-        if let Some(ticket) = self.ticket {
-            ticket.committed().await?;
-        }
-        Ok(self.answer)
-    }
-}
 
 /// What came of a step that was not to wait.
 pub enum AtOnce {

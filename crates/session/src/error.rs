@@ -109,3 +109,13 @@ impl From<InfraError> for SessionError {
         }
     }
 }
+
+/// A request that does not fit, with one fault.
+pub(super) fn fault(field: &str, detail: &str) -> SessionError {
+    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() }])
+}
+
+/// Something that was recorded is not in the store.
+pub(super) fn missing(what: &str) -> SessionError {
+    SessionError::Store(StoreError::Broken(format!("a recorded {what} is missing")))
+}

@@ -10,7 +10,7 @@ use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::session::{CloseReason, SessionState};
 use palestra_protocol::verdict::Verdict;
 
-use super::open::fault;
+use super::error::fault;
 use super::read::episode_view;
 use super::repeat::read_step;
 use super::{SessionError, Sessions};

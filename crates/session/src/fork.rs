@@ -16,9 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::cell::{Last, Live, Past};
+use super::error::{fault, missing};
 use super::idempotency::Claim;
-use super::open::{Start, fault, first_episode};
-use super::rebuild::{Point, missing, salted};
+use super::open::{Start, first_episode};
+use super::rebuild::{Point, salted};
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, turn};
 use palestra_environment::state::Digest;

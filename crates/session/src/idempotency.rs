@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::step::to_json;
+use super::said::to_json;
 use super::{LiveTurn, SessionError, Sessions};
 use palestra_environment::state::Digest;
 use palestra_store::Tenant;

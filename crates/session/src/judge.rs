@@ -15,7 +15,7 @@ use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
 use tokio::sync::watch;
 
 use super::cell::{Live, Slot};
-use super::open::fault;
+use super::error::fault;
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, turn};
 use palestra_catalog::Entry;

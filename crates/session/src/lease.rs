@@ -6,7 +6,7 @@ use palestra_protocol::run::{CreateRun, Run, RunState};
 use palestra_protocol::session::CloseReason;
 use palestra_protocol::time::Timestamp;
 
-use super::open::fault;
+use super::error::fault;
 use super::{SessionError, Sessions};
 use palestra_store::Tenant;
 use palestra_store::row::RunRow;

@@ -22,6 +22,7 @@ mod repeat;
 mod said;
 mod screen;
 mod step;
+mod taken;
 mod turn;
 
 use std::panic::AssertUnwindSafe;
@@ -37,7 +38,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use at_once::{AtOnce, Taken};
+pub use at_once::AtOnce;
 use cell::{Cell, Live, Slot, Turn};
 pub use command::{Answer, Command};
 pub use error::SessionError;
@@ -50,6 +51,7 @@ pub use read::Against;
 use recorder::Recorder;
 pub use said::Said;
 pub use screen::Screen;
+pub use taken::Taken;
 
 /// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
 const HEAVY_PLACES_MIN: usize = 4;

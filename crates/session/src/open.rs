@@ -14,6 +14,7 @@ use rand::RngExt;
 use serde_json::Value;
 
 use super::cell::{Cell, Live, Scene, Slot};
+use super::error::fault;
 use super::idempotency::{Admission, Claim};
 use super::recorder::{Ledger, Room};
 use super::{Answer, LiveTurn, SessionError, Sessions, turn};
@@ -447,11 +448,6 @@ fn opened_together(fresh: &mut [Live], now: Timestamp) -> Result<Vec<Opened>, Se
     let mut opened = vec![first.opened(shared, now)];
     opened.extend(others.iter_mut().zip(scenes).map(|(live, scene)| live.opened(scene, now)));
     Ok(opened)
-}
-
-/// A request that does not fit, with one fault.
-pub(super) fn fault(field: &str, detail: &str) -> SessionError {
-    SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() }])
 }
 
 /// Checks what the schema alone cannot say; all faults at once.

@@ -10,10 +10,11 @@ use palestra_protocol::verdict::{Status, Usage, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::cell::{Live, Slot};
+use super::error::missing;
 use super::judge::{Docket, Evidence, verdict_record};
-use super::rebuild::{judged_turn, missing};
 use super::recorder::Ledger;
 use super::repeat::read_step;
+use super::turn::judged_turn;
 use super::{Answer, SessionError, Sessions, turn};
 use palestra_environment::Place;
 use palestra_environment::state::State;

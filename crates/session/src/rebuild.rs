@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use palestra_protocol::action::Action;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
@@ -15,11 +14,13 @@ use serde_json::{Map, Value};
 use tracing::error;
 
 use super::cell::{Kept, Last, Live, Past};
+use super::error::missing;
 use super::open::{Beginning, Start, context_of};
 use super::recorder::Ledger;
 use super::repeat::read_step;
 use super::step;
-use super::{Said, SessionError, Sessions, turn};
+use super::turn::{self, judged_turn};
+use super::{Said, SessionError, Sessions};
 use palestra_catalog::Entry;
 use palestra_environment::randomness::Randomness;
 use palestra_environment::remains::Remains;
@@ -398,17 +399,6 @@ impl Sessions {
     }
 }
 
-/// A turn as judges see it: without what judging itself added, so that judging again sees the same.
-pub(super) fn judged_turn(action: Option<&Action>, answer: &Stepped, step_rewards: bool) -> Turn {
-    let mut answer = answer.clone();
-    answer.verdict = None;
-    if !step_rewards {
-        answer.reward = None;
-    }
-    answer.info = Info { shaping: answer.info.shaping, ..Info::default() };
-    Turn { action: action.cloned(), answer }
-}
-
 impl Point {
     /// A session that stands at this point.
     pub(super) fn into_live(self, row: SessionRow, episode: EpisodeRow, ledger: Arc<Ledger>) -> Live {
@@ -433,8 +423,4 @@ impl Point {
             ledger,
         }
     }
-}
-
-pub(super) fn missing(what: &str) -> SessionError {
-    SessionError::Store(StoreError::Broken(format!("a recorded {what} is missing")))
 }

@@ -7,7 +7,7 @@ use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::step::Step;
 
 use super::cell::{Kept, Live, Past};
-use super::rebuild::missing;
+use super::error::missing;
 use super::{Said, SessionError, Sessions, observe};
 use palestra_store::Tenant;
 use palestra_store::row::{EpisodeRow, StepRow};

@@ -132,6 +132,11 @@ impl Json {
     }
 }
 
+/// The JSON of a value that is recorded.
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, SessionError> {
+    serde_json::to_string(value).map_err(|error| SessionError::Internal(error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

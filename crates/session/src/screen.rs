@@ -50,7 +50,7 @@ impl Sessions {
         };
         let calls = turn::guard("environment", || place.calls_of_form(fields));
         let calls = calls.map_err(|error| SessionError::Internal(error.detail))?;
-        let calls = calls.map_err(|why| super::open::fault("form", &why))?;
+        let calls = calls.map_err(|why| super::error::fault("form", &why))?;
         Ok(calls.into_iter().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments }).collect())
     }
 }

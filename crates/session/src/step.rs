@@ -12,12 +12,12 @@ use palestra_protocol::session::{RecordMode, VerifyMode};
 use palestra_protocol::step::{Info, Step, Stepped, StopReason};
 use palestra_protocol::verdict::Status;
 
-use super::at_once::Taken;
 use super::cell::{Kept, Last, Live, Past, UNRECORDED_STEPS_MAX};
-use super::open::fault;
-use super::rebuild::judged_turn;
+use super::error::fault;
 use super::recorder::{Room, Ticket};
-use super::turn::{self, Turned};
+use super::said::to_json;
+use super::taken::Taken;
+use super::turn::{self, Turned, judged_turn};
 use super::{LiveTurn, Said, SessionError, Sessions, observe};
 use palestra_environment::{InfraError, Place};
 use palestra_store::Durability;
@@ -366,10 +366,6 @@ pub(super) fn row(
         interrupted: answer.info.interrupted,
         at,
     })
-}
-
-pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, SessionError> {
-    serde_json::to_string(value).map_err(|error| SessionError::Internal(error.to_string()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "microseconds of one step are far below 2^53")]

@@ -9,10 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use palestra_protocol::action::{Action, Call};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::step::{Info, Stepped};
 use serde_json::{Map, Value};
 
 use palestra_environment::state::State;
 use palestra_environment::tool::Toolbox;
+use palestra_environment::verifier::Turn;
 use palestra_environment::{Context, InfraError, Input, Place, Reaction};
 
 /// A tool and the arguments for it.
@@ -265,6 +267,17 @@ fn read_message_call(call: &Value) -> Request<'_> {
         (Some(name), _) => Err(format!("Error: the arguments of {name} are no JSON object.")),
     };
     Request { id: Some(call["id"].as_str().unwrap_or_default()), call: call_read }
+}
+
+/// A turn as judges see it: without what judging itself added, so that judging again sees the same.
+pub(super) fn judged_turn(action: Option<&Action>, answer: &Stepped, step_rewards: bool) -> Turn {
+    let mut answer = answer.clone();
+    answer.verdict = None;
+    if !step_rewards {
+        answer.reward = None;
+    }
+    answer.info = Info { shaping: answer.info.shaping, ..Info::default() };
+    Turn { action: action.cloned(), answer }
 }
 
 #[cfg(test)]

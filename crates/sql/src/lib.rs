@@ -5,6 +5,7 @@
 
 pub mod compare;
 mod condition;
+pub mod cut_off;
 pub mod dataset;
 pub mod engine;
 pub mod fault;

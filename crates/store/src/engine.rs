@@ -5,7 +5,6 @@ use sqlx::SqlStr;
 use super::cell::{Cell, Column, Kind};
 use super::field::Fields;
 use super::row::NodeRow;
-use super::step::StepOrder;
 use super::{Durability, Groups, StoreError};
 
 /// A statement with its values.
@@ -164,6 +163,16 @@ impl Cell<'_> {
             Self::Bytes(_) => Kind::Bytes,
         }
     }
+}
+
+/// How an engine keeps steps, which decides how those of one episode are found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum StepOrder {
+    /// By episode.
+    ByEpisode,
+    /// By number, and only then by episode: episodes that advance together share the pages that a commit changes. An
+    /// episode is walked along its numbers, which have no holes.
+    BySeq,
 }
 
 /// An engine.

@@ -10,11 +10,10 @@ use sqlx::{AssertSqlSafe, Postgres, Row as _};
 
 use super::cell::{Cell, Kind};
 use super::commit::Batch;
-use super::engine::{Bulk, BulkRow, Engine, Form, Statement, Transaction, check_width, implement_driver};
+use super::engine::{Bulk, BulkRow, Engine, Form, Statement, StepOrder, Transaction, check_width, implement_driver};
 use super::field::broken;
 use super::relational::Relational;
 use super::row::NodeRow;
-use super::step::StepOrder;
 use super::{Durability, Groups, StoreError, migration, node};
 
 /// A store in a PostgreSQL database.

@@ -1,5 +1,8 @@
 //! The store, once for both engines.
 
+mod jobs;
+mod publication;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -5,7 +5,7 @@ use palestra_protocol::time::Timestamp;
 
 use super::StoreError;
 use super::cell::{Kind, bound, flag, id, number, optional_text, real, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::{BulkRow, Select, Statement, StepOrder, Table};
 use super::field::Fields;
 use super::row::StepRow;
 
@@ -71,16 +71,6 @@ pub(super) fn encode_intent(
 
 pub(super) fn decode_intent<F: Fields>(row: &F) -> Result<(u64, String), StoreError> {
     Ok((row.number("seq")?, row.text("action")?))
-}
-
-/// How an engine keeps steps, which decides how those of one episode are found.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum StepOrder {
-    /// By episode.
-    ByEpisode,
-    /// By number, and only then by episode: episodes that advance together share the pages that a commit changes. An
-    /// episode is walked along its numbers, which have no holes.
-    BySeq,
 }
 
 /// A query that begins with the walk along an episode's steps from number `$2`, or its first one, on.

@@ -4,7 +4,6 @@
 pub mod blame;
 pub mod checks;
 pub mod code;
-pub mod folder;
 pub mod repository;
 pub mod terminal;
 pub mod work;

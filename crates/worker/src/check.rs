@@ -1,7 +1,7 @@
 //! `check`: the gate of an environment, tried on the server that offers it. The reference solution reaches the maximum; policies that know
 //! nothing stay at the stated floor; what is played twice ends alike; and everything holds that `palestra check` proves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use futures::StreamExt;
 use palestra_protocol::environment::{Environment, Recovery};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::WorkError;
+use super::found::Found;
 use super::lines::EpisodeLine;
 use super::playing::{Playing, line, play, scored, versioned};
 use super::proof::prove;
@@ -22,36 +23,10 @@ use crate::stats::summary::{self, Summary};
 const REPORT: &str = "check.json";
 /// Failures that the result names; the file has more.
 const FAILURES_SHOWN_MAX: usize = 100;
-/// Failures that are kept at all.
-const FAILURES_MAX: usize = 10_000;
 /// Sessions at once where each takes a sandbox or something else outside the server.
 const LIVE_SESSIONS_MAX: u32 = 4;
 /// Tasks of a split that are played twice.
 const REPEATED_TASKS_MAX: u64 = 20;
-
-/// What was found so far.
-#[derive(Default)]
-pub(super) struct Found {
-    splits: BTreeMap<String, BTreeMap<String, Summary>>,
-    failures: Vec<Value>,
-    failed: u64,
-    skipped: Vec<Value>,
-}
-
-impl Found {
-    /// Notes what does not hold.
-    pub(super) fn fail(&mut self, split: &str, check: &str, detail: impl Into<String>) {
-        self.failed += 1;
-        if self.failures.len() < FAILURES_MAX {
-            self.failures.push(json!({"split": split, "check": check, "detail": detail.into()}));
-        }
-    }
-
-    /// Notes what cannot be tried.
-    pub(super) fn skip(&mut self, check: &str, why: impl Into<String>) {
-        self.skipped.push(json!({"check": check, "why": why.into()}));
-    }
-}
 
 /// What is known of an episode that may be played again.
 type Ending = (String, Option<f64>, Option<String>);

@@ -9,6 +9,7 @@ mod collect;
 mod context;
 mod evaluate;
 mod failure;
+mod found;
 mod lines;
 pub mod play;
 mod playing;

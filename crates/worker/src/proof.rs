@@ -9,9 +9,9 @@ use palestra_apps::check::{Effort, check_while};
 use palestra_protocol::environment::{Environment, ProveTask};
 use serde_json::{Value, json};
 
-use super::check::Found;
 use super::context::Context;
 use super::failure::WorkError;
+use super::found::Found;
 use super::playing::versioned;
 use palestra_environment::proof;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};

@@ -17,8 +17,8 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 
 use super::table::{Received, Table};
 use super::{FRAME_BYTES_MAX, Outgoing};
+use crate::address::{bearer, parse_base};
 use crate::error::{ClientError, causes};
-use crate::transport::{bearer, parse_base};
 
 /// How long one handshake may take, in milliseconds.
 const HANDSHAKE_TIMEOUT_MS: u64 = 10_000;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::number::Number;
-use super::rule::{Expected, Finding, Rule, RuleError, parse_inner, quote};
+use super::rule::{Expected, Finding, ParseInner, Rule, RuleError, quote};
 use super::text::Text;
 
 /// How many unbalanced `\boxed{` are looked at from the end; a text full of them stays linear.
@@ -19,8 +19,12 @@ pub struct Final {
 }
 
 impl Final {
-    /// Reads `{"inner": <verifier>}`.
-    pub(super) fn parse(mut options: Map<String, Value>, depth: usize) -> Result<Self, RuleError> {
+    /// Reads `{"inner": <verifier>}`, the verifier inside by `parse_inner`.
+    pub(super) fn parse(
+        mut options: Map<String, Value>,
+        depth: usize,
+        parse_inner: ParseInner,
+    ) -> Result<Self, RuleError> {
         let inner = options.remove("inner").map(|named| parse_inner(&named, depth + 1)).transpose()?;
         if let Some(unknown) = options.keys().next() {
             return Err(RuleError(format!("verifier final: unknown field {}, expected `inner`", quote(unknown))));
@@ -131,7 +135,7 @@ fn strip_marks(text: &str) -> &str {
 mod tests {
     use serde_json::json;
 
-    use super::super::rule::parse;
+    use super::super::rules::parse;
     use super::*;
 
     #[test]

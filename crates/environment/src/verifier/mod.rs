@@ -9,6 +9,7 @@ pub mod number;
 pub mod rational;
 pub mod regular;
 pub mod rule;
+pub mod rules;
 pub mod set;
 pub mod text;
 

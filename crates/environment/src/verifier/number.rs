@@ -319,7 +319,7 @@ mod tests {
         for bad in [json!({"tolerance": -1}), json!({"relative": -0.1}), json!({"tolerance": "1"})] {
             let mut named = bad;
             named["name"] = json!("number");
-            assert!(super::super::rule::parse(&named).is_err(), "{named}");
+            assert!(super::super::rules::parse(&named).is_err(), "{named}");
         }
     }
 }

@@ -110,7 +110,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::rule::parse;
+    use super::super::rules::parse;
     use super::*;
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{AppKind, name_of, screen};
-use crate::published::{APP, Parsed};
+use crate::definition::{APP, Parsed};
 use palestra_environment::TaskGenerator;
 use palestra_environment::spec::GENERATED_SPLITS;
 use palestra_environment::state::Digest;

@@ -13,14 +13,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::published::Definition;
+use crate::definition::Definition;
 use palestra_environment::spec::{SpecBuilder, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId};
 use palestra_environment::tool::function;
 use palestra_environment::verifier::choice::letter;
-use palestra_environment::verifier::rule::{self, Expected, GIVEN_BYTES_MAX, RULES_VERSION, Rule, RuleError};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::rule::{Expected, GIVEN_BYTES_MAX, RULES_VERSION, Rule, RuleError, judge};
+use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError, rules};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskRows, Tasks,
 };
@@ -51,7 +51,7 @@ struct Common {
 /// When the definition does not have the stored form.
 pub fn kind(published: &Definition<'_>) -> Result<Arc<dyn EnvironmentKind>, String> {
     let common: Common = serde_json::from_value(published.definition.clone()).map_err(|error| error.to_string())?;
-    let verifier = common.verifier.as_ref().map(rule::parse).transpose().map_err(|error| error.to_string())?;
+    let verifier = common.verifier.as_ref().map(rules::parse).transpose().map_err(|error| error.to_string())?;
     let splits: Vec<(&String, u64)> = published.splits.iter().map(|(split, rows)| (split, *rows)).collect();
     let described = match common.description.as_str() {
         "" => format!("Questions from the data set {}.", published.name),
@@ -99,9 +99,9 @@ impl Dataset {
 
     fn rule(&self, secret: &Secret) -> Result<Arc<dyn Rule>, RuleError> {
         match (&secret.verifier, &self.verifier) {
-            (Some(named), _) => rule::parse(named),
+            (Some(named), _) => rules::parse(named),
             (None, Some(rule)) => Ok(Arc::clone(rule)),
-            (None, None) => rule::parse(&row::default_verifier(!secret.choices.is_empty())),
+            (None, None) => rules::parse(&row::default_verifier(!secret.choices.is_empty())),
         }
     }
 
@@ -111,7 +111,7 @@ impl Dataset {
         let Some(given) = case.state.get("answer").and_then(State::as_str) else {
             return Ok(Judgement::single(rule.name(), 0.0, "no answer was given"));
         };
-        rule::judge(&*rule, &Expected { answer: &secret.answer, choices: &secret.choices }, given)
+        judge(&*rule, &Expected { answer: &secret.answer, choices: &secret.choices }, given)
     }
 }
 

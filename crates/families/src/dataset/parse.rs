@@ -14,6 +14,7 @@ use super::row::{Row, default_verifier};
 use palestra_environment::state::Digest;
 use palestra_environment::verifier::choice::CHOICES_MAX;
 use palestra_environment::verifier::rule::{self, Expected, GIVEN_BYTES_MAX, Rule};
+use palestra_environment::verifier::rules;
 
 /// A longer line is a fault.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -212,7 +213,7 @@ struct Reader {
 
 impl Reader {
     fn new(verifier: Option<&Value>, faults: &mut Faults) -> Self {
-        let rule = verifier.map(rule::parse);
+        let rule = verifier.map(rules::parse);
         if let Some(Err(error)) = &rule {
             faults.file(error.to_string());
         }
@@ -304,7 +305,7 @@ impl Reader {
         if self.rules.len() == RULES_CACHED_MAX {
             self.rules.clear();
         }
-        let parsed = || rule::parse(&named).map_err(|error| error.to_string());
+        let parsed = || rules::parse(&named).map_err(|error| error.to_string());
         self.rules.entry(named.to_string()).or_insert_with(parsed).clone()
     }
 

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::shipped::{SPLIT_LENGTH, of_suite};
 use super::{FAMILY, Heading, SqlKind};
 use crate::databases::Databases;
-use crate::published::{Definition, Left, Parsed};
+use crate::definition::{Definition, Left, Parsed};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::state::Digest;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Heading, Rows, WorkKind, family, judged_by};
-use crate::published::{Definition, Parsed};
+use crate::definition::{Definition, Parsed};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::state::Digest;
 

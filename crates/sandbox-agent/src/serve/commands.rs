@@ -12,13 +12,14 @@ use nix::libc;
 use nix::pty::{Winsize, openpty};
 use nix::unistd::{pipe2, read, write};
 
+use super::child::NOT_STARTED;
 use super::failure::Failure;
 use super::keeper::{self, REPORT_BYTES, Report};
 use super::outbox::Outbox;
 use super::place;
 use super::processes::{Ended, signal_all, signal_group};
 use super::programs::Starter;
-use super::spawn::{self, Ends, NOT_STARTED, Started};
+use super::spawn::{self, Ends, Started};
 use super::watcher::Watch;
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 

@@ -8,8 +8,8 @@ use std::ptr;
 use nix::errno::Errno;
 use nix::libc;
 
+use super::child::{Plan, Pointers, Step, become_command, fail};
 use super::processes::{Ended, reap, signal_group};
-use super::spawn::{Plan, Pointers, Step, become_command, fail};
 
 /// Queued to a keeper with the number of a signal for the command's process group.
 pub(crate) const SIGNAL_COMMAND: i32 = libc::SIGUSR1;

@@ -1,5 +1,6 @@
 //! Serves a sandbox as its process 1: carries out what the server asks for, and ends everything when the server hangs up.
 
+mod child;
 mod commands;
 mod failure;
 mod file;

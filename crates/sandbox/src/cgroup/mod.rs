@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::incarnation::Incarnation;
 use crate::isolation::Isolation;
-use crate::local::incarnation::Incarnation;
 use crate::profile::Profile;
 
 /// The folder of all servers.

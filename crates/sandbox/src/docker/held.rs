@@ -10,9 +10,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::end::Birth;
 use super::engine::{Container, Engine, NotMade};
-use crate::backend::Holder;
 use crate::ending::Ending;
 use crate::error::SandboxError;
+use crate::holder::Holder;
 
 /// Between two tries to remove what is left over.
 const RETRY: Duration = Duration::from_secs(2);

@@ -13,8 +13,7 @@ use super::channel::written;
 use super::engine::{Container, Engine};
 use super::{IMAGE, WHOLE, labels};
 use crate::error::SandboxError;
-use crate::image::{Image, pack};
-use crate::local::host;
+use crate::image::{Image, host, pack};
 
 /// The image of the containers: the folders that they mount over.
 pub(super) const BASE: &str = "palestra/stage:1";

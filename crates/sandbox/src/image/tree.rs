@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::local::{FIRST_ID, IDS};
+use crate::ids::{FIRST_ID, IDS};
 
 /// Who owns what has no place among the ids of a sandbox.
 const NOBODY: u32 = 65_534;

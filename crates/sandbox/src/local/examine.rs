@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::{FIRST_ID, IDS, program, watch};
+use super::{program, watch};
 use crate::cgroup::Cgroups;
+use crate::ids::{FIRST_ID, IDS};
 use crate::isolation::Isolation;
 
 /// Finds bubblewrap, and tries out the namespaces and mounts of a sandbox.

@@ -16,10 +16,10 @@ use tokio::task::JoinHandle;
 use super::disk::Disk;
 use super::watch::Excess;
 use super::{Inner, watch};
-use crate::backend::Holder;
 use crate::cgroup::Group;
 use crate::ending::{Ending, FirstProcess, OwnLimit};
 use crate::error::SandboxError;
+use crate::holder::Holder;
 use crate::profile::Profile;
 
 /// How long an agent whose pipe is closed may take to end by itself.
@@ -137,7 +137,7 @@ fn claim(inner: &Inner, id: &str, name: Option<&str>, profile: &Profile) -> Resu
 impl Holder for Held {
     async fn keep_disk(&mut self, disk: &str) -> Result<(), SandboxError> {
         let Some(parts) = &mut self.0 else { return Err(SandboxError::Lost("it was destroyed".to_owned())) };
-        super::launch::named(disk)?;
+        named(disk)?;
         if !parts.inner.used.lock().insert(disk.to_owned()) {
             return Err(SandboxError::Unavailable(format!("the disk {disk:?} is in use")));
         }
@@ -263,4 +263,11 @@ fn wait_for(group: Pid) {
     while killpg(group, None) != Err(Errno::ESRCH) && Instant::now() < until {
         std::thread::sleep(GROUP_POLL);
     }
+}
+
+/// Names become names of files.
+pub(super) fn named(name: &str) -> Result<(), SandboxError> {
+    let sane = (1..=100).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if sane { Ok(()) } else { Err(SandboxError::Start(format!("{name:?} is no name of a sandbox or a disk"))) }
 }

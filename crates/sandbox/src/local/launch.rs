@@ -12,11 +12,12 @@ use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::held::{Held, Prepared};
-use super::{FIRST_ID, IDS, Inner, host};
+use super::Inner;
+use super::held::{Held, Prepared, named};
 use crate::backend::Start;
 use crate::error::SandboxError;
-use crate::image::Image;
+use crate::ids::{FIRST_ID, IDS};
+use crate::image::{Image, host};
 use crate::link::Link;
 
 /// Most that is kept of what a start complains about.
@@ -143,11 +144,4 @@ fn plan(inner: &Inner, bwrap: &Path, start: &Start, root: &Path, prepared: Prepa
 
 fn shown(image: &Image) -> Vec<String> {
     if image.name == host::NAME { host::shown() } else { Vec::new() }
-}
-
-/// Names become names of files.
-pub(super) fn named(name: &str) -> Result<(), SandboxError> {
-    let sane = (1..=100).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if sane { Ok(()) } else { Err(SandboxError::Start(format!("{name:?} is no name of a sandbox or a disk"))) }
 }

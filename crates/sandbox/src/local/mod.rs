@@ -5,8 +5,6 @@ mod examine;
 mod fault;
 mod folder;
 mod held;
-pub(crate) mod host;
-pub(crate) mod incarnation;
 mod launch;
 mod watch;
 
@@ -23,17 +21,12 @@ use tokio::sync::OnceCell;
 use crate::backend::{Backend, Start, Swept};
 use crate::cgroup::Cgroups;
 use crate::error::SandboxError;
+use crate::incarnation::Incarnation;
 use crate::isolation::Isolation;
 use crate::profile::Profile;
 use crate::sandbox::Sandbox;
 use crate::{embedded, seccomp};
 use disk::Disks;
-use incarnation::Incarnation;
-
-/// User id 0 inside is this one on the host, where the server is root. Files of images belong to ids from here on.
-pub const FIRST_ID: u32 = 100_000;
-/// User ids inside.
-pub const IDS: u32 = 65_536;
 
 /// Starts sandboxes on this machine.
 #[derive(Clone)]

@@ -1,26 +1,16 @@
 //! Every reference is proven by running it, before anybody is asked its question.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::engines::Engines;
 use super::stand::{Failure, Stand, Ties};
 use super::{FAULTS_MAX, Imported, order};
 use crate::compare::difference;
 use crate::dataset::Dataset;
-use crate::engine::Engine;
 use crate::fault::Fault;
 use crate::task::{Check, Compare, Data, Spoken, Task};
 use crate::translate::to_postgres;
 use crate::value::Dialect;
-
-/// What runs references.
-#[derive(Clone)]
-pub struct Engines {
-    /// SQLite.
-    pub sqlite: Arc<dyn Engine>,
-    /// PostgreSQL, where it is there: without it nothing is known of references in its dialect, and they are left out.
-    pub postgres: Option<Arc<dyn Engine>>,
-}
 
 /// What came of it, in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

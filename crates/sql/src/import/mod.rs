@@ -8,6 +8,7 @@
 mod admit;
 mod columns;
 mod database;
+mod engines;
 mod files;
 mod order;
 mod questions;
@@ -25,8 +26,9 @@ use crate::fault::Fault;
 use crate::task::{Spoken, Task};
 use crate::value::Dialect;
 
-pub use admit::{Admission, Engines, admit};
+pub use admit::{Admission, admit};
 pub use database::{Read, Unreadable, dataset};
+pub use engines::Engines;
 pub use order::is_ordered;
 pub use trial::try_out;
 pub use variants::vary;

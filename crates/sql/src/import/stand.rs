@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::admit::Engines;
+use super::engines::Engines;
 use super::order;
 use crate::dataset::Dataset;
 use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, StatementResult, Step};

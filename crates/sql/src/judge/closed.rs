@@ -4,12 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::schema::{bare, indexes_of, refuses_null, same};
+use super::facts::{bare, indexes_of, refuses_null, same, sorted, unique};
 use crate::compare::{Grid, Reading, difference_by_column};
 use crate::dataset::Affinity;
-use crate::engine::{
-    ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, StatementResult, TableInfo,
-};
+use crate::engine::{ColumnInfo, ForeignKeyInfo, Particular, ParticularSort, Schema, StatementResult, TableInfo};
 use crate::script::{Sort, Token, lex, plain};
 use crate::task::{Columns, Compare, Free};
 use crate::value::Dialect;
@@ -387,49 +385,6 @@ fn sort(type_name: &str, dialect: Dialect) -> String {
 
 fn list(columns: &[String]) -> String {
     columns.iter().map(|column| bare(column)).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn sorted(columns: &[String]) -> String {
-    let mut columns: Vec<String> = columns.iter().map(|column| bare(column)).collect();
-    columns.sort_unstable();
-    columns.join(", ")
-}
-
-/// Sets of columns that are unique, and unique indexes that are something else: of expressions, of some rows alone, or that compare in
-/// another way.
-pub(super) fn unique(schema: &Schema, table: &TableInfo, dialect: Dialect) -> BTreeSet<String> {
-    let mut sets: Vec<String> = table.unique.iter().map(|set| sorted(set)).collect();
-    let mut facts = BTreeSet::new();
-    for index in indexes_of(schema, &table.name).filter(|index| index.unique) {
-        let known = |column: &String| table.columns.iter().any(|found| found.name == *column);
-        let set = sorted(&index.columns);
-        let plain_columns = index.comparison.is_none() && index.columns.iter().all(known);
-        if plain_columns && index.condition.as_ref().is_none_or(|condition| excludes_null(condition, index, dialect)) {
-            sets.push(set);
-            continue;
-        }
-        // It is told among the sets as well.
-        if let Some(at) = sets.iter().position(|found| *found == set).filter(|_| index.condition.is_none()) {
-            sets.swap_remove(at);
-        }
-        let comparison = index.comparison.iter().map(|words| format!(" comparing {words}"));
-        let condition = index.condition.iter().map(|condition| format!(" where {}", plain(condition, dialect)));
-        let columns: Vec<String> = index.columns.iter().map(|column| plain(column, dialect)).collect();
-        facts.insert(format!("unique ({}){}", columns.join(", "), comparison.chain(condition).collect::<String>()));
-    }
-    facts.extend(sets.into_iter().map(|set| format!("unique ({set})")));
-    facts
-}
-
-/// Whether the condition of an index leaves out rows alone that have no value there: these are never the same.
-fn excludes_null(condition: &str, index: &IndexInfo, dialect: Dialect) -> bool {
-    let words = plain(condition, dialect).replace(['(', ')'], " ");
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let indexed = |name: &str| index.columns.iter().any(|column| bare(column) == name);
-    words.split(|word| *word == "and").all(|term| match term {
-        [name, "is", "not", "null"] | [name, "notnull" | "isnotnull"] => indexed(name),
-        _ => false,
-    })
 }
 
 /// A reference. That a row which others refer to cannot go is no matter of when it is refused.

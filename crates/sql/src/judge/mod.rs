@@ -11,6 +11,7 @@ mod answer;
 mod bench;
 mod closed;
 mod differential;
+mod facts;
 mod plan;
 mod probes;
 mod properties;

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use super::Verdict;
 use super::bench::{Desk, Trouble};
-use super::{Verdict, closed};
-use crate::engine::{ColumnInfo, IndexInfo, Schema, TableInfo};
+use super::facts::{bare, indexes_of, refuses_null, same, sorted, unique};
+use crate::engine::Schema;
 use crate::task::{SchemaFact, TypeSort};
 use crate::value::Dialect;
 
@@ -36,8 +37,8 @@ pub(super) fn holds(schema: &Schema, fact: &SchemaFact, dialect: Dialect) -> boo
             table(name).is_some_and(|table| same_list(&table.primary_key, columns))
         }
         SchemaFact::Unique { table: name, columns } => table(name).is_some_and(|table| {
-            let unique = closed::unique(schema, table, dialect);
-            same_set(&table.primary_key, columns) || unique.contains(&format!("unique ({})", closed::sorted(columns)))
+            let unique = unique(schema, table, dialect);
+            same_set(&table.primary_key, columns) || unique.contains(&format!("unique ({})", sorted(columns)))
         }),
         SchemaFact::ForeignKey { table: name, columns, references } => table(name).is_some_and(|table| {
             table.foreign_keys.iter().any(|key| same(&key.table, references) && same_set(&key.columns, columns))
@@ -54,27 +55,6 @@ pub(super) fn holds(schema: &Schema, fact: &SchemaFact, dialect: Dialect) -> boo
             schema.triggers.iter().any(|(found, on)| same(found, name) && same(on, table))
         }
     }
-}
-
-pub(super) fn indexes_of<'a>(schema: &'a Schema, table: &'a str) -> impl Iterator<Item = &'a IndexInfo> {
-    schema.indexes.iter().filter(move |index| same(&index.table, table))
-}
-
-/// SQLite's `INTEGER PRIMARY KEY` takes no NULL, though nothing says so.
-pub(super) fn refuses_null(table: &TableInfo, column: &ColumnInfo, dialect: Dialect) -> bool {
-    let is_key = matches!(table.primary_key.as_slice(), [only] if same(only, &column.name));
-    column.not_null || (dialect == Dialect::Sqlite && is_key && column.type_name.eq_ignore_ascii_case("INTEGER"))
-}
-
-pub(super) fn same(a: &str, b: &str) -> bool {
-    a.eq_ignore_ascii_case(b)
-}
-
-/// A column of an index without quotes and direction.
-pub(super) fn bare(column: &str) -> String {
-    let lower = column.to_ascii_lowercase();
-    let lower = lower.trim().trim_end_matches(" desc").trim_end_matches(" asc");
-    lower.trim_matches('"').to_owned()
 }
 
 fn same_list(found: &[String], wanted: &[String]) -> bool {

@@ -105,3 +105,10 @@ fn kind(dialect: Dialect, schema: &str, name: &str) -> String {
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
+
+/// The query for these columns of a table or view, by its full name.
+pub(super) fn select(table: &str, columns: &[String], dialect: Dialect) -> String {
+    let (schema, name) = place(table, dialect);
+    let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+    format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(schema), quoted(name))
+}

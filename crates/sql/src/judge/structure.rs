@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::schema::{bare, indexes_of, refuses_null, same, same_set};
+use super::facts::{bare, indexes_of, refuses_null, same};
+use super::schema::same_set;
 use crate::engine::{Schema, TableInfo};
 use crate::value::Dialect;
 

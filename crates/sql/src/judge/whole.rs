@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::bench::{Author, Desk, Scene, Trouble};
 use super::closed::{Differences, Inventory};
-use super::schema::bare;
-use super::state::{place, quoted};
+use super::facts::bare;
+use super::state::select;
 use super::{Verdict, differential, probes};
 use crate::engine::{StatementResult, TableInfo};
 use crate::task::Free;
@@ -27,7 +27,8 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
     }
     let mut rows = 0;
     for (table, expected) in &expected {
-        let sql = dump(table, &expected.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(), dialect);
+        let sql =
+            select(table, &expected.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(), dialect);
         let found = match desk.left().await?.read(&sql, Author::Acting).await? {
             Ok(found) if found.truncated => return Ok(Err(json!({"table": table, "error": "it has too many rows"}))),
             Ok(found) => found,
@@ -64,7 +65,7 @@ async fn expected(
         if columns.is_empty() {
             continue;
         }
-        let rows = scene.asked(&dump(&table.name, &columns, dialect), "the contents of a table").await?;
+        let rows = scene.asked(&select(&table.name, &columns, dialect), "the contents of a table").await?;
         all.insert(table.name.clone(), rows);
     }
     Ok(all)
@@ -74,10 +75,4 @@ fn compared(table: &TableInfo, chosen: &BTreeSet<String>) -> Vec<String> {
     let name = table.name.to_lowercase();
     let names = table.columns.iter().map(|column| column.name.clone());
     names.filter(|column| !chosen.contains(&format!("{name}.{}", bare(column)))).collect()
-}
-
-pub(super) fn dump(table: &str, columns: &[String], dialect: Dialect) -> String {
-    let (schema, name) = place(table, dialect);
-    let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
-    format!("SELECT {} FROM {}.{}", columns.join(", "), quoted(schema), quoted(name))
 }

@@ -21,8 +21,8 @@ mod table;
 
 use serde_json::{Value as Json, json};
 
+use crate::cut_off::CutOff;
 use crate::engine::{Limits, Ran, SqlError, StatementResult};
-use crate::room::CutOff;
 use crate::value::{Dialect, Value};
 
 pub use agree::same_outcome;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use crate::cut_off::CutOff;
 use crate::engine::{Access, Cut, Database, Engine, EngineError, Limits, Opening, SqlError, Step};
 use crate::library::Library;
 use crate::observe;
@@ -26,7 +27,7 @@ use errand::{Again, Errand, Explain, Look, Query, Return};
 use input::Action;
 pub use input::{Input, SQL_BYTES_MAX, STATEMENTS_MAX, random_call, tools};
 use log::Snapshot;
-pub use log::{CutOff, Evidence, Logged, Submitted, now_ms};
+pub use log::{Evidence, Logged, Submitted, now_ms};
 
 /// Bytes of the first observation's list of tables.
 const TABLES_BYTES_MAX: usize = 8 << 10;

@@ -16,7 +16,8 @@ mod search;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-pub use search::{Answer, Found, Oracle, Rows, Search, Told, search};
+pub use outcome::{Answer, Rows};
+pub use search::{Found, Oracle, Search, Told, search};
 
 use crate::dataset::{Dataset, Table};
 use draw::{Draft, Style};

@@ -1,7 +1,12 @@
-//! Results as a key that is the same where a judge finds them the same.
+//! Results, and a key of each that is the same where a judge finds them the same.
 
-use super::search::Answer;
 use crate::value::Value;
+
+/// The rows of a result.
+pub type Rows = Vec<Vec<Value>>;
+
+/// A result, or why there is none.
+pub type Answer = Result<Rows, String>;
 
 /// Numbers count up to nine digits, whatever their type; rows in their order only where it counts.
 pub(super) fn outcome(result: &Answer, ordered: bool) -> Option<Vec<String>> {

@@ -8,18 +8,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::drawn;
-use super::outcome::outcome;
+use super::outcome::{Answer, outcome};
 use super::plan::Plan;
 use crate::dataset::Dataset;
 use crate::mutate::{hard_coded, mutants};
 use crate::parse;
-use crate::value::{Dialect, Value};
-
-/// The rows of a result.
-pub type Rows = Vec<Vec<Value>>;
-
-/// A result, or why there is none.
-pub type Answer = Result<Rows, String>;
+use crate::value::Dialect;
 
 /// Something that runs queries in SQLite's dialect.
 #[async_trait]

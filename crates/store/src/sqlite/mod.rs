@@ -10,11 +10,10 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _, Sqlite};
 
 use self::writer::{SqliteTransaction, Writer};
 use super::cell::Cell;
-use super::engine::{Engine, Statement, implement_driver};
+use super::engine::{Engine, Statement, StepOrder, implement_driver};
 use super::field::broken;
 use super::relational::Relational;
 use super::row::NodeRow;
-use super::step::StepOrder;
 use super::{Durability, Groups, StoreError, migration};
 
 /// A store in one file.

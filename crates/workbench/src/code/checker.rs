@@ -6,7 +6,8 @@ use palestra_sandbox::{Sandboxes, Want};
 use super::asserts::infra;
 use super::bench::{Bench, End, FOLDER, Limits, Trial};
 use super::language::{Language, Place};
-use super::row::{Problem, Program, Test};
+use super::program::Program;
+use super::row::{Problem, Test};
 use crate::work::JudgeError;
 
 /// What a checker may use, or the problem's limits where those are larger.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::Program;
+use super::program::Program;
 
 /// How outputs are compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,8 @@ use super::checker::Checker;
 use super::compare::{self, Comparison};
 use super::language::{Language, Place};
 use super::outcome::{Outcome, Status, judgement, nothing};
-use super::row::{Problem, Program, Test};
+use super::program::Program;
+use super::row::{Problem, Test};
 use crate::work::{Check, JudgeError, Judgement};
 
 /// From so many tests on, two sandboxes share them: what a start costs is little then.

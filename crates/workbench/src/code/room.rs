@@ -9,7 +9,8 @@ use super::bench::{Bench, End, Run};
 use super::compare;
 use super::judge::trial;
 use super::language::Language;
-use super::row::{Problem, Program};
+use super::program::Program;
+use super::row::Problem;
 use super::submission;
 use crate::work::{Input, Room, Seen};
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Comparison;
 use super::language::Language;
+use super::program::Program;
 
 /// Most tests, asserts and examples of a problem, each.
 pub const TESTS_MAX: usize = 1_000;
@@ -160,16 +161,6 @@ pub enum Solution {
     Text(String),
     /// By language.
     Languages(BTreeMap<String, String>),
-}
-
-/// A program in some language.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Program {
-    /// The name of its language.
-    pub language: String,
-    /// Its text.
-    pub source: String,
 }
 
 const fn two_seconds() -> u64 {

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::language::Language;
-use super::row::{Problem, Program};
+use super::program::Program;
+use super::row::Problem;
 
 /// Longest submission.
 pub(super) const SOURCE_BYTES_MAX: usize = 512 * 1024;

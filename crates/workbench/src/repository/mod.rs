@@ -4,6 +4,7 @@ pub mod admit;
 pub mod archive;
 mod canary;
 mod change;
+mod check;
 mod git;
 pub mod instance;
 mod judge;

@@ -6,9 +6,9 @@ use palestra_sandbox::Want;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::room::ARTEFACTS;
+use super::evidence::{backend, gather};
 use super::row::{Judge, Row};
-use super::scene::{Layers, kept};
+use super::scene::Layers;
 use super::{script, secrets};
 use crate::checks::program::Bench;
 use crate::checks::{Artefacts, CheckForm};
@@ -58,24 +58,6 @@ pub(super) async fn judge(
         judged.push(Check { name, weight, score: found.score, evidence });
     }
     Ok(Judgement { checks: judged, trainable, from: From::Fresh })
-}
-
-/// The back end that the episode ran on, if it is here.
-pub(super) fn backend(evidence: &Value, desk: &Desk) -> Option<String> {
-    let backend = evidence["backend"].as_str()?;
-    desk.sandboxes.backend(Some(backend)).ok().map(|_| backend.to_owned())
-}
-
-/// The artefacts that evidence names.
-pub(super) async fn gather(evidence: &Value, desk: &Desk, artefacts: &mut Artefacts) -> Result<(), JudgeError> {
-    let digests = evidence["artefacts"].as_array();
-    let digests = digests.ok_or_else(|| JudgeError::Unavailable("the evidence names no artefacts".to_owned()))?;
-    for digest in digests {
-        let archive = kept(desk, digest.as_str().unwrap_or_default()).await;
-        let archive = archive.map_err(JudgeError::from)?;
-        artefacts.add(&archive, ARTEFACTS.bytes_max).map_err(JudgeError::Infra)?;
-    }
-    Ok(())
 }
 
 /// The check with the session's secrets.

@@ -309,7 +309,7 @@ impl Live {
         self.shells += 1;
         let size = self.shell.size();
         let folder = self.folder();
-        let folder = if super::room::stands(&self.sandbox, &folder).await? { folder } else { self.home.clone() };
+        let folder = if stands(&self.sandbox, &folder).await? { folder } else { self.home.clone() };
         let fresh = Shell::start(&self.sandbox, Some(self.user), &folder, &self.env, size, self.began).await;
         let fresh = match fresh {
             Err(SandboxError::Refused { .. }) => {
@@ -403,4 +403,12 @@ fn no_shell(why: &str) -> String {
     format!(
         "no shell can be started: {why}; files can still be uploaded and downloaded as far as programs for it are left"
     )
+}
+
+/// Whether something stands at a path that the acting side chose: one that cannot be followed leads nowhere.
+pub(super) async fn stands(sandbox: &Sandbox, path: &str) -> Result<bool, SandboxError> {
+    match sandbox.stat(path).await {
+        Err(SandboxError::Refused { .. }) => Ok(false),
+        found => Ok(found?.is_some()),
+    }
 }

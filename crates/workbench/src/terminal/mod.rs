@@ -3,6 +3,8 @@
 pub mod check;
 mod difference;
 mod doubt;
+mod evidence;
+pub mod folder;
 mod hidden;
 pub(crate) mod inline;
 mod judge;
@@ -68,7 +70,7 @@ impl Work for Terminal {
         let rows = match upload {
             Upload::Text(text) if text.trim_start().starts_with('{') => inline::lines(text)?,
             Upload::Text(text) => vec![inline::yaml(text, "")?],
-            Upload::Files(files) => crate::folder::rows(files)?,
+            Upload::Files(files) => folder::rows(files)?,
         };
         let stored = |(split, row): (String, Row)| match serde_json::to_value(&row) {
             Ok(value) => Ok((split, value)),

@@ -9,15 +9,14 @@ use palestra_sandbox::{Ending, Sandbox, SandboxError, Want};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::live::{Live, Start};
+use super::evidence::ARTEFACTS;
+use super::live::{Live, Start, stands};
 use super::row::{Judge, On, Row};
 use super::scene::{DELTA, Layers, begin, keep, kept, user_of};
 use super::script;
 use super::tools::Tool;
 use crate::work::{Desk, Input, Opening, Room, Seen};
 
-/// Most that the artefacts of an episode may hold together.
-pub(super) const ARTEFACTS: Bounds = Bounds { bytes_max: 64 << 20, entries_max: 50_000 };
 /// Changes that are listed.
 const CHANGES_MAX: u64 = 20_000;
 /// Folders that belong to the judge: nothing that the acting side left there reaches it.
@@ -374,14 +373,6 @@ pub(crate) async fn stop(sandbox: &Sandbox) -> Result<(), SandboxError> {
     match sandbox.freeze().await {
         Err(SandboxError::Refused { .. }) => sandbox.kill().await,
         stopped => stopped,
-    }
-}
-
-/// Whether something stands at a path that the acting side chose: one that cannot be followed leads nowhere.
-pub(super) async fn stands(sandbox: &Sandbox, path: &str) -> Result<bool, SandboxError> {
-    match sandbox.stat(path).await {
-        Err(SandboxError::Refused { .. }) => Ok(false),
-        found => Ok(found?.is_some()),
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::difference::{self, Compared};
 use super::doubt;
+use super::evidence::{backend, gather};
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
 use super::trust::{self, Known};
@@ -222,7 +223,7 @@ pub(super) async fn judge(
     let Judge::Script { on, .. } = &row.judge else {
         return Err(JudgeError::Verifier("the task has no script that judges".to_owned()));
     };
-    let backend = super::judge::backend(evidence, desk);
+    let backend = backend(evidence, desk);
     match on {
         On::Place => in_place(evidence),
         On::Delta => {
@@ -258,7 +259,7 @@ pub(super) async fn judge(
         }
         On::Artefacts { scene, .. } => {
             let mut artefacts = Artefacts::default();
-            super::judge::gather(evidence, desk, &mut artefacts).await?;
+            gather(evidence, desk, &mut artefacts).await?;
             let want = Want { backend, image: scene.image.clone(), profile: scene.profile.clone() };
             let layer = layers.of(scene, &want, desk).await.map_err(JudgeError::from)?;
             let layer = match layer {

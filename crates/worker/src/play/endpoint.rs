@@ -12,7 +12,7 @@ use reqwest::{Client as Http, StatusCode, Url};
 use serde_json::{Map, Value, json};
 
 use super::PlayError;
-use super::model::{Answered, Asked, Tokens};
+use super::answer::{Answered, Asked, Tokens};
 
 /// How long connecting may take, in milliseconds.
 const CONNECT_MS_MAX: u64 = 10_000;

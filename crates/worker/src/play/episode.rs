@@ -14,7 +14,7 @@ use palestra_protocol::verdict::Verdict;
 use serde_json::Value;
 
 use super::PlayError;
-use super::model::{Answered, Tokens};
+use super::answer::{Answered, Tokens};
 use super::player::Player;
 use super::talk::Talk;
 use palestra_environment::task::TaskId;

@@ -1,5 +1,6 @@
 //! Playing episodes on a server over the client: what `palestra run` and the jobs that play have in common.
 
+pub mod answer;
 pub mod endpoint;
 pub mod episode;
 pub mod model;

@@ -9,7 +9,8 @@ use palestra_protocol::environment::{Environment, Task as PublicTask};
 use serde_json::Value;
 
 use super::PlayError;
-use super::model::{Answered, Asked, Model};
+use super::answer::{Answered, Asked};
+use super::model::Model;
 use super::policy::ReadyPolicy;
 use super::talk::Talk;
 use super::told::Told;

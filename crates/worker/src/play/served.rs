@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use uuid::{Builder, Uuid};
 
 use super::PlayError;
-use super::model::{Answered, Asked, Tokens};
+use super::answer::{Answered, Asked, Tokens};
 
 /// A `serve` job that was queued for a player ends after this long without a request, in milliseconds.
 const IDLE_MS: u64 = 120_000;

@@ -9,10 +9,11 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
 
+use super::super::child::NOT_STARTED;
 use super::super::failure::Failure;
 use super::super::keeper::{self, FIRST_ALONE, REPORT_BYTES, Report};
 use super::super::processes::{Ended, Reaped, signal_all};
-use super::super::spawn::{self, Ends, NOT_STARTED, Started};
+use super::super::spawn::{self, Ends, Started};
 use super::is_kept_back;
 use crate::handover::{ASK_BYTES_MAX, Answer, Ask, STREAMS};
 use crate::wire::{Exec, Programs, Rlimits, User};

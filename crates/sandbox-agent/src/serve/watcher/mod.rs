@@ -22,9 +22,9 @@ use self::look::Found;
 use self::notes::Notes;
 pub(crate) use self::notes::Watch;
 use self::tracee::{Call, News};
+use super::child::{Plan, Pointers, Step, become_command, fail};
 use super::keeper::{REPORT_BYTES, Report, now_ns};
 use super::privilege;
-use super::spawn::{Plan, Pointers, Step, become_command, fail};
 use crate::watch::{ARGUMENTS_BYTES_MAX, Opened, Ran, Sight};
 
 /// Where the watcher keeps its files once all others are closed.

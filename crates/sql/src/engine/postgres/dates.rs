@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::types::Type;
 
-use super::session::{Session, refusal};
-use super::statement::{RELEASE, SAVE};
+use super::session::{Order, RELEASE, SAVE, Session, refusal};
 use super::watch::Watch;
 use super::wire::Ask;
 use crate::engine::{EngineError, SqlError};
@@ -54,6 +53,14 @@ pub(super) struct Dates {
     pub(super) literals: BTreeMap<usize, String>,
     /// All parameters, where one of them is such a date.
     pub(super) parameters: Option<Vec<Option<String>>>,
+}
+
+impl<'a> Order<'a> {
+    /// With dates in words settled.
+    pub(super) fn with(self, dates: &'a Dates) -> Self {
+        let parameters = dates.parameters.as_deref().unwrap_or(self.parameters);
+        Self { literals: &dates.literals, parameters, ..self }
+    }
 }
 
 impl Session {

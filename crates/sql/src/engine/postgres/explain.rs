@@ -6,8 +6,7 @@ use serde_json::Value as Json;
 
 use super::clock::{NOW_SETTING, moment};
 use super::rules::{Act, judge};
-use super::session::{Order, Session, refusal};
-use super::statement::SAVE;
+use super::session::{Order, SAVE, Session, refusal};
 use super::template::NOW_MS;
 use super::values::text;
 use super::watch::Watch;

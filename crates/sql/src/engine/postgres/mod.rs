@@ -7,6 +7,7 @@
 mod beyond;
 mod catalog;
 mod clock;
+mod database;
 mod dates;
 mod explain;
 mod hardening;

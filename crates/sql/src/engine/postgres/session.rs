@@ -1,32 +1,28 @@
-//! A database of one session: one outer transaction that does not end, with a savepoint after every step that changed something.
+//! A session: one outer transaction that does not end, with a savepoint after every step that changed something.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use super::beyond::{Beyond, SEQUENCES, SORTS};
 use super::clock::{self, NOW_SETTING};
-use super::dates::Dates;
 use super::place::Place;
-use super::rules::{Act, judge};
+use super::rules::Act;
 use super::server::{lost, quoted};
 use super::stand_ins::StandIns;
-use super::statement::SAVE;
 use super::transaction::{Point, Standing, Transaction};
 use super::values::Types;
 use super::watch::{Watch, watched};
-use super::wire::{Answer, Ask, Bounds, Reply, WireError};
-use super::{catalog, explain, particulars};
-use crate::engine::{
-    Access, Cut, Database, EngineError, Opening, Particular, Plan, Ran, Schema, SqlError, StatementResult, Step,
-};
-use crate::script::{Statement, split};
-use crate::value::{Dialect, Value};
+use super::wire::{Answer, Ask, Bounds, Reply, ServerError, WireError};
+use crate::engine::{Access, Cut, EngineError, Opening, SqlError, StatementResult};
+use crate::script::Statement;
 
+pub(super) const SAVE: &str = "SAVEPOINT palestra_statement";
+pub(super) const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
+const UNDO: &str = "ROLLBACK TO SAVEPOINT palestra_statement";
 /// Savepoints after which the outer transaction is committed as soon as it may be: each costs the server memory and time.
 const POINTS_MAX: usize = 1_000;
 /// How often a session may fill its room and be rolled back: the server gives the space back only when the database is removed.
@@ -41,7 +37,7 @@ pub(super) struct Session {
     pub(super) opening: Opening,
     pub(super) transaction: Transaction,
     pub(super) standing: Standing,
-    marks: Vec<Mark>,
+    pub(super) marks: Vec<Mark>,
     pub(super) types: Types,
     pub(super) stand_ins: StandIns,
     /// What was said to the server to be done before the next statement.
@@ -56,17 +52,17 @@ pub(super) struct Session {
     /// Statements that defined something since the outer transaction began.
     pub(super) defined: usize,
     /// A call is under way. If its caller stopped waiting, nobody knows where it stands.
-    busy: bool,
+    pub(super) busy: bool,
 }
 
 /// Where a step left the session.
 #[derive(Debug, Clone)]
-struct Mark {
-    seq: u64,
-    point: Point,
-    transaction: Transaction,
+pub(super) struct Mark {
+    pub(super) seq: u64,
+    pub(super) point: Point,
+    pub(super) transaction: Transaction,
     /// With where the sequences were.
-    beyond: Arc<Beyond>,
+    pub(super) beyond: Arc<Beyond>,
 }
 
 impl Session {
@@ -149,6 +145,25 @@ impl Session {
         Ok(answer.replies.into_iter().skip(1).collect())
     }
 
+    /// Goes back to before the last [`SAVE`].
+    pub(super) fn undo(&mut self) {
+        self.pending.extend([UNDO.to_owned(), RELEASE.to_owned()]);
+    }
+
+    /// An error in the server's words, or in ours where a limit ended it.
+    pub(super) fn words(&self, error: &ServerError, cut: Option<Cut>) -> SqlError {
+        let cut = cut.or_else(|| cut_of(&error.code, self.opening.access));
+        let put = |text: &String| self.stand_ins.put(text.clone());
+        let message = match (cut, &*error.code) {
+            (Some(Cut::Time), "57014") => {
+                format!("the statement was ended after its {} ms", self.opening.limits.statement_ms)
+            }
+            _ => put(&error.message),
+        };
+        let (detail, hint) = (error.detail.as_ref().map(put), error.hint.as_ref().map(put));
+        SqlError { code: error.code.clone(), message, detail, hint, cut, ..SqlError::default() }
+    }
+
     /// Sets a savepoint that stands until somebody goes back behind it.
     pub(super) fn point(&mut self) -> Point {
         let point = self.standing.next();
@@ -179,7 +194,7 @@ impl Session {
     }
 
     /// Sets the mark after a step that may have changed something.
-    async fn mark(&mut self, seq: u64) -> Result<(), EngineError> {
+    pub(super) async fn mark(&mut self, seq: u64) -> Result<(), EngineError> {
         self.refresh().await?;
         if self.standing.count() > POINTS_MAX && self.transaction.block.is_none() {
             self.commit();
@@ -200,73 +215,8 @@ impl Session {
         self.defined = 0;
     }
 
-    async fn step(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
-        let statements = split(step.sql, Dialect::Postgres);
-        let mut ran = Ran { pure: true, ..Ran::default() };
-        if statements.len() > 1 && !step.parameters.is_empty() {
-            let words = format!("parameters need a single statement, and there are {}", statements.len());
-            ran.error = Some(refusal(words, 0, None));
-            return Ok(ran);
-        }
-        let before = self.transaction.clone();
-        let parameters: Vec<Option<String>> = step.parameters.iter().map(super::values::text).collect();
-        self.pending.push(format!("SELECT pg_catalog.setseed({})", self.seed(step.seq)));
-        let mut bytes_left = self.opening.limits.bytes_max;
-        for (index, statement) in statements.iter().enumerate() {
-            let told = match judge(statement, self.opening.access) {
-                Err(words) => Err(refusal(words, index, Some(statement.start_chars))),
-                Ok(act) => {
-                    ran.pure &= act == Act::Read && !self.beyond.temporary;
-                    let now_ms = self.transaction.block.as_ref().map_or(step.now_ms, |block| block.now_ms);
-                    let now = format!("SET {NOW_SETTING} = '{}'", clock::moment(now_ms));
-                    let order = Order {
-                        statement,
-                        act,
-                        now: &now,
-                        now_ms,
-                        literals: &BTreeMap::new(),
-                        parameters: &parameters,
-                        bytes_left,
-                    };
-                    self.dated(order, &mut ran.pure).await?
-                }
-            };
-            match told {
-                Ok((result, bytes)) => {
-                    bytes_left = bytes_left.saturating_sub(bytes);
-                    ran.results.push(result);
-                }
-                Err(error) => {
-                    // PostgreSQL would have said no as well, and that fails a block.
-                    self.transaction.fail();
-                    ran.error = Some(SqlError { statement: index, ..error });
-                    break;
-                }
-            }
-        }
-        ran.pure &= self.transaction == before;
-        ran.in_transaction = self.transaction.block.is_some();
-        match self.marks.last() {
-            // Nothing has changed: the same place.
-            Some(last) if ran.pure => self.marks.push(Mark { seq: step.seq, ..last.clone() }),
-            _ => self.mark(step.seq).await?,
-        }
-        Ok(ran)
-    }
-
-    /// Carries out an order after dates in words are settled.
-    async fn dated(&mut self, order: Order<'_>, pure: &mut bool) -> Result<Told, EngineError> {
-        if !order.act.has_dates() || self.transaction.failed() {
-            return self.order(&order, pure).await;
-        }
-        match self.dates(order.statement, order.parameters, order.now).await? {
-            Err(error) => Ok(Err(error)),
-            Ok(dates) => self.order(&order.with(&dates), pure).await,
-        }
-    }
-
     /// In [-1, 1), from the session's seed and the step.
-    fn seed(&self, seq: u64) -> f64 {
+    pub(super) fn seed(&self, seq: u64) -> f64 {
         let mut hash = Sha256::new();
         hash.update(self.opening.seed.to_le_bytes());
         hash.update(seq.to_le_bytes());
@@ -281,13 +231,6 @@ impl Session {
         if self.overflows <= OVERFLOWS_MAX {
             self.size_max = self.size_max.max(size.saturating_add(self.opening.limits.growth_max / 4));
         }
-    }
-
-    fn enter(&mut self) -> Result<(), EngineError> {
-        if std::mem::replace(&mut self.busy, true) {
-            return Err(EngineError::Lost("an earlier call was given up halfway".to_owned()));
-        }
-        Ok(())
     }
 }
 
@@ -304,14 +247,6 @@ pub(super) struct Order<'a> {
     pub(super) bytes_left: usize,
 }
 
-impl<'a> Order<'a> {
-    /// With dates in words settled.
-    pub(super) fn with(self, dates: &'a Dates) -> Self {
-        let parameters = dates.parameters.as_deref().unwrap_or(self.parameters);
-        Self { literals: &dates.literals, parameters, ..self }
-    }
-}
-
 /// What a statement gave and the bytes of its values, or why it failed.
 pub(super) type Told = Result<(StatementResult, usize), SqlError>;
 
@@ -320,75 +255,20 @@ pub(super) fn refusal(message: String, statement: usize, position: Option<usize>
     SqlError { code: "42501".to_owned(), message, statement, position, cut: Some(Cut::Refused), ..SqlError::default() }
 }
 
-#[async_trait]
-impl Database for Session {
-    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
-        self.enter()?;
-        let ran = Box::pin(self.step(step)).await?;
-        self.busy = false;
-        Ok(ran)
-    }
-
-    async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
-        self.enter()?;
-        let at = self.marks.iter().rposition(|mark| mark.seq == seq);
-        let in_place = |mark: &Mark| self.standing.stands(mark.point) && self.beyond.draws_as(&mark.beyond);
-        let rewound = match at.filter(|at| in_place(&self.marks[*at])) {
-            None => false,
-            Some(at) => {
-                self.marks.truncate(at + 1);
-                let mark = self.marks[at].clone();
-                self.go_back(mark.point);
-                self.transaction = mark.transaction;
-                self.beyond = Beyond::clone(&mark.beyond);
-                self.types.forget();
-                self.stale = false;
-                self.tell(&[]).await?;
-                true
-            }
-        };
-        self.busy = false;
-        Ok(rewound)
-    }
-
-    async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError> {
-        // A database with a transaction in it cannot be copied as it looks from the inside.
-        Ok(None)
-    }
-
-    async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError> {
-        self.enter()?;
-        let plan = explain::explain(self, sql, parameters).await?;
-        self.busy = false;
-        Ok(plan)
-    }
-
-    async fn run_cost(&mut self, sql: &str) -> Result<Result<Option<f64>, SqlError>, EngineError> {
-        self.enter()?;
-        let cost = explain::run_cost(self, sql).await?;
-        self.busy = false;
-        Ok(cost)
-    }
-
-    async fn schema(&mut self) -> Result<Schema, EngineError> {
-        self.enter()?;
-        let schema = catalog::schema(self).await;
-        self.busy = matches!(schema, Err(EngineError::Lost(_) | EngineError::Midway(_)));
-        schema
-    }
-
-    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
-        self.enter()?;
-        let found = particulars::particulars(self).await;
-        self.busy = matches!(found, Err(EngineError::Lost(_) | EngineError::Midway(_)));
-        found
-    }
-
-    async fn close(self: Box<Self>) {}
-}
-
 /// What PostgreSQL says about a savepoint that is not there.
 pub(super) fn savepoint_missing(name: &str) -> SqlError {
     let message = format!("savepoint {} does not exist", quoted(name));
     SqlError { code: "3B001".to_owned(), message, ..SqlError::default() }
+}
+
+/// Which limit an error of the server stands for.
+fn cut_of(code: &str, access: Access) -> Option<Cut> {
+    match code {
+        "57014" => Some(Cut::Time),
+        "53200" | "53400" => Some(Cut::Memory),
+        "53100" => Some(Cut::Growth),
+        "42501" => Some(Cut::Refused),
+        "25006" if access == Access::Read => Some(Cut::Refused),
+        _ => None,
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::clock::{Rewritten, rewrite_with};
 use super::rules::{Act, Verb};
-use super::session::{Order, Session, Told, refusal, savepoint_missing};
+use super::session::{Order, RELEASE, SAVE, Session, Told, refusal, savepoint_missing};
 use super::transaction::Block;
 use super::values::value;
 use super::watch::Watch;
@@ -10,9 +10,6 @@ use super::wire::{Ask, Bounds, Reply, ServerError};
 use crate::engine::{Access, Cut, EngineError, SqlError, StatementResult};
 use crate::value::{Column, Value};
 
-pub(super) const SAVE: &str = "SAVEPOINT palestra_statement";
-pub(super) const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
-const UNDO: &str = "ROLLBACK TO SAVEPOINT palestra_statement";
 const READ_ONLY: &str = "SET LOCAL transaction_read_only = on";
 const SIZE: &str = "SELECT pg_catalog.pg_database_size(pg_catalog.current_database())";
 /// No statement of any version: it fails a transaction.
@@ -310,11 +307,6 @@ impl Session {
         Ask { sql: &sent.sql, parameters: order.parameters, bounds, parse_only: false }
     }
 
-    /// Goes back to before the last [`SAVE`].
-    pub(super) fn undo(&mut self) {
-        self.pending.extend([UNDO.to_owned(), RELEASE.to_owned()]);
-    }
-
     async fn measure_overflow(&mut self) -> Result<(), EngineError> {
         let answer = self.tell(&[SIZE]).await?;
         self.overflow(answer.replies.first().map_or(0, size));
@@ -346,20 +338,6 @@ impl Session {
         }
         let place = error.position.filter(|_| placed).map(|place| sent.original(place.saturating_sub(1)));
         SqlError { position: place.map(|place| place + order.statement.start_chars), ..self.words(error, cut) }
-    }
-
-    /// An error in the server's words, or in ours where a limit ended it.
-    pub(super) fn words(&self, error: &ServerError, cut: Option<Cut>) -> SqlError {
-        let cut = cut.or_else(|| cut_of(&error.code, self.opening.access));
-        let put = |text: &String| self.stand_ins.put(text.clone());
-        let message = match (cut, &*error.code) {
-            (Some(Cut::Time), "57014") => {
-                format!("the statement was ended after its {} ms", self.opening.limits.statement_ms)
-            }
-            _ => put(&error.message),
-        };
-        let (detail, hint) = (error.detail.as_ref().map(put), error.hint.as_ref().map(put));
-        SqlError { code: error.code.clone(), message, detail, hint, cut, ..SqlError::default() }
     }
 
     async fn result(&mut self, order: &Order<'_>, reply: Reply) -> Result<Told, EngineError> {
@@ -420,16 +398,4 @@ fn no_block(statement: &str) -> SqlError {
 
 fn size(reply: &Reply) -> u64 {
     reply.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(0)
-}
-
-/// Which limit an error of the server stands for.
-fn cut_of(code: &str, access: Access) -> Option<Cut> {
-    match code {
-        "57014" => Some(Cut::Time),
-        "53200" | "53400" => Some(Cut::Memory),
-        "53100" => Some(Cut::Growth),
-        "42501" => Some(Cut::Refused),
-        "25006" if access == Access::Read => Some(Cut::Refused),
-        _ => None,
-    }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::civil::Date;
 
-use super::literals::pieces;
+use super::literals::{is_day, pieces};
 use super::names;
 use crate::engine::{StatementResult, TableInfo};
-use crate::judge::schema::same;
+use crate::judge::facts::same;
 use crate::judge::state::{place, quoted};
 use crate::task::Free;
 use crate::value::{Dialect, Value};
@@ -405,10 +405,6 @@ fn shifted(value: &Value, step: i64) -> Option<Value> {
         Value::Text(text) if step > 0 => Value::Text(format!("{text}x")),
         other => other.clone(),
     })
-}
-
-pub(super) fn is_day(text: &str) -> bool {
-    text.len() == 10 && text.parse::<Date>().is_ok()
 }
 
 fn sense<'v>(values: impl Iterator<Item = &'v Value>, declared: &str) -> Sense {

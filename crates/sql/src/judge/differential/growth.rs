@@ -2,7 +2,7 @@
 //! their number or their keys shows fewer of them.
 
 use super::draw::{Field, Sense, Shape};
-use crate::judge::schema::same;
+use crate::judge::facts::same;
 use crate::judge::state::quoted;
 use crate::value::Value;
 use crate::world::Draw;

@@ -1,6 +1,7 @@
 //! Values that definitions write out, and what they may mean to a rule.
 
-use super::draw::is_day;
+use jiff::civil::Date;
+
 use crate::script::{Sort, lex};
 use crate::value::{Dialect, Value};
 
@@ -69,6 +70,11 @@ pub(super) fn pieces(value: &Value) -> Vec<Value> {
     }
     found.retain(|piece| piece != value);
     found
+}
+
+/// Whether a text is a day, as `2024-02-29`.
+pub(super) fn is_day(text: &str) -> bool {
+    text.len() == 10 && text.parse::<Date>().is_ok()
 }
 
 /// A number as it is written: whole, or with a fraction.

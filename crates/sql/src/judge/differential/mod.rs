@@ -15,8 +15,7 @@ use serde_json::{Value as Json, json};
 
 use super::bench::{Author, Desk, Trouble};
 use super::closed::Differences;
-use super::state::{place, quoted};
-use super::whole::dump;
+use super::state::{place, quoted, select};
 use crate::engine::{SqlError, StatementResult, TableInfo};
 use crate::script::lex;
 use crate::value::{Dialect, Value};
@@ -84,7 +83,7 @@ pub(super) async fn check(
     }
     let mut taken = 0_usize;
     for change in &changes {
-        let query = dump(&change.relation, &change.columns, differences.dialect);
+        let query = select(&change.relation, &change.columns, differences.dialect);
         let now_ms = draw.between(MOMENTS_MS.0, MOMENTS_MS.1);
         let expected = desk.reference(gold).await?.read_at(now_ms, &change.sql, &query, Author::Task).await?;
         if unfinished(&expected) {

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
-use super::FIRST_ID;
-use crate::image::Image;
+use super::Image;
+use crate::ids::FIRST_ID;
 
 /// Its name.
 pub(crate) const NAME: &str = "host";
@@ -80,7 +80,7 @@ const ETC: [&str; 14] = [
 const BESIDE_USR: [&str; 5] = ["bin", "sbin", "lib", "lib32", "lib64"];
 
 /// The paths of the host that a sandbox of this image sees.
-pub(super) fn shown() -> Vec<String> {
+pub(crate) fn shown() -> Vec<String> {
     let beside = BESIDE_USR
         .iter()
         .map(|name| format!("/{name}"))

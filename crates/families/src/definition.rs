@@ -1,0 +1,75 @@
+//! A definition as plain data: as it was read, and as it is stored.
+
+use std::collections::BTreeMap;
+
+use palestra_protocol::name::NameKind;
+use palestra_protocol::problem::Fault;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// What the member `kind` of a stored definition says of an app. A data set has no such member.
+pub const APP: &str = "app";
+
+/// Misfitting names that are told.
+const FAULTS_TOLD_MAX: usize = 100;
+
+/// Ends, without ever holding anything, when whoever publishes does not wait for it any more.
+pub type Left = oneshot::Receiver<()>;
+
+/// A definition without faults, ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// `family/name`.
+    pub name: String,
+    /// What the kind is built from, beside the rows.
+    pub definition: Value,
+    /// How many tasks each split has.
+    pub splits: BTreeMap<String, u64>,
+    /// Rows by split, where tasks are stored.
+    pub rows: Vec<(String, Vec<Value>)>,
+    /// `sha256:<hex>` of all of it.
+    pub digest: String,
+    /// What whoever publishes it may want to know.
+    pub notes: Vec<String>,
+}
+
+impl Parsed {
+    /// What is wrong with the names in it, whatever sort it is of.
+    pub(crate) fn misnamed(&self) -> Vec<Fault> {
+        let splits = self.splits.keys().map(|split| (NameKind::Split, "split", split.as_str()));
+        misnamed([(NameKind::Environment, "name", self.name.as_str())].into_iter().chain(splits))
+    }
+}
+
+/// A fault for each name that does not fit.
+pub(crate) fn misnamed<'a>(names: impl Iterator<Item = (NameKind, &'static str, &'a str)>) -> Vec<Fault> {
+    let fault = |(kind, field, name): (NameKind, &str, &str)| {
+        let why = kind.check(name).err()?;
+        let detail = format!("{why}, not {name:?}");
+        Some(Fault { field: Some(field.to_owned()), detail, ..Fault::default() })
+    };
+    names.filter_map(fault).take(FAULTS_TOLD_MAX).collect()
+}
+
+/// A published definition, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition<'a> {
+    /// `family/name`.
+    pub name: &'a str,
+    /// Chosen by the store when it was published.
+    pub version: u32,
+    /// [`Parsed::digest`].
+    pub digest: &'a str,
+    /// [`Parsed::definition`].
+    pub definition: &'a Value,
+    /// [`Parsed::splits`].
+    pub splits: &'a BTreeMap<String, u64>,
+}
+
+impl Definition<'_> {
+    /// Whether it is an app.
+    #[must_use]
+    pub fn is_app(&self) -> bool {
+        self.definition["kind"] == APP
+    }
+}
