@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{behind, strict};
+use super::behind;
 use crate::app::App;
+use crate::app::task::Draw;
 use crate::data::Data;
 use crate::kinds::{ColumnId, TableId, Type};
-use crate::task::Draw;
 use crate::task::draw::{Instance, Order, Ticket, accept, begin};
 use crate::task::episode::Episode;
 use crate::task::outcome::{Flaw, Unfit};
 use crate::task::parameter::Drawing;
 use crate::task::solve::Call;
+use crate::task::verdict::strict;
 use crate::tool::role_text;
 use crate::value::{RowKey, Value};
 

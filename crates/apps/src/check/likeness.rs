@@ -11,12 +11,12 @@ use serde_json::{Map, Value as Json};
 
 use super::knowledge::heard;
 use super::policies;
-use crate::app::{Argument, Schedule};
+use crate::app::task::Draw;
+use crate::app::{Argument, Schedule, Template};
 use crate::task::draw::{Instance, Order, Ticket, accept, begin};
 use crate::task::episode::Episode;
 use crate::task::parameter::Drawing;
 use crate::task::solve::Call;
-use crate::task::{Draw, Template};
 use crate::value::Value;
 
 /// Other values of one parameter that are looked at in one task.

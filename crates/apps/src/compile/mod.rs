@@ -13,10 +13,13 @@ mod views;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::app::{Action, App, Callable, ErrorCode, ErrorId, Event, Guard, Permission, Raise, Role, Rule, Schedule};
+use crate::app::errors::BUILTIN;
+use crate::app::{
+    Action, App, Callable, ErrorCode, ErrorId, Event, Guard, Permission, Raise, Role, Rule, Schedule, Variants,
+};
 use crate::calendar::Calendar;
 use crate::definition::action::ActionDefinition;
-use crate::definition::{Definition, Enforce, EventDefinition, Name, RuleDefinition, Schedule as Written};
+use crate::definition::{Definition, Enforce, ErrorKind, EventDefinition, Name, RuleDefinition, Schedule as Written};
 use crate::expression::{Checked, Function, Roots};
 use crate::fault::Faults;
 use crate::functions;
@@ -25,7 +28,6 @@ use crate::native;
 use crate::places::Places;
 use crate::syntax::MAX_FAULTS;
 use crate::task::compile::{Calls, templates};
-use crate::task::draw::Variants;
 use names::{Ground, Names};
 
 /// How far the clock moves by an action that names no cost, in seconds.
@@ -34,25 +36,6 @@ const COST: i64 = 60;
 const ROLES: [&str; 3] = ["agent", "user", "system"];
 /// Names of calls that every app has.
 pub(crate) const CALLS: [&str; 2] = ["submit", "wait"];
-
-/// Errors that every app has, in the order of their ids; those of the tables follow.
-pub(crate) mod errors {
-    use crate::app::ErrorId;
-    use crate::kinds::TableId;
-
-    pub(crate) const INVALID_ARGUMENT: ErrorId = ErrorId(0);
-    pub(crate) const NOT_UNIQUE: ErrorId = ErrorId(1);
-    pub(crate) const IN_USE: ErrorId = ErrorId(2);
-    pub(crate) const NUMBER_OUT_OF_RANGE: ErrorId = ErrorId(3);
-    pub(crate) const PERMISSION_DENIED: ErrorId = ErrorId(4);
-    pub(crate) const FULL: ErrorId = ErrorId(5);
-    const TABLES: u16 = 6;
-
-    /// The error for an id that names no visible row of a table.
-    pub(crate) const fn not_found(table: TableId) -> ErrorId {
-        ErrorId(TABLES + table.0)
-    }
-}
 
 /// What compiling knows.
 pub(crate) struct Compiler<'d> {
@@ -181,22 +164,21 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
 
 /// Every error code: those that every app has, those of its tables and rules, and its own.
 fn codes(definition: &Definition, ground: &Ground) -> Vec<ErrorCode> {
-    use crate::definition::ErrorKind::{Conflict, Forbidden, Invalid, Limit, NotFound};
-    let builtin = [
-        ("invalid_argument", Invalid),
-        ("not_unique", Conflict),
-        ("in_use", Conflict),
-        ("number_out_of_range", Invalid),
-        ("permission_denied", Forbidden),
-        ("full", Limit),
-    ];
     let mut codes: Vec<ErrorCode> =
-        builtin.iter().map(|(code, kind)| ErrorCode { code: Arc::from(*code), kind: *kind, field: None }).collect();
+        BUILTIN.iter().map(|(code, kind)| ErrorCode { code: Arc::from(*code), kind: *kind, field: None }).collect();
     for table in &ground.schema.tables {
-        codes.push(ErrorCode { code: format!("{}_not_found", table.name).into(), kind: NotFound, field: None });
+        codes.push(ErrorCode {
+            code: format!("{}_not_found", table.name).into(),
+            kind: ErrorKind::NotFound,
+            field: None,
+        });
     }
     for rule in &definition.rules {
-        codes.push(ErrorCode { code: format!("rule_{}", rule.id.text).into(), kind: Forbidden, field: None });
+        codes.push(ErrorCode {
+            code: format!("rule_{}", rule.id.text).into(),
+            kind: ErrorKind::Forbidden,
+            field: None,
+        });
     }
     for (name, error) in &definition.errors {
         let field = error.field.as_ref().map(|field| Arc::clone(&field.text));

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::draw::Draws;
 use super::effect::Transaction;
 use super::{Chance, Counted, Raised, Stop, World};
+use crate::app::errors;
 use crate::app::{Event, Role, Schedule};
-use crate::compile::errors;
 use crate::expression::{DEFAULT_BUDGET, EvalError};
 use crate::value::Value;
 

@@ -19,13 +19,13 @@ use imbl::{OrdMap, OrdSet};
 use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
+use crate::app::task::Watch;
 use crate::app::{Action, App, Callable, Effect, Event, Role, View};
 use crate::data::{Change, ChangeKind, Data, changes};
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
 use crate::functions::id;
 use crate::json::Codec;
 use crate::kinds::ColumnId;
-use crate::task::Watch;
 use crate::value::{RowKey, Value};
 
 pub use agenda::Agenda;
@@ -33,7 +33,7 @@ use effect::Transaction;
 use raised::stop;
 pub use raised::{Raised, Stop};
 pub use read::Page;
-pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, initial};
+pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, database, initial};
 
 /// The beginning of an episode, shared by all that are forked from it.
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 mod reach;
 mod widgets;
-pub(in crate::screen) use widgets::OPEN;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Controls, Screen, Screens, Widget, WidgetKind, generate, words};
-use crate::app::{Action, Embed, Role, Shown, View};
+use super::generate;
+use crate::app::screen::{Controls, Screen, Widget, WidgetKind, words};
+use crate::app::{Action, Embed, Role, Screens, Shown, View};
 use crate::compile::names::Names;
 use crate::compile::{Compiler, kinds};
 use crate::definition::screen::ScreenDefinition;

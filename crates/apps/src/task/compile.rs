@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::goal::{Answer, Change, Field, Free, Goal, What};
-use super::{Draw, Param, Step, Template, Watch, sound};
+use super::sound;
 use crate::amount;
-use crate::app::{Action, Callable, Parameter, Role, Shows, View};
+use crate::app::goal::{Answer, Change, Field, Free, Goal, What};
+use crate::app::task::{Draw, Param, Step, Watch};
+use crate::app::{Action, Callable, Parameter, Role, Shows, Template, View};
 use crate::calendar::parse_date;
 use crate::compile::Compiler;
 use crate::compile::kinds::{kind, known};

@@ -2,17 +2,16 @@
 //! [`Redraw`].
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::Template;
 use super::episode::Episode;
 use super::outcome::{Flaw, NoTask, Redraw, ShownDraw, Unfit};
 use super::parameter::Drawing;
 use super::solve::{self, Call, Solved};
 use super::trace::untraced;
-use crate::app::{App, Role};
+use crate::app::{App, Role, Template};
 use crate::data::Data;
 use crate::explore;
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Rows};
@@ -20,7 +19,7 @@ use crate::json::Codec;
 use crate::kinds::ColumnId;
 use crate::reading::Reversed;
 use crate::run::draw::Draws;
-use crate::run::{Agenda, Beginning, Chance, Stop, World, initial, transact};
+use crate::run::{Agenda, Beginning, Chance, Stop, World, database, transact};
 use crate::value::{RowKey, Value};
 
 /// How often a task is drawn anew before its template counts as broken.
@@ -29,40 +28,6 @@ pub const ATTEMPTS_MAX: u32 = 50;
 pub(super) const SEARCHES_MAX: u32 = 5;
 /// How often at all, counting draws that belong to another split.
 const DRAWS_MAX: u32 = 2_000;
-
-/// Initial databases that were made, by variant.
-#[derive(Debug, Default)]
-pub struct Variants(Vec<OnceLock<Result<Data, String>>>);
-
-impl Variants {
-    /// None made yet.
-    #[must_use]
-    pub fn new(count: u32) -> Self {
-        Self((0..count.max(1)).map(|_| OnceLock::new()).collect())
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub const fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The initial database of a variant; made when it is asked for first.
-    ///
-    /// # Errors
-    /// When the definition's seed fails.
-    pub fn get(&self, app: &Arc<App>, variant: usize) -> Result<&Data, String> {
-        let place = variant % self.0.len();
-        let number = u32::try_from(place).unwrap_or(0);
-        let made = self.0[place].get_or_init(|| {
-            let data = initial(app, number).map_err(|fault| fault.to_string())?;
-            // All episodes share what is hashed here, and hash again what they edit.
-            let _digest = data.document().digest();
-            Ok(data)
-        });
-        made.as_ref().map_err(Clone::clone)
-    }
-}
 
 /// A task, drawn and accepted.
 #[derive(Debug)]
@@ -232,7 +197,7 @@ impl Ticket<'_> {
 
     /// The data before anything of the task is prepared.
     pub(crate) fn base(&self) -> Result<&Data, Unfit> {
-        let base = self.app.variants.get(self.app, self.variant());
+        let base = database(self.app, self.variant());
         base.map_err(|message| Unfit::Flawed(Flaw::Breaks(message)))
     }
 

@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::answer::Submission;
 use super::draw::Instance;
-use super::goal::Check;
 use super::judge::End;
+use super::verdict::Check;
 use crate::app::Role;
-use crate::compile::errors;
+use crate::app::errors;
 use crate::data::{Data, DataFault};
 use crate::run::{Chance, Raised, Reply, Stop, World};
 use crate::value::Value;

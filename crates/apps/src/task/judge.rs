@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::Template;
 use super::answer::Submission;
-use super::goal::{Change, Check, Field, Free, What};
-use crate::app::App;
+use super::verdict::Check;
+use crate::app::goal::{Change, Field, Free, What};
+use crate::app::{App, Template};
 use crate::data::{Change as Written, ChangeKind, Data, changes};
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, Rows};
 use crate::functions::id;

@@ -215,15 +215,15 @@ fn matters(instance: &Instance, before: &Episode, after: &Episode) -> bool {
     let goal = &instance.template().goal;
     crate::data::changes(before.world().data(), after.world().data()).iter().any(|change| {
         let table = instance.app.schema.table(change.row.table);
-        let free = |free: &super::goal::Free| goal.free.contains(free);
-        if table.untracked || free(&super::goal::Free::Table(change.row.table)) {
+        let free = |free: &crate::app::goal::Free| goal.free.contains(free);
+        if table.untracked || free(&crate::app::goal::Free::Table(change.row.table)) {
             return false;
         }
         match &change.kind {
-            crate::data::ChangeKind::Created => !free(&super::goal::Free::Created(change.row.table)),
+            crate::data::ChangeKind::Created => !free(&crate::app::goal::Free::Created(change.row.table)),
             crate::data::ChangeKind::Deleted => true,
             crate::data::ChangeKind::Updated { columns } => columns.iter().any(|(column, ..)| {
-                !table.describe(*column).volatile && !free(&super::goal::Free::Column(change.row.table, *column))
+                !table.describe(*column).volatile && !free(&crate::app::goal::Free::Column(change.row.table, *column))
             }),
         }
     })

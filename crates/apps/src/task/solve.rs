@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::Step;
 use super::episode::Episode;
 use super::judge::ending::obstacles;
+use crate::app::task::Step;
 use crate::expression::Checked;
 use crate::json::Codec;
 use crate::run::{Raised, Stop};

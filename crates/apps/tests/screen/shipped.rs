@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use palestra_apps::app::screen::{Details, Widget, WidgetKind};
 use palestra_apps::app::{App, Callable, Role};
 use palestra_apps::run::World;
-use palestra_apps::screen::{Details, Viewer, Widget, WidgetKind, pilot};
+use palestra_apps::screen::{Viewer, pilot};
 use palestra_apps::task::draw::{Instance, draw};
 
 use crate::browser::Browser;

@@ -7,13 +7,12 @@ use serde_json::{Map, Value as Json};
 
 use super::input::plain_parameter;
 use super::{Builder, Command, InputKind};
+use crate::app::screen::{Given, Layout, List, OPEN, words};
 use crate::app::{Parameter, Role, Shows, View};
 use crate::kinds::Type;
 use crate::run::{Page, Raised, Stop};
-use crate::screen::compile::OPEN;
 use crate::screen::tree::{AriaRole, Choice, Element};
 use crate::screen::viewer::Place;
-use crate::screen::{Given, Layout, List, words};
 use crate::value::{RowKey, Value};
 
 /// A page, or why there is none.

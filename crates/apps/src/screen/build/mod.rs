@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::tree::{AriaRole, Element, Scrolled, Tree};
 use super::viewer::{Place, Read, Toast};
-use super::{Form, Link, Screen, Screens, Widget, WidgetKind, words};
-use crate::app::{Action, App};
+use crate::app::screen::{Form, Link, Screen, Widget, WidgetKind, words};
+use crate::app::{Action, App, Screens};
 use crate::expression::{Checked, Template};
 use crate::run::{Stop, World};
 use crate::value::Value;

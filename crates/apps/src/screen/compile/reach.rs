@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Plan, inner};
 use crate::app::Role;
+use crate::app::screen::{Form, Screen, Widget, WidgetKind};
 use crate::fault::Faults;
-use crate::screen::{Form, Screen, Widget, WidgetKind};
 
 /// Reports screens that no link reaches, and actions of the agent that no screen offers.
 pub(super) fn check(plan: &Plan<'_, '_>, screens: &[Screen], faults: &mut Faults) {
