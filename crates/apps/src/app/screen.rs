@@ -55,6 +55,17 @@ pub struct Widget {
     pub kind: WidgetKind,
 }
 
+impl Widget {
+    /// Widgets within it that stand in the same scope.
+    pub(crate) fn bodies(&self) -> Vec<&[Self]> {
+        match &self.kind {
+            WidgetKind::Tabs(bodies) | WidgetKind::Steps(bodies) => bodies.iter().map(|(_, body)| &**body).collect(),
+            WidgetKind::Dialog { body, .. } => vec![body],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// What a widget is. Views, actions and screens are meant by their place in the app.
 #[derive(Debug)]
 pub enum WidgetKind {

@@ -1,8 +1,6 @@
 //! The graphical surface of an app: what an actor sees of its screens as a tree of elements, and what it can do there.
 
 mod build;
-pub(crate) mod compile;
-mod generate;
 pub mod pilot;
 mod text;
 mod tree;

@@ -1,7 +1,6 @@
 //! Tasks: templates that are drawn from a seed, judged by what changed, and proven by a solution.
 
 pub mod answer;
-pub(crate) mod compile;
 mod document;
 pub mod draw;
 pub mod episode;
@@ -10,7 +9,6 @@ pub mod mutate;
 pub mod outcome;
 pub(crate) mod parameter;
 pub mod solve;
-mod sound;
 pub(crate) mod trace;
 pub mod verdict;
 pub(crate) mod wanted;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::compile::Plan;
+use super::plan::Plan;
 use crate::app::screen::{Details, words};
 use crate::app::{Action, Role, Shows, View};
 use crate::compile::Compiler;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Plan;
+use super::plan::Plan;
 use crate::app::screen::{Controls, Details, Form, Given, Link, List, OPEN, Way, Widget, WidgetKind, words};
 use crate::app::{Shows, View};
 use crate::compile::names::Names;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Plan, inner};
+use super::plan::Plan;
 use crate::app::Role;
 use crate::app::screen::{Form, Screen, Widget, WidgetKind};
 use crate::fault::Faults;
@@ -46,7 +46,7 @@ fn visit(body: &[Widget], open: &mut Vec<usize>, offered: &mut BTreeSet<usize>) 
                 open.extend(list.open);
                 visit(&list.row, open, offered);
             }
-            _ => inner(widget).into_iter().for_each(|body| visit(body, open, offered)),
+            _ => widget.bodies().into_iter().for_each(|body| visit(body, open, offered)),
         }
     }
 }
