@@ -5,6 +5,7 @@ mod audit;
 mod behind;
 mod chances;
 mod finding;
+mod heard;
 mod knowledge;
 mod likeness;
 mod order;

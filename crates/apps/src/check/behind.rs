@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::knowledge::{Effect, compared};
+use super::heard::{Effect, compared};
 use crate::data::Data;
 use crate::kinds::{TableId, Type};
 use crate::task::draw::{Instance, Order, Ticket};

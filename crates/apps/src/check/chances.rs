@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::knowledge::heard_in;
+use super::heard::heard_in;
 use crate::app::{App, Schedule};
 use crate::run::Chance;
 use crate::task::draw::{Instance, reach};

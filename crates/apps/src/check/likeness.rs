@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::knowledge::heard;
+use super::heard::heard;
 use super::policies;
 use crate::app::task::Draw;
 use crate::app::{Argument, Schedule, Template};

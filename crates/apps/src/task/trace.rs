@@ -50,8 +50,8 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Opt
 /// What is known before the first call, folded.
 fn told(instance: &Instance) -> String {
     let mut known = fold(&instance.text);
-    if let Some(role) = &instance.app.role {
-        known.push_str(&fold(&crate::tool::role_text(&instance.app, role, &instance.data)));
+    if let Some(role) = instance.app.role_text(&instance.data) {
+        known.push_str(&fold(&role));
     }
     known
 }
