@@ -1,7 +1,9 @@
 //! The graphical surface of an app: what an actor sees of its screens as a tree of elements, and what it can do there.
 
 mod build;
+mod command;
 pub mod pilot;
+mod place;
 mod text;
 mod tree;
 mod viewer;

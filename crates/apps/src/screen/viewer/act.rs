@@ -5,11 +5,13 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde_json::Value as Json;
 
-use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Mark, Place, Read, Shown, Toast, Viewer};
+use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Shown, Viewer};
 use crate::app::Role;
 use crate::app::errors;
 use crate::run::{Raised, Reply, Stop, World};
-use crate::screen::build::{Command, InputKind, Submission};
+use crate::screen::build::Read;
+use crate::screen::command::{Command, InputKind, Submission};
+use crate::screen::place::{Mark, Place, Toast};
 use crate::screen::tree::Element;
 use crate::value::Value;
 
