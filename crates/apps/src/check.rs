@@ -8,6 +8,7 @@ mod finding;
 mod heard;
 mod knowledge;
 mod likeness;
+mod mutate;
 mod order;
 mod policies;
 mod random;
@@ -25,11 +26,11 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::app::App;
+use crate::draw::draw;
 use crate::run::draw::Draws;
 use crate::run::{Beginning, Stop, World, broken_invariants, database, initial};
-use crate::task::draw::{Instance, draw};
 use crate::task::episode::Episode;
-use crate::task::mutate;
+use crate::task::instance::Instance;
 use crate::task::verdict::strict;
 
 pub use audit::DrawFigures;

@@ -9,7 +9,7 @@ use crate::json::Codec;
 use crate::kinds::Type;
 use crate::run::World;
 use crate::task::answer::ANSWER_CHARACTERS_MAX;
-use crate::task::draw::Instance;
+use crate::task::instance::Instance;
 
 /// OpenAI function tools of an app for the agent: views, then actions, `wait` where anything can happen, and `submit`.
 #[must_use]

@@ -18,11 +18,13 @@ use super::told::Told;
 use super::{twins, untold};
 use crate::app::App;
 use crate::app::task::{Draw, Param};
+use crate::draw::{Drawn, reach};
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
-use crate::task::draw::{Drawn, Instance, Order, Rule, Ticket, alike, begin, reach};
 use crate::task::episode::Episode;
-use crate::task::outcome::{Flaw, Redraw, ShownDraw, Unfit};
+use crate::task::instance::Instance;
+use crate::task::outcome::{Flaw, Redraw, Rule, ShownDraw, Unfit};
+use crate::task::ticket::{Order, Ticket, alike, begin};
 use crate::value::{RowKey, Value};
 
 /// The share of draws that `require`, references and gaps may throw away: beyond it, more than one seed in two hundred has no task

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::task::draw::{Instance, Ticket, accept, begin};
+use crate::draw::accept;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::outcome::{Flaw, Unfit};
-use crate::task::solve::Call;
+use crate::task::ticket::{Ticket, begin};
 use crate::task::verdict::strict;
 
 /// What comes of changed columns.

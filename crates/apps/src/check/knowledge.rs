@@ -15,9 +15,10 @@ use crate::app::App;
 use crate::app::task::Draw;
 use crate::data::Data;
 use crate::kinds::{ColumnId, TableId, Type};
-use crate::task::draw::{Instance, Order, Ticket};
+use crate::task::call::Call;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
-use crate::task::solve::Call;
+use crate::task::ticket::{Order, Ticket};
 use crate::value::{RowKey, Value};
 
 /// Tasks that are tried column by column in any case.

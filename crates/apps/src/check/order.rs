@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::policies;
 use crate::app::task::Draw;
-use crate::task::draw::{Instance, Ticket};
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
 use crate::task::solve;
+use crate::task::ticket::Ticket;
 use crate::task::verdict::strict;
 use crate::value::Value;
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use crate::app::Template;
 use crate::json::Codec;
 use crate::kinds::Type;
-use crate::task::draw::Instance;
+use crate::task::instance::Instance;
 use crate::task::trace::parameters;
 
 /// Tasks of one value from which on what it leads to is no accident.

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::app::{App, Role};
 use crate::run::{Beginning, World, database};
-use crate::task::draw::propose;
+use crate::task::ticket::propose;
 use crate::task::wanted::Wanted;
 
 pub use coverage::{ActionReport, GuardReport};

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::task::draw::{draw, propose};
+use crate::draw::draw;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
-use crate::task::solve::Call;
+use crate::task::ticket::propose;
 use crate::task::verdict::strict;
 
 /// A depot with one mistake of every sort.
@@ -73,7 +74,7 @@ fn states_from_which_the_goal_is_lost_are_told_with_the_call_that_lost_it() {
     }
 }
 
-fn reaches(instance: &Arc<crate::task::draw::Instance>, calls: &[Call]) -> bool {
+fn reaches(instance: &Arc<crate::task::instance::Instance>, calls: &[Call]) -> bool {
     let mut episode = Episode::begin(instance, 0).expect("a beginning");
     for call in calls {
         episode.call(&call.name, &call.arguments).expect("a sound definition");

@@ -1,14 +1,15 @@
-//! Tasks: templates that are drawn from a seed, judged by what changed, and proven by a solution.
+//! Tasks: drawn from templates, judged by what changed, and played by solutions.
 
 pub mod answer;
+pub mod call;
 mod document;
-pub mod draw;
 pub mod episode;
+pub mod instance;
 mod judge;
-pub mod mutate;
 pub mod outcome;
 pub(crate) mod parameter;
 pub mod solve;
+pub mod ticket;
 pub(crate) mod trace;
 pub mod verdict;
 pub(crate) mod wanted;

@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::draw::{Instance, Rule};
+use super::instance::Instance;
+use super::outcome::Rule;
 use super::solve::Played;
 use crate::app::{Callable, Parameter};
 use crate::kinds::Type;

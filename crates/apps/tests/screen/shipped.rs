@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use palestra_apps::app::screen::{Details, Widget, WidgetKind};
 use palestra_apps::app::{App, Callable, Role};
+use palestra_apps::draw::draw;
 use palestra_apps::run::World;
 use palestra_apps::screen::{Viewer, pilot};
-use palestra_apps::task::draw::{Instance, draw};
+use palestra_apps::task::instance::Instance;
 
 use crate::browser::Browser;
 use crate::fixture::{begin, told};
