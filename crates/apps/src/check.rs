@@ -9,6 +9,7 @@ mod heard;
 mod knowledge;
 mod likeness;
 mod mutate;
+mod namesakes;
 mod order;
 mod policies;
 mod random;

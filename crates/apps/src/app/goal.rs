@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 

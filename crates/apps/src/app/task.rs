@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::action::Effect;
 use super::event::Event;
 use super::goal::Goal;
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, Type};
 use crate::value::Value;

@@ -6,7 +6,7 @@ use crate::app::goal::{Answer, Change, Field, Free, Goal, What};
 use crate::compile::Compiler;
 use crate::compile::names::Names;
 use crate::definition::Name;
-use crate::definition::task::{AnswerDefinition, ChangeDefinition, ChangeWhat, FieldDefinition, GoalDefinition};
+use crate::definition::goal::{AnswerDefinition, ChangeDefinition, ChangeWhat, FieldDefinition, GoalDefinition};
 use crate::expression::Checked;
 use crate::fault::Faults;
 use crate::kinds::Type;

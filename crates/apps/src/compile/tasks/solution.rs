@@ -8,7 +8,7 @@ use crate::app::{Action, Callable, Parameter, Role, Shows, View};
 use crate::calendar::parse_duration;
 use crate::compile::names::Names;
 use crate::definition::Bindings;
-use crate::definition::task::{StepDefinition, StepKind};
+use crate::definition::solution::{StepDefinition, StepKind};
 use crate::expression::{Checked, Roots};
 use crate::fault::Faults;
 use crate::kinds::{TableId, Type};

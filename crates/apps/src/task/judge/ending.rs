@@ -6,7 +6,7 @@ use super::{End, check, open};
 use crate::app::Template;
 use crate::app::task::Watch;
 use crate::data::Data;
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::expression::EvalError;
 use crate::json::Codec;
 use crate::task::answer::{Submission, agrees};
