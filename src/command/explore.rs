@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use palestra_apps::app::App;
 use palestra_apps::explore::{Exploration, GoalReport, Options, dot, explore as search, explore_task};
-use palestra_apps::task::solve::Call;
+use palestra_apps::task::call::Call;
 use serde_json::Value;
 
 use super::check;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use palestra_apps::app::App;
-use palestra_apps::task::draw::{Rule, Ticket};
+use palestra_apps::task::outcome::Rule;
+use palestra_apps::task::ticket::Ticket;
 use palestra_auth::DEFAULT_TENANT;
 use palestra_protocol::key::{CreateKey, Scope};
 use reqwest::{Method, StatusCode};

@@ -5,8 +5,11 @@ mod audit;
 mod behind;
 mod chances;
 mod finding;
+mod heard;
 mod knowledge;
 mod likeness;
+mod mutate;
+mod namesakes;
 mod order;
 mod policies;
 mod random;
@@ -24,12 +27,12 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::app::App;
+use crate::draw::draw;
 use crate::run::draw::Draws;
-use crate::run::{Beginning, Stop, World, broken_invariants, initial};
-use crate::task::draw::{Instance, draw};
+use crate::run::{Beginning, Stop, World, broken_invariants, database, initial};
 use crate::task::episode::Episode;
-use crate::task::goal::Check;
-use crate::task::mutate;
+use crate::task::instance::Instance;
+use crate::task::verdict::strict;
 
 pub use audit::DrawFigures;
 pub use finding::{Finding, Kind};
@@ -120,20 +123,6 @@ pub struct Figures {
     pub draws: DrawFigures,
 }
 
-/// Whether every check passed.
-#[must_use]
-pub fn strict(checks: &[Check]) -> bool {
-    checks.iter().all(|check| check.passed)
-}
-
-/// The weighted mean of the checks.
-#[must_use]
-pub fn score(checks: &[Check]) -> f64 {
-    let weight: f64 = checks.iter().map(|check| check.weight).sum();
-    let total: f64 = checks.iter().map(|check| check.weight * check.score).sum();
-    if weight > 0.0 { total / weight } else { 0.0 }
-}
-
 /// Checks an app that compiles.
 #[must_use]
 pub fn check(app: &Arc<App>, effort: Effort) -> Report {
@@ -180,7 +169,7 @@ fn databases(app: &Arc<App>, report: &mut Report) {
 
 /// Invariants hold under random calls, which give the same results again.
 fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &mut Report) {
-    let Ok(data) = app.variants.get(app, 0) else { return };
+    let Ok(data) = database(app, 0) else { return };
     let beginning = Arc::new(Beginning::free(Arc::clone(app), data.clone(), 7));
     let (Ok(mut world), Ok(mut again)) = (World::begin(Arc::clone(&beginning)), World::begin(beginning)) else {
         report.fail(app, "world", "an event's time cannot be worked out");

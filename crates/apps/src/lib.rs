@@ -9,6 +9,7 @@ pub mod check;
 pub mod compile;
 pub mod data;
 pub mod definition;
+pub mod draw;
 pub mod explore;
 pub mod expression;
 pub mod fault;

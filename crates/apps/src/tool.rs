@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::app::{App, Bounds, Callable, Parameter, Role};
-use crate::data::Data;
-use crate::expression::{DEFAULT_BUDGET, NoHost, Template};
 use crate::json::Codec;
 use crate::kinds::Type;
 use crate::run::World;
 use crate::task::answer::ANSWER_CHARACTERS_MAX;
-use crate::task::draw::Instance;
+use crate::task::instance::Instance;
 
 /// OpenAI function tools of an app for the agent: views, then actions, `wait` where anything can happen, and `submit`.
 #[must_use]
@@ -114,10 +112,7 @@ fn bound(schema: &mut Map<String, Json>, kind: &Type, bounds: Bounds) {
 #[must_use]
 pub fn system_text(instance: &Instance) -> String {
     let app = &instance.app;
-    let mut text = match &app.role {
-        Some(role) => role_text(app, role, &instance.data),
-        None => app.about.to_string(),
-    };
+    let mut text = app.role_text(&instance.data).unwrap_or_else(|| app.about.to_string());
     // Writing to a string cannot fail.
     let _ = write!(text, "\nIt is {}.", app.calendar.show_instant(app.start));
     if !app.rules.is_empty() {
@@ -138,12 +133,6 @@ pub fn system_text(instance: &Instance) -> String {
         let _ = write!(text, "\nAnswers to give with submit: {}.", slots.join(", "));
     }
     text
-}
-
-/// The text that says who the agent is.
-pub(crate) fn role_text(app: &App, role: &Template, data: &Data) -> String {
-    let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
-    role.render(&mut app.frame(data, &[], &mut host, &mut budget)).unwrap_or_else(|_| app.about.to_string())
 }
 
 /// Whether a name is one of the agent's tools.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use palestra_apps::app::{App, Callable};
-use palestra_apps::task::draw::{Instance, instantiate};
+use palestra_apps::draw::instantiate;
+use palestra_apps::task::instance::Instance;
 use palestra_apps::task::episode::Episode;
 use serde_json::{Map, Value};
 

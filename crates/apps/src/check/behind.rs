@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::knowledge::{Effect, compared};
+use super::heard::{Effect, compared};
 use crate::data::Data;
 use crate::kinds::{TableId, Type};
-use crate::task::draw::{Instance, Order, Ticket};
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
+use crate::task::ticket::{Order, Ticket};
 use crate::value::{RowKey, Value};
 
 /// How often the set-up draws anew.

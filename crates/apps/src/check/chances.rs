@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::knowledge::heard_in;
+use super::heard::heard_in;
 use crate::app::{App, Schedule};
+use crate::draw::reach;
 use crate::run::Chance;
-use crate::task::draw::{Instance, reach};
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::outcome::Flaw;
 
 /// Episodes that a solution is played in, beside the one that proved it: their seed, and which events of chance take place.

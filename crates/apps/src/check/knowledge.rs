@@ -9,17 +9,16 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{behind, strict};
+use super::behind;
+use super::heard::{Effect, compared, heard};
 use crate::app::App;
+use crate::app::task::Draw;
 use crate::data::Data;
 use crate::kinds::{ColumnId, TableId, Type};
-use crate::task::Draw;
-use crate::task::draw::{Instance, Order, Ticket, accept, begin};
-use crate::task::episode::Episode;
-use crate::task::outcome::{Flaw, Unfit};
+use crate::task::call::Call;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
-use crate::task::solve::Call;
-use crate::tool::role_text;
+use crate::task::ticket::{Order, Ticket};
 use crate::value::{RowKey, Value};
 
 /// Tasks that are tried column by column in any case.
@@ -69,17 +68,6 @@ const DAY: i64 = 86_400;
 const SOME_DAY: i64 = 20_000;
 
 type Spot = (TableId, ColumnId);
-
-/// What comes of changed columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// Nothing.
-    None,
-    /// Something else is read, or there is no such task.
-    Shown,
-    /// The same is read, and another task is asked for.
-    Hidden,
-}
 
 /// What was found out about columns.
 pub(super) struct Knowledge {
@@ -191,47 +179,6 @@ fn effect(ticket: Ticket<'_>, instance: &Arc<Instance>, seen: &(Vec<Json>, bool)
     let Some(values) = followed(ticket, instance, base) else { return Effect::Shown };
     let Ok(other) = ticket.prepare_from(base, values, Order::None) else { return Effect::Shown };
     compared(ticket, instance, seen, other)
-}
-
-/// What another task shows to the calls that solve one.
-pub(super) fn compared(
-    ticket: Ticket<'_>,
-    instance: &Arc<Instance>,
-    seen: &(Vec<Json>, bool),
-    other: Instance,
-) -> Effect {
-    if other.text != instance.text || role(&other) != role(instance) {
-        return Effect::Shown;
-    }
-    let other = Arc::new(other);
-    match heard(&other, instance.solution()) {
-        Some((answers, _)) if answers != seen.0 => Effect::Shown,
-        Some((_, reached)) if reached == seen.1 => Effect::None,
-        Some(_) if is_task(ticket, other) => Effect::Hidden,
-        _ => Effect::Shown,
-    }
-}
-
-/// Whether something is asked for that can be done, whoever may know how.
-fn is_task(ticket: Ticket<'_>, instance: Arc<Instance>) -> bool {
-    let Ok((instance, held)) = begin(instance) else { return false };
-    matches!(accept(instance, held, ticket.rule), Ok(_) | Err(Unfit::Flawed(Flaw::Unknowable(_))))
-}
-
-fn role(instance: &Instance) -> Option<String> {
-    instance.app.role.as_ref().map(|role| role_text(&instance.app, role, &instance.data))
-}
-
-/// What some calls answer in a task, and whether its goal holds then.
-pub(super) fn heard(instance: &Arc<Instance>, calls: &[Call]) -> Option<(Vec<Json>, bool)> {
-    heard_in(Episode::begin(instance, 0).ok()?, calls)
-}
-
-/// The same in an episode that has begun.
-pub(super) fn heard_in(mut episode: Episode, calls: &[Call]) -> Option<(Vec<Json>, bool)> {
-    let answers = calls.iter().map(|call| Some(episode.call(&call.name, &call.arguments).ok()?.data));
-    let answers = answers.collect::<Option<Vec<_>>>()?;
-    Some((answers, strict(&episode.judge().ok()?)))
 }
 
 /// The data with one column changed in every row; none where that cannot be.

@@ -9,14 +9,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::knowledge::heard;
+use super::heard::heard;
 use super::policies;
-use crate::app::{Argument, Schedule};
-use crate::task::draw::{Instance, Order, Ticket, accept, begin};
+use crate::app::task::Draw;
+use crate::app::{Argument, Schedule, Template};
+use crate::draw::accept;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
-use crate::task::solve::Call;
-use crate::task::{Draw, Template};
+use crate::task::ticket::{Order, Ticket, begin};
 use crate::value::Value;
 
 /// Other values of one parameter that are looked at in one task.
@@ -101,7 +103,8 @@ impl Likeness {
             }
             for values in alike.into_iter().take(ALIKE_MAX) {
                 if found.is_none() && self.parts(ticket, instance, parameter, &values) {
-                    let shown = crate::task::draw::parameters(ticket.app, ticket.template(), &values, &instance.data);
+                    let shown =
+                        crate::task::instance::parameters(ticket.app, ticket.template(), &values, &instance.data);
                     let name = &*ticket.template().params[parameter].name;
                     found = Some(Ambiguity { parameter, other: shown.get(name).cloned().unwrap_or_default() });
                 }

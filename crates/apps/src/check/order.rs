@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{policies, strict};
-use crate::task::Draw;
-use crate::task::draw::{Instance, Ticket};
+use super::policies;
+use crate::app::task::Draw;
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
 use crate::task::solve;
+use crate::task::ticket::Ticket;
+use crate::task::verdict::strict;
 use crate::value::Value;
 
 /// A check of the goal that the solution passes, and does not where rows are read in the opposite order: several rows tie, or a list has

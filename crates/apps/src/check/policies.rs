@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, json};
 
-use super::{RandomCalls, score, strict};
-use crate::task::draw::Instance;
+use super::random::RandomCalls;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
-use crate::task::solve::Call;
+use crate::task::instance::Instance;
+use crate::task::verdict::{score, strict};
 
 /// Calls that the random policy makes.
 const RANDOM_CALLS: usize = 15;

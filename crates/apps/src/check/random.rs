@@ -10,7 +10,7 @@ use crate::app::{App, Bounds, Parameter, Role};
 use crate::calendar::{show_date, show_duration};
 use crate::kinds::Type;
 use crate::run::{Raised, Reply, Stop, World};
-use crate::task::solve::Call;
+use crate::task::call::Call;
 use crate::words;
 
 /// Entries of a random list.

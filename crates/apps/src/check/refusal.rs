@@ -12,8 +12,9 @@ use serde_json::Value as Json;
 use self::calls::{Tried, tried};
 use self::twin::Met;
 use crate::run::Raised;
-use crate::task::draw::{Instance, Ticket};
-use crate::task::solve::Call;
+use crate::task::call::Call;
+use crate::task::instance::Instance;
+use crate::task::ticket::Ticket;
 
 /// How often values are drawn for parameters of a twin that the task does not have.
 const TWINS_TRIED: u64 = 8;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::app::task::{Draw, Param};
 use crate::data::Data;
 use crate::json::Codec;
 use crate::kinds::{ColumnId, Type};
-use crate::task::draw::Ticket;
 use crate::task::parameter::STEPS_LISTED_MAX;
-use crate::task::{Draw, Param};
+use crate::task::ticket::Ticket;
 use crate::value::{RowKey, Value};
 
 /// Parts that a long range is cut into.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use crate::app::Template;
 use crate::json::Codec;
 use crate::kinds::Type;
-use crate::task::Template;
-use crate::task::draw::Instance;
+use crate::task::instance::Instance;
 use crate::task::trace::parameters;
 
 /// Tasks of one value from which on what it leads to is no accident.

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use super::policies;
+use crate::draw::accept;
 use crate::expression::DEFAULT_BUDGET;
-use crate::task::draw::{Instance, Order, Ticket, accept, begin};
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
+use crate::task::ticket::{Order, Ticket, begin};
 use crate::value::Value;
 
 /// The place of a template of which there is a task that is told as this one, begins as this one and is solved otherwise.

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Compiler;
+use super::errors::raise;
 use super::kinds::{kind, known};
 use super::names::Names;
-use super::{Compiler, raise};
 use crate::app::{Argument, Effect, Target};
 use crate::definition::action::{EffectDefinition, EffectKind, Target as Written};
 use crate::definition::{Bindings, Name};

@@ -1,58 +1,39 @@
 //! From a definition to an app: everything is looked up, typed and checked once.
 
-pub(crate) mod called;
+mod actions;
+mod called;
 mod effects;
-pub(crate) mod kinds;
-pub(crate) mod names;
+mod errors;
+mod kinds;
+mod names;
 mod reach;
 mod repeated;
+mod screens;
 mod seed;
 mod tables;
+mod tasks;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::app::{Action, App, Callable, ErrorCode, ErrorId, Event, Guard, Permission, Raise, Role, Rule, Schedule};
+use crate::app::{Action, App, Callable, ErrorCode, Event, Permission, Role, Rule, Schedule, Variants};
 use crate::calendar::Calendar;
-use crate::definition::action::ActionDefinition;
-use crate::definition::{Definition, Enforce, EventDefinition, Name, RuleDefinition, Schedule as Written};
+use crate::definition::{Definition, Enforce, EventDefinition, Name, Schedule as Written};
 use crate::expression::{Checked, Function, Roots};
 use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
-use crate::native;
 use crate::places::Places;
 use crate::syntax::MAX_FAULTS;
-use crate::task::compile::{Calls, templates};
-use crate::task::draw::Variants;
+use errors::codes;
 use names::{Ground, Names};
+use tasks::{Calls, templates};
 
-/// How far the clock moves by an action that names no cost, in seconds.
-const COST: i64 = 60;
 /// Roles of every app.
 const ROLES: [&str; 3] = ["agent", "user", "system"];
 /// Names of calls that every app has.
 pub(crate) const CALLS: [&str; 2] = ["submit", "wait"];
-
-/// Errors that every app has, in the order of their ids; those of the tables follow.
-pub(crate) mod errors {
-    use crate::app::ErrorId;
-    use crate::kinds::TableId;
-
-    pub(crate) const INVALID_ARGUMENT: ErrorId = ErrorId(0);
-    pub(crate) const NOT_UNIQUE: ErrorId = ErrorId(1);
-    pub(crate) const IN_USE: ErrorId = ErrorId(2);
-    pub(crate) const NUMBER_OUT_OF_RANGE: ErrorId = ErrorId(3);
-    pub(crate) const PERMISSION_DENIED: ErrorId = ErrorId(4);
-    pub(crate) const FULL: ErrorId = ErrorId(5);
-    const TABLES: u16 = 6;
-
-    /// The error for an id that names no visible row of a table.
-    pub(crate) const fn not_found(table: TableId) -> ErrorId {
-        ErrorId(TABLES + table.0)
-    }
-}
 
 /// What compiling knows.
 pub(crate) struct Compiler<'d> {
@@ -179,55 +160,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     })
 }
 
-/// Every error code: those that every app has, those of its tables and rules, and its own.
-fn codes(definition: &Definition, ground: &Ground) -> Vec<ErrorCode> {
-    use crate::definition::ErrorKind::{Conflict, Forbidden, Invalid, Limit, NotFound};
-    let builtin = [
-        ("invalid_argument", Invalid),
-        ("not_unique", Conflict),
-        ("in_use", Conflict),
-        ("number_out_of_range", Invalid),
-        ("permission_denied", Forbidden),
-        ("full", Limit),
-    ];
-    let mut codes: Vec<ErrorCode> =
-        builtin.iter().map(|(code, kind)| ErrorCode { code: Arc::from(*code), kind: *kind, field: None }).collect();
-    for table in &ground.schema.tables {
-        codes.push(ErrorCode { code: format!("{}_not_found", table.name).into(), kind: NotFound, field: None });
-    }
-    for rule in &definition.rules {
-        codes.push(ErrorCode { code: format!("rule_{}", rule.id.text).into(), kind: Forbidden, field: None });
-    }
-    for (name, error) in &definition.errors {
-        let field = error.field.as_ref().map(|field| Arc::clone(&field.text));
-        let code = ErrorCode { code: Arc::clone(&name.text), kind: error.kind, field };
-        match codes.iter_mut().find(|known| known.code == name.text) {
-            Some(known) => *known = code,
-            None => codes.push(code),
-        }
-    }
-    codes
-}
-
-/// A place where an error of the app is raised.
-fn raise(compiler: &Compiler<'_>, code: &Name, names: &Names<'_>, faults: &mut Faults) -> Option<Raise> {
-    let definition = compiler.definition;
-    let Some((_, error)) = definition.errors.iter().find(|(name, _)| name.text == code.text) else {
-        faults.push(code.unknown("error", definition.errors.iter().map(|(name, _)| &*name.text)));
-        return None;
-    };
-    compiler.raised.borrow_mut().insert(Arc::clone(&code.text));
-    let text = names.template(&error.text, faults)?;
-    Some(Raise { error: compiler.error(&code.text)?, text })
-}
-
 impl Compiler<'_> {
-    /// The error of a code.
-    pub(crate) fn error(&self, code: &str) -> Option<ErrorId> {
-        let place = self.errors.iter().position(|known| &*known.code == code)?;
-        u16::try_from(place).ok().map(ErrorId)
-    }
-
     /// The role of a name.
     fn role(name: &Name, faults: &mut Faults) -> Option<Role> {
         let place = ROLES.iter().position(|role| *role == &*name.text);
@@ -259,75 +192,6 @@ impl Compiler<'_> {
             }
         }
         calls
-    }
-
-    fn action(&self, name: &Name, written: &ActionDefinition, faults: &mut Faults) -> Action {
-        let parameters = kinds::parameters(&written.params, self.ground, faults);
-        let mut names = Names::new(self.ground, &self.of_actions, Roots { old: true, init: false });
-        for parameter in &parameters {
-            names.push(&parameter.name, parameter.kind.clone());
-        }
-        let mut guards = self.enforced(name, &names, faults);
-        let mut bindings = Vec::new();
-        for (name, source) in &written.bindings {
-            if let Some(checked) = names.check(source, None, faults) {
-                names.introduce(name, checked.kind().clone(), faults);
-                bindings.push(checked);
-            }
-        }
-        for guard in &written.guards {
-            let raise = raise(self, &guard.otherwise, &names, faults);
-            if let Some(check) = names.condition(&guard.check, faults) {
-                names.proven.push(check.clone());
-                guards.extend(raise.map(|raise| Guard { check, raise }));
-            }
-        }
-        let effects = self.effects(&written.effects, &mut names, 0, faults);
-        let returns = written
-            .returns
-            .iter()
-            .filter_map(|(name, source)| Some((Arc::clone(&name.text), names.check(source, None, faults)?)))
-            .collect();
-        let native = written.native.as_ref().and_then(|name| {
-            let found = native::find(&name.text);
-            match found {
-                Some(native) => self.declared(name, native.codes, faults),
-                None => faults.push(name.unknown("native", native::names())),
-            }
-            found
-        });
-        let about = written.about.clone().unwrap_or_else(|| sentence(&name.text));
-        let who = Self::who(&written.who, faults);
-        let cost = written.cost.unwrap_or(COST);
-        Action {
-            name: Arc::clone(&name.text),
-            about,
-            who,
-            parameters,
-            bindings,
-            guards,
-            effects,
-            returns,
-            native,
-            cost,
-        }
-    }
-
-    /// Guards of an action that rules demand.
-    fn enforced(&self, action: &Name, names: &Names<'_>, faults: &mut Faults) -> Vec<Guard> {
-        let applies = |rule: &&RuleDefinition| {
-            rule.enforce != Enforce::Grade && rule.applies.iter().any(|name| name.text == action.text)
-        };
-        let mut guards = Vec::new();
-        for rule in self.definition.rules.iter().filter(applies) {
-            let Some(check) = rule.check.as_ref().and_then(|check| names.condition(check, faults)) else { continue };
-            let text = rule.text.replace('$', "$$");
-            let text = crate::expression::compile_template(&text, &names.scope());
-            if let (Some(error), Ok(text)) = (self.error(&format!("rule_{}", rule.id.text)), text) {
-                guards.push(Guard { check, raise: Raise { error, text } });
-            }
-        }
-        guards
     }
 
     fn rules(&self, faults: &mut Faults) -> Vec<Rule> {
@@ -388,37 +252,4 @@ impl Compiler<'_> {
         let (run, arguments) = self.system_call(&written.run, &written.args, &names, faults)?;
         Some(Event { name: Arc::clone(&written.name.text), schedule, run, arguments })
     }
-
-    /// Faults where `errors` lacks a code that a native raises.
-    fn declared(&self, native: &Name, codes: &[&str], faults: &mut Faults) {
-        for code in codes {
-            if self.definition.errors.iter().any(|(name, _)| *name.text == **code) {
-                self.raised.borrow_mut().insert(Arc::from(*code));
-            } else {
-                faults.push(native.fault(format!("it raises the error `{code}`, which `errors` does not declare")));
-            }
-        }
-    }
-
-    /// Reports errors that nothing raises.
-    fn unraised(&self, faults: &mut Faults) {
-        let raised = self.raised.borrow();
-        for (name, _) in self.definition.errors.iter().filter(|(name, _)| !raised.contains(&name.text)) {
-            let builtin =
-                self.ground.schema.tables.iter().any(|table| *name.text == *format!("{}_not_found", table.name));
-            if !builtin {
-                faults.push(name.fault(format!("nothing raises the error `{}`", name.text)));
-            }
-        }
-    }
-}
-
-/// `give_back` as `Give back.`
-fn sentence(name: &str) -> Arc<str> {
-    let mut words = name.replace('_', " ");
-    if let Some(first) = words.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    words.push('.');
-    words.into()
 }

@@ -247,3 +247,13 @@ impl Ground {
         found
     }
 }
+
+/// `give_back` as `Give back.`
+pub(super) fn sentence(name: &str) -> Arc<str> {
+    let mut words = name.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words.push('.');
+    words.into()
+}

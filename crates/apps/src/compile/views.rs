@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::names::Names;
-use super::{Compiler, kinds, sentence};
+use super::names::{Names, sentence};
+use super::{Compiler, kinds};
 use crate::app::{Embed, Shown, Shows, View};
 use crate::definition::Name;
 use crate::definition::view::{EmbedDefinition, Shown as Written, ViewDefinition};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use palestra_state::{Object, State};
 
+use crate::json::RowIds;
 use crate::kinds::{ColumnId, TableId};
 use crate::schema::Schema;
 use crate::value::{RowKey, Value};
@@ -168,6 +169,12 @@ impl Data {
 
     fn shared(&self, row: RowKey) -> Option<&Arc<Row>> {
         self.tables.get(usize::from(row.table.0))?.rows.get(&row.number)
+    }
+}
+
+impl RowIds for Data {
+    fn id_of(&self, row: RowKey) -> Option<&Arc<str>> {
+        self.id(row)
     }
 }
 

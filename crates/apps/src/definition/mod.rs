@@ -1,9 +1,12 @@
 //! A definition as it was written: read from its files with the position of everything, nothing looked up yet.
 
 pub mod action;
+pub mod draw;
+pub mod goal;
 pub mod kind;
 pub mod screen;
 pub mod seed;
+pub mod solution;
 pub mod table;
 pub mod task;
 pub mod view;

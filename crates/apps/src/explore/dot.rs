@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::Exploration;
-use crate::task::solve::Call;
+use crate::task::call::Call;
 
 /// Characters of an argument that are shown.
 const ARGUMENT_CHARACTERS_MAX: usize = 24;

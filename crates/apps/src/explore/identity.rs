@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use palestra_state::Digest;
 
-use crate::app::{App, Effect};
+use crate::app::{App, Effect, Template};
 use crate::data::{Change, ChangeKind, changes};
 use crate::expression::Checked;
 use crate::functions::id;
 use crate::kinds::{TableId, Type};
 use crate::run::{Scheduled, World};
-use crate::task::Template;
 use crate::value::{RowKey, Value};
 
 /// What tells states of an app apart beside its data.

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::app::{App, Role};
-use crate::run::{Beginning, World};
-use crate::task::draw::propose;
+use crate::run::{Beginning, World, database};
+use crate::task::ticket::propose;
 use crate::task::wanted::Wanted;
 
 pub use coverage::{ActionReport, GuardReport};
@@ -100,7 +100,7 @@ const SPLIT: &str = "explore";
 /// # Errors
 /// When the initial database cannot be made, or an event's time cannot be worked out.
 pub fn explore(app: &Arc<App>, options: Options) -> Result<Exploration, String> {
-    let data = app.variants.get(app, 0)?.clone();
+    let data = database(app, 0)?.clone();
     let start =
         World::begin(Arc::new(Beginning::free(Arc::clone(app), data, SEED))).map_err(|stop| stop.to_string())?;
     let mut search = Search::new(app, options, None);

@@ -9,8 +9,8 @@ use super::coverage::ActionReport;
 use super::search::Found;
 use super::{Cut, Options};
 use crate::app::App;
-use crate::task::draw::Instance;
-use crate::task::solve::Call;
+use crate::task::call::Call;
+use crate::task::instance::Instance;
 
 /// Traps that are told one by one.
 const TRAPS_SHOWN: usize = 20;

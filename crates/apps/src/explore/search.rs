@@ -12,12 +12,12 @@ use super::coverage::Coverage;
 use super::identity::{Identity, Seen};
 use super::{Cut, Options};
 use crate::app::{App, Callable, Parameter, Role};
-use crate::check::strict;
 use crate::kinds::{TableId, Type};
 use crate::run::{Stop, WAIT_SECONDS_MAX, World, broken_invariants};
-use crate::task::draw::Instance;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
-use crate::task::solve::Call;
+use crate::task::instance::Instance;
+use crate::task::verdict::strict;
 use crate::task::wanted::{Wanted, submission};
 
 /// Goes through the states of an app.

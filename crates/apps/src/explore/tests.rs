@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::check::strict;
-use crate::task::draw::{draw, propose};
+use crate::draw::draw;
+use crate::task::call::Call;
 use crate::task::episode::Episode;
-use crate::task::solve::Call;
+use crate::task::ticket::propose;
+use crate::task::verdict::strict;
 
 /// A depot with one mistake of every sort.
 const DEPOT: &str = include_str!("../../tests/apps/depot/app.yaml");
@@ -73,7 +74,7 @@ fn states_from_which_the_goal_is_lost_are_told_with_the_call_that_lost_it() {
     }
 }
 
-fn reaches(instance: &Arc<crate::task::draw::Instance>, calls: &[Call]) -> bool {
+fn reaches(instance: &Arc<crate::task::instance::Instance>, calls: &[Call]) -> bool {
     let mut episode = Episode::begin(instance, 0).expect("a beginning");
     for call in calls {
         episode.call(&call.name, &call.arguments).expect("a sound definition");
@@ -148,7 +149,7 @@ fn the_worked_example_is_explored_as_a_whole_and_twice_alike() {
 #[test]
 fn states_that_differ_in_the_order_of_two_calls_are_one() {
     let app = load(DEPOT);
-    let data = app.variants.get(&app, 0).expect("data").clone();
+    let data = crate::run::database(&app, 0).expect("data").clone();
     let start = World::begin(Arc::new(Beginning::free(Arc::clone(&app), data, 0))).expect("a beginning");
     let identity = identity::Identity::new(&app, None);
     let table = app.schema.find("crate").expect("a table");

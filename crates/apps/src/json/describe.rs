@@ -2,10 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Codec;
+use super::{Codec, RowIds};
 use crate::amount;
 use crate::calendar::{show_date, show_duration};
-use crate::data::Data;
 use crate::kinds::Type;
 use crate::limits::TEXT_BYTES_MAX;
 use crate::value::Value;
@@ -58,17 +57,17 @@ impl Codec<'_> {
 
     /// A value as people read it: `12.50 EUR`, `2031-05-05 09:00`, `yes`, and `-` for null.
     #[must_use]
-    pub fn show(&self, value: &Value, kind: &Type, data: &Data) -> String {
+    pub fn show(&self, value: &Value, kind: &Type, ids: &dyn RowIds) -> String {
         match (value, kind.present()) {
             (Value::Bool(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
             (Value::Int(number), kind) => self.show_number(*number, kind),
             (Value::Text(text), _) => text.to_string(),
-            (Value::Row(row), _) => data.id(*row).map_or_else(|| "-".to_owned(), ToString::to_string),
+            (Value::Row(row), _) => ids.id_of(*row).map_or_else(|| "-".to_owned(), ToString::to_string),
             (Value::List(values), Type::List(element)) => {
-                values.iter().map(|value| self.show(value, element, data)).collect::<Vec<_>>().join(", ")
+                values.iter().map(|value| self.show(value, element, ids)).collect::<Vec<_>>().join(", ")
             }
             (Value::Record(values), Type::Record(fields)) => {
-                let show = |(value, (name, kind))| format!("{name}: {}", self.show(value, kind, data));
+                let show = |(value, (name, kind))| format!("{name}: {}", self.show(value, kind, ids));
                 values
                     .iter()
                     .zip(fields.iter().map(|(name, kind)| (name, kind)))

@@ -20,12 +20,17 @@ use serde_json::{Number, Value as Json};
 
 use crate::amount;
 use crate::calendar::{show_date, show_duration};
-use crate::data::Data;
 use crate::kinds::Type;
 use crate::schema::Schema;
-use crate::value::Value;
+use crate::value::{RowKey, Value};
 
 pub use read::{Wrong, WrongKind};
+
+/// Gives the ids of rows.
+pub trait RowIds {
+    /// The id under which a row is shown; none where it isn't there any more.
+    fn id_of(&self, row: RowKey) -> Option<&Arc<str>>;
+}
 
 /// Converts values of a schema.
 #[derive(Debug, Clone, Copy)]
@@ -40,30 +45,30 @@ impl<'a> Codec<'a> {
         Self { schema }
     }
 
-    /// A value as JSON. `data` gives the ids of rows; one that isn't there any more is null.
+    /// A value as JSON. `ids` gives the ids of rows; one that isn't there any more is null.
     #[must_use]
-    pub fn to_json(&self, value: &Value, kind: &Type, data: &Data) -> Json {
-        self.to_state(value, kind, data).to_value()
+    pub fn to_json(&self, value: &Value, kind: &Type, ids: &dyn RowIds) -> Json {
+        self.to_state(value, kind, ids).to_value()
     }
 
     /// A value as persistent JSON, which shares the texts of the value.
     #[must_use]
-    pub fn to_state(&self, value: &Value, kind: &Type, data: &Data) -> State {
+    pub fn to_state(&self, value: &Value, kind: &Type, ids: &dyn RowIds) -> State {
         match (value, kind.present()) {
             (Value::Null, _) => State::Null,
             (Value::Bool(flag), _) => State::Bool(*flag),
             (Value::Int(number), kind) => self.number(*number, kind),
             (Value::Text(text), _) => State::String(Arc::clone(text)),
-            (Value::Row(row), _) => data.id(*row).map_or(State::Null, |id| State::String(Arc::clone(id))),
+            (Value::Row(row), _) => ids.id_of(*row).map_or(State::Null, |id| State::String(Arc::clone(id))),
             (Value::List(values), Type::List(element)) => {
                 let mut array = Array::default();
-                array.elements_mut().extend(values.iter().map(|value| self.to_state(value, element, data)));
+                array.elements_mut().extend(values.iter().map(|value| self.to_state(value, element, ids)));
                 State::Array(Arc::new(array))
             }
             (Value::Record(values), Type::Record(fields)) => {
                 let mut object = Object::default();
                 for (value, (name, kind)) in values.iter().zip(fields.iter()) {
-                    object.members_mut().insert(Arc::clone(name), self.to_state(value, kind, data));
+                    object.members_mut().insert(Arc::clone(name), self.to_state(value, kind, ids));
                 }
                 State::Object(Arc::new(object))
             }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json};
 
 use super::raised::stop;
 use super::{Raised, Stop, World};
+use crate::app::errors;
 use crate::app::{Bounds, Parameter, Role};
-use crate::compile::errors;
 use crate::expression::{DEFAULT_BUDGET, NoHost};
 use crate::json::{Wrong, WrongKind};
 use crate::kinds::Type;

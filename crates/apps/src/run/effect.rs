@@ -277,7 +277,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn too_much(&self) -> Stop {
-        Raised::plain(self.app, crate::compile::errors::FULL, "That is too much at once.").into()
+        Raised::plain(self.app, crate::app::errors::FULL, "That is too much at once.").into()
     }
 
     fn cells(&mut self, set: &[(ColumnId, Checked)]) -> Result<Vec<(ColumnId, Value)>, Stop> {

@@ -1,10 +1,11 @@
 //! An app while it runs: its data, its clock, and what happens when somebody calls.
 
 mod agenda;
-pub(crate) use agenda::{Occurrence, Scheduled, WAIT_SECONDS_MAX};
 mod arguments;
+mod clock;
 pub mod draw;
 mod effect;
+mod frame;
 mod narrow;
 mod probe;
 mod raised;
@@ -19,21 +20,24 @@ use imbl::{OrdMap, OrdSet};
 use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
+use crate::app::task::Watch;
 use crate::app::{Action, App, Callable, Effect, Event, Role, View};
 use crate::data::{Change, ChangeKind, Data, changes};
-use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host, NoHost, Rows};
+use crate::expression::{DEFAULT_BUDGET, EvalError, Host};
 use crate::functions::id;
 use crate::json::Codec;
 use crate::kinds::ColumnId;
-use crate::task::Watch;
 use crate::value::{RowKey, Value};
 
 pub use agenda::Agenda;
+pub(crate) use agenda::Scheduled;
+pub(crate) use clock::{Occurrence, WAIT_SECONDS_MAX};
 use effect::Transaction;
+pub use frame::broken_invariants;
 use raised::stop;
 pub use raised::{Raised, Stop};
 pub use read::Page;
-pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, initial};
+pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, database, initial};
 
 /// The beginning of an episode, shared by all that are forked from it.
 #[derive(Debug)]
@@ -317,12 +321,6 @@ impl World {
         Ok(broken)
     }
 
-    /// What expressions see between calls.
-    pub(crate) fn frame<'a>(&'a self, locals: &'a [Value], host: &'a mut dyn Host, budget: &'a mut u64) -> Frame<'a> {
-        let before = self.beginning.app.frame(&self.data, locals, host, budget);
-        Frame { init: Some(&self.beginning.data), now: self.now, ..before }
-    }
-
     /// Values to and from JSON.
     pub(crate) fn codec(&self) -> Codec<'_> {
         Codec::new(&self.beginning.app.schema)
@@ -344,39 +342,6 @@ pub fn transact(
     transaction.schedule(agenda);
     transaction.effects(effects)?;
     Ok(transaction.finish())
-}
-
-impl App {
-    /// What expressions see before an episode begins.
-    pub(crate) fn frame<'a>(
-        &'a self,
-        rows: &'a dyn Rows,
-        locals: &'a [Value],
-        host: &'a mut dyn Host,
-        budget: &'a mut u64,
-    ) -> Frame<'a> {
-        Frame {
-            rows,
-            old: None,
-            init: None,
-            locals,
-            now: self.start,
-            init_now: self.start,
-            calendar: &self.calendar,
-            host,
-            budget,
-        }
-    }
-}
-
-/// The texts of invariants that do not hold of some data; one that cannot be worked out does not hold.
-#[must_use]
-pub fn broken_invariants(app: &App, data: &Data) -> Vec<Arc<str>> {
-    let holds = |invariant: &Checked| {
-        let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
-        invariant.holds(&mut app.frame(data, &[], &mut host, &mut budget)).unwrap_or(false)
-    };
-    app.invariants.iter().filter(|(_, invariant)| !holds(invariant)).map(|(text, _)| Arc::clone(text)).collect()
 }
 
 /// Does to the baseline what the world did to the data, where the baseline has the row too.

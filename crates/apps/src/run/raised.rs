@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::app::errors;
 use crate::app::{App, ErrorId};
-use crate::compile::errors;
 use crate::data::Refusal;
 use crate::expression::EvalError;
 use crate::kinds::TableId;

@@ -1,23 +1,18 @@
 //! Views: rows that a role can see, looked for, narrowed, sorted and cut into pages.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use serde_json::{Map, Value as Json, json};
 
 use super::narrow::{Order, Search};
 use super::raised::stop;
 use super::{Counted, Raised, Reply, Stop, World};
-use crate::app::{Embed, Parameter, Role, Shown, Shows, View};
-use crate::compile::errors;
+use crate::app::errors;
+use crate::app::{Embed, Role, Shown, Shows, View};
 use crate::expression::{Checked, DEFAULT_BUDGET, Template};
-use crate::kinds::{ColumnId, Type};
+use crate::kinds::ColumnId;
 use crate::value::{RowKey, Value};
 
 /// Children of one row that are shown at once.
 const CHILDREN_MAX: usize = 500;
-/// Characters of what is looked for.
-const SEARCH_CHARACTERS_MAX: i64 = 200;
 
 /// One page of a list view.
 #[derive(Debug, Clone, Default)]
@@ -32,49 +27,6 @@ pub struct Page {
     pub pages: usize,
     /// The values of the view's own parameters.
     pub locals: Vec<Value>,
-}
-
-impl View {
-    /// Every parameter: its own, and those that views of its sort have.
-    #[must_use]
-    pub fn all_parameters(&self, schema: &crate::schema::Schema) -> Vec<Parameter> {
-        let plain = |name: &str, kind: Type| Parameter {
-            name: name.into(),
-            kind,
-            bounds: crate::app::Bounds::default(),
-            inner: Vec::new(),
-            default: None,
-        };
-        let mut parameters = self.parameters.clone();
-        match &self.rows {
-            Shows::One(_) => parameters.push(plain("id", Type::Row(self.table))),
-            Shows::Many(_) => {
-                let table = schema.table(self.table);
-                for column in &self.filter {
-                    let column = table.describe(*column);
-                    parameters.push(plain(&column.name, column.kind.clone().or_null()));
-                }
-                if !self.search.is_empty() {
-                    let mut search = plain("search", Type::Text.or_null());
-                    search.bounds.most = Some(SEARCH_CHARACTERS_MAX);
-                    parameters.push(search);
-                }
-                if !self.sort.is_empty() {
-                    let words: BTreeSet<Arc<str>> = self
-                        .sort
-                        .iter()
-                        .map(|(column, _)| Arc::clone(&table.describe(*column).name))
-                        .flat_map(|name| [format!("-{name}").into(), name])
-                        .collect();
-                    parameters.push(plain("sort", Type::Enum(words.into_iter().collect()).or_null()));
-                }
-                let mut page = plain("page", Type::Int.or_null());
-                page.bounds.least = Some(1);
-                parameters.push(page);
-            }
-        }
-        parameters
-    }
 }
 
 impl World {

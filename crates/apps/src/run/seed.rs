@@ -27,7 +27,20 @@ pub const SEED_STEPS_MAX: u64 = 5_000_000;
 /// How often a value that must be new is drawn.
 const DISTINCT_ATTEMPTS_MAX: usize = 200;
 
-/// The initial database of a variant.
+/// The initial database of a variant, shared by all that ask for it; made when it is asked for first.
+///
+/// # Errors
+/// When the definition's seed fails.
+pub fn database(app: &Arc<App>, variant: usize) -> Result<&Data, String> {
+    app.variants.get_or_make(variant, |number| {
+        let data = initial(app, number).map_err(|fault| fault.to_string())?;
+        // All episodes share what is hashed here, and hash again what they edit.
+        let _digest = data.document().digest();
+        Ok(data)
+    })
+}
+
+/// Makes the initial database of a variant.
 ///
 /// # Errors
 /// When the definition's seed fails, with the place of the table or column.

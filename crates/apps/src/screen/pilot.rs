@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json};
 
 use super::build::plain;
 use super::tree::AriaRole;
-use super::{Form, GuiAction, Shown, Tree, Viewer};
+use super::{GuiAction, Shown, Tree, Viewer};
+use crate::app::screen::Form;
 use crate::app::{App, Callable, Parameter, Role};
 use crate::kinds::Type;
 use crate::run::{Stop, World};

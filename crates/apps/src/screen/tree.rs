@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use super::command::Command;
 use serde::Serialize;
-
-use super::build::Command;
 
 /// What is on the screen.
 #[derive(Debug, Clone, Serialize)]

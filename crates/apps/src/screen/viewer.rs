@@ -5,13 +5,14 @@ mod route;
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, Vector};
+use imbl::Vector;
 use palestra_state::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::Tree;
-use super::build::Builder;
+use super::build::{Builder, Read};
+use super::place::{Place, Toast};
 use crate::kinds::Type;
 use crate::run::{Raised, Reply, Stop, World};
 use crate::value::Value;
@@ -95,35 +96,6 @@ pub struct Viewer {
     pub(super) toast: Option<Toast>,
 }
 
-/// A screen on the way.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    pub(super) screen: usize,
-    pub(super) args: Arc<[Value]>,
-    /// By input: what it holds, where that is not what it holds at first. Tabs, steps and pages are inputs too.
-    pub(super) inputs: OrdMap<Arc<str>, Arc<str>>,
-    /// Open dialogs by the ids of their buttons, the innermost last.
-    pub(super) dialogs: Vector<Arc<str>>,
-    /// Which part of long texts is seen, from 0.
-    pub(super) scroll: usize,
-}
-
-/// What was said last.
-#[derive(Debug, Clone)]
-pub(super) struct Toast {
-    pub(super) text: Arc<str>,
-    pub(super) error: Option<Mark>,
-}
-
-/// What an error was about.
-#[derive(Debug, Clone)]
-pub(super) struct Mark {
-    pub(super) code: Arc<str>,
-    /// Id of the form.
-    pub(super) form: Arc<str>,
-    pub(super) field: Option<Arc<str>>,
-}
-
 impl Default for Viewer {
     fn default() -> Self {
         Self::new()
@@ -173,6 +145,3 @@ impl Viewer {
         json!({"route": self.route.iter().map(place).collect::<Vec<_>>(), "toast": toast}).into()
     }
 }
-
-/// A view that a screen reads, with its arguments.
-pub(super) type Read = (usize, Map<String, Json>);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::amount;
 use crate::data::Data;
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::json::Codec;
 use crate::kinds::Type;
 use crate::value::Value;

@@ -7,47 +7,52 @@ use palestra_state::{Array, Object, State};
 use serde_json::{Value as Json, json};
 
 use super::answer::Submission;
-use super::draw::Instance;
 use super::episode::Episode;
-use super::goal::Check;
+use super::instance::Instance;
 use super::judge::End;
 use super::solve;
+use super::verdict::Check;
 use crate::data::Data;
 use crate::kinds::ColumnId;
 use crate::value::RowKey;
 
 type Touched = OrdSet<(RowKey, Option<ColumnId>)>;
 
-/// `{"data", "beginning"?, "world"?, "counters", "clock", "agenda", "calls", "reached", "broken", "touched"?, "answer"}`. `beginning`
-/// stands where a configuration changed the data that the task begins with, `world` where something happened by itself. With
-/// `counters`, the numbers of the next rows, rows get the numbers back under which `touched` lists them.
-pub(super) fn write(episode: &Episode) -> State {
-    let (world, instance) = (episode.world(), episode.instance());
-    let mut document = Object::default();
-    let members = document.members_mut();
-    let mut put = |name: &str, value: State| members.insert(name.into(), value);
-    let beginning = world.beginning().data.document();
-    put("data", world.data().document());
-    let configured = !beginning.same(&instance.data.document());
-    let baseline = world.baseline().document();
-    if !baseline.same(&beginning) {
-        put("world", baseline);
+impl Episode {
+    /// Privileged state: everything that a verdict depends on.
+    ///
+    /// `{"data", "beginning"?, "world"?, "counters", "clock", "agenda", "calls", "reached", "broken", "touched"?, "answer"}`.
+    /// `beginning` stands where a configuration changed the data that the task begins with, `world` where something happened
+    /// by itself. With `counters`, the numbers of the next rows, rows get the numbers back under which `touched` lists them.
+    #[must_use]
+    pub fn document(&self) -> State {
+        let (world, instance) = (self.world(), self.instance());
+        let mut document = Object::default();
+        let members = document.members_mut();
+        let mut put = |name: &str, value: State| members.insert(name.into(), value);
+        let beginning = world.beginning().data.document();
+        put("data", world.data().document());
+        let configured = !beginning.same(&instance.data.document());
+        let baseline = world.baseline().document();
+        if !baseline.same(&beginning) {
+            put("world", baseline);
+        }
+        if configured {
+            put("beginning", beginning);
+        }
+        put("counters", State::from(json!(world.data().counters())));
+        put("clock", State::String(world.app().calendar.show_instant(world.now()).into()));
+        put("agenda", world.agenda());
+        put("calls", counts(world.counts()));
+        let watches = &world.beginning().watches;
+        put("reached", names(world.reached().iter().filter_map(|place| watches.get(*place)).map(|watch| &watch.name)));
+        put("broken", names(world.broken().iter()));
+        if instance.template().goal.strict_history {
+            put("touched", touched(self));
+        }
+        put("answer", self.submission().map_or(State::Null, Submission::document));
+        State::Object(Arc::new(document))
     }
-    if configured {
-        put("beginning", beginning);
-    }
-    put("counters", State::from(json!(world.data().counters())));
-    put("clock", State::String(world.app().calendar.show_instant(world.now()).into()));
-    put("agenda", world.agenda());
-    put("calls", counts(world.counts()));
-    let watches = &world.beginning().watches;
-    put("reached", names(world.reached().iter().filter_map(|place| watches.get(*place)).map(|watch| &watch.name)));
-    put("broken", names(world.broken().iter()));
-    if instance.template().goal.strict_history {
-        put("touched", touched(episode));
-    }
-    put("answer", episode.submission().map_or(State::Null, Submission::document));
-    State::Object(Arc::new(document))
 }
 
 fn counts(counts: &OrdMap<Arc<str>, u32>) -> State {

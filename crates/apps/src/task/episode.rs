@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use palestra_state::State;
 use serde_json::{Map, Value as Json, json};
 
 use super::answer::Submission;
-use super::draw::Instance;
-use super::goal::Check;
+use super::instance::Instance;
 use super::judge::End;
+use super::verdict::Check;
 use crate::app::Role;
-use crate::compile::errors;
+use crate::app::errors;
 use crate::data::{Data, DataFault};
 use crate::run::{Chance, Raised, Reply, Stop, World};
 use crate::value::Value;
@@ -176,11 +175,5 @@ impl Episode {
         };
         let held = (!instance.held.is_empty()).then_some(instance.held.as_slice());
         end.judge(held).map_err(|error| format!("tasks.{}.goal: {error}", instance.template().name))
-    }
-
-    /// Privileged state: everything that a verdict depends on.
-    #[must_use]
-    pub fn document(&self) -> State {
-        super::document::write(self)
     }
 }

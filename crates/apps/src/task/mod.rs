@@ -1,147 +1,15 @@
-//! Tasks: templates that are drawn from a seed, judged by what changed, and proven by a solution.
+//! Tasks: drawn from templates, judged by what changed, and played by solutions.
 
 pub mod answer;
-pub(crate) mod compile;
+pub mod call;
 mod document;
-pub mod draw;
 pub mod episode;
-pub mod goal;
+pub mod instance;
 mod judge;
-pub mod mutate;
 pub mod outcome;
 pub(crate) mod parameter;
 pub mod solve;
-mod sound;
+pub mod ticket;
 pub(crate) mod trace;
+pub mod verdict;
 pub(crate) mod wanted;
-
-use std::sync::Arc;
-
-use crate::app::{Effect, Event};
-use crate::definition::task::Status;
-use crate::expression::{Checked, Template as Text};
-use crate::kinds::{ColumnId, Type};
-
-pub use goal::Check;
-
-/// A task template.
-#[derive(Debug)]
-pub struct Template {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Whether an obstacle makes it impossible.
-    pub infeasible: bool,
-    /// The template that it is a twin of.
-    pub twin_of: Option<Arc<str>>,
-    /// What is drawn, in order; their values are locals by name, and together the record `t`.
-    pub params: Vec<Param>,
-    /// Before the episode begins.
-    pub setup: Vec<Effect>,
-    /// Near misses, before the episode begins.
-    pub plant: Vec<Effect>,
-    /// What must hold at the beginning, with its text.
-    pub require: Vec<(Arc<str>, Checked)>,
-    /// Wordings of the instruction.
-    pub text: Vec<Text>,
-    /// What is to be reached.
-    pub goal: goal::Goal,
-    /// Milestones and minefields.
-    pub watches: Arc<[Watch]>,
-    /// Events of this task alone.
-    pub events: Vec<Arc<Event>>,
-    /// How it is done; where there is none, a way is searched for.
-    pub solution: Option<Vec<Step>>,
-}
-
-impl Template {
-    /// The type of the record `t`.
-    #[must_use]
-    pub fn record(&self) -> Type {
-        Type::Record(self.params.iter().map(|param| (Arc::clone(&param.name), param.kind.clone())).collect())
-    }
-}
-
-/// A parameter of a task.
-#[derive(Debug)]
-pub struct Param {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its type.
-    pub kind: Type,
-    /// From what it is drawn.
-    pub draw: Draw,
-    /// A value that is not wanted.
-    pub not: Option<Checked>,
-    /// Columns that must single the row out.
-    pub refer: Vec<ColumnId>,
-}
-
-/// From what a parameter is drawn.
-#[derive(Debug)]
-pub enum Draw {
-    /// One of some values.
-    Choice(Vec<crate::value::Value>),
-    /// A number, an amount in minor units or a day: least, most, step.
-    Range(i64, i64, i64),
-    /// A day between two that follow from earlier parameters.
-    Days(Checked, Checked),
-    /// An element of a list.
-    Pick(Checked),
-    /// The least or greatest element of a list, by a value with the element as local `x`.
-    First {
-        /// The list.
-        of: Checked,
-        /// By what.
-        by: Checked,
-        /// Whether the greatest is meant.
-        descending: bool,
-        /// How far the next must be, as a number of the same unit.
-        gap: Option<Checked>,
-    },
-    /// A value that follows, drawn or not.
-    Let(Checked),
-}
-
-/// What is watched for after each call.
-#[derive(Debug)]
-pub struct Watch {
-    /// Its name.
-    pub name: Arc<str>,
-    /// When it has happened; `t` and `call` are locals.
-    pub when: Checked,
-    /// What must have been reached before.
-    pub after: Vec<usize>,
-    /// Its share; none for a minefield.
-    pub weight: Option<u32>,
-}
-
-/// A step of a solution. `t` and the answers that were named are locals.
-#[derive(Debug)]
-pub enum Step {
-    /// Calls an action or a view.
-    Do {
-        /// Which.
-        call: Arc<str>,
-        /// With which arguments.
-        args: Vec<(Arc<str>, Checked)>,
-        /// Arguments that are the same in every task.
-        constant: Vec<Arc<str>>,
-        /// Whether the answer becomes a local.
-        bind: bool,
-    },
-    /// Lets time pass.
-    Wait(Checked),
-    /// Ends the task.
-    Submit {
-        /// How.
-        status: Status,
-        /// With which error.
-        code: Option<Checked>,
-        /// With which values.
-        answers: Vec<(Arc<str>, Checked)>,
-    },
-    /// Does something for each element of a list, which becomes a local.
-    Each(Checked, Vec<Step>),
-    /// Does one thing or the other.
-    If(Checked, Vec<Step>, Vec<Step>),
-}

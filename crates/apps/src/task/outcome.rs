@@ -8,7 +8,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::draw::{ATTEMPTS_MAX, Rule, SEARCHES_MAX};
+/// What a draw that shows a fault leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// To an error.
+    Strict,
+    /// To another draw, without a word: the tasks of stored episodes were drawn so, and numbers within texts had to be told.
+    Before,
+}
 
 /// Why a draw is made again: what a definition asks for, and what chance decides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,17 +61,6 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// How many of the attempts of a seed it uses up; none where it ends them.
-    pub(super) const fn cost(&self, rule: Rule) -> Option<u32> {
-        match (rule, self) {
-            (Rule::Strict, _) | (Rule::Before, Self::Breaks(_)) => None,
-            (Rule::Before, Self::NoWay) => Some(ATTEMPTS_MAX / SEARCHES_MAX),
-            (Rule::Before, Self::Done | Self::Raises(_) | Self::Fails(_) | Self::Misses(_) | Self::Unknowable(_)) => {
-                Some(1)
-            }
-        }
-    }
-
     /// A word for it in reports.
     #[must_use]
     pub const fn word(&self) -> &'static str {

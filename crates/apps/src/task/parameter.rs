@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::outcome::{Flaw, Redraw, Unfit};
-use super::{Draw, Param};
 use crate::app::App;
+use crate::app::task::{Draw, Param};
 use crate::data::Data;
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError};
 use crate::reading::Reversed;

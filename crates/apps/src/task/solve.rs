@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::Step;
+use super::call::Call;
 use super::episode::Episode;
 use super::judge::ending::obstacles;
+use crate::app::task::Step;
 use crate::expression::Checked;
 use crate::json::Codec;
 use crate::run::{Raised, Stop};
@@ -15,15 +15,6 @@ use crate::value::Value;
 
 /// Calls that one solution makes.
 const CALLS_MAX: usize = 200;
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Call {
-    /// The tool.
-    pub name: Arc<str>,
-    /// Its arguments.
-    pub arguments: Map<String, Json>,
-}
 
 /// A call with what it answered.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::draw::{Instance, Rule};
+use super::instance::Instance;
+use super::outcome::Rule;
 use super::solve::Played;
 use crate::app::{Callable, Parameter};
 use crate::kinds::Type;
@@ -50,8 +51,8 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Opt
 /// What is known before the first call, folded.
 fn told(instance: &Instance) -> String {
     let mut known = fold(&instance.text);
-    if let Some(role) = &instance.app.role {
-        known.push_str(&fold(&crate::tool::role_text(&instance.app, role, &instance.data)));
+    if let Some(role) = instance.app.role_text(&instance.data) {
+        known.push_str(&fold(&role));
     }
     known
 }

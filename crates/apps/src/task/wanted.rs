@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 
-use super::draw::Instance;
-use super::goal::{Change, Field, Free, What};
+use super::call::Call;
+use super::instance::Instance;
 use super::judge::ending::obstacles;
-use super::solve::Call;
 use crate::app::Role;
+use crate::app::goal::{Change, Field, Free, What};
 use crate::data::{Change as Written, ChangeKind, changes};
 use crate::expression::Checked;
 use crate::json::Codec;

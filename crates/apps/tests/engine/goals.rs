@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use palestra_apps::app::App;
-use palestra_apps::check::{score, strict};
-use palestra_apps::task::draw::{Instance, draw};
+use palestra_apps::draw::draw;
 use palestra_apps::task::episode::Episode;
-use palestra_apps::task::goal::Check;
+use palestra_apps::task::instance::Instance;
+use palestra_apps::task::verdict::Check;
+use palestra_apps::task::verdict::{score, strict};
 use serde_json::{Value as Json, json};
 
 use super::{episode, id, instance, object, person};

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use palestra_apps::app::{App, Role};
+use palestra_apps::draw::draw;
 use palestra_apps::run::{Beginning, Raised, Stop, World, initial};
-use palestra_apps::task::draw::{Instance, draw};
 use palestra_apps::task::episode::Episode;
+use palestra_apps::task::instance::Instance;
 use serde_json::{Map, Value as Json, json};
 
 fn app() -> Arc<App> {

@@ -242,10 +242,10 @@ fn a_faulty_draw_is_an_error_when_it_is_played() {
     let shown =
         check(&app, fault.base.effort()).findings.into_iter().find_map(|finding| finding.shown).expect("a draw");
     let place = app.templates.iter().position(|template| *template.name == *shown.template).expect("its template");
-    let drawn = palestra_apps::task::draw::draw(&app, place, &shown.split, shown.seed, &|_| true);
+    let drawn = palestra_apps::draw::draw(&app, place, &shown.split, shown.seed, &|_| true);
     let told = drawn.expect_err("a fault").to_string();
     assert!(told.contains("does not reach the goal") && told.contains(&format!("seed {}", shown.seed)), "{told}");
     // As it was once: thrown away without a word.
-    let before = palestra_apps::task::draw::draw_as_before(&app, place, &shown.split, shown.seed, &|_| true);
+    let before = palestra_apps::draw::draw_as_before(&app, place, &shown.split, shown.seed, &|_| true);
     assert!(before.expect("a later draw").attempt > 0);
 }

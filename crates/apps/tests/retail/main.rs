@@ -13,8 +13,8 @@ mod rules;
 
 use std::collections::BTreeSet;
 
+use palestra_apps::draw::instantiate;
 use palestra_apps::run::initial;
-use palestra_apps::task::draw::instantiate;
 use palestra_apps::tool::system_text;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

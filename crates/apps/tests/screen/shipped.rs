@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use palestra_apps::app::screen::{Details, Widget, WidgetKind};
 use palestra_apps::app::{App, Callable, Role};
+use palestra_apps::draw::draw;
 use palestra_apps::run::World;
-use palestra_apps::screen::{Details, Viewer, Widget, WidgetKind, pilot};
-use palestra_apps::task::draw::{Instance, draw};
+use palestra_apps::screen::{Viewer, pilot};
+use palestra_apps::task::instance::Instance;
 
 use crate::browser::Browser;
 use crate::fixture::{begin, told};

@@ -4,7 +4,7 @@
 use palestra_apps::app::{App, Callable, Parameter, Role};
 use palestra_apps::json::Codec;
 use palestra_apps::kinds::Type;
-use palestra_apps::task::draw::Instance;
+use palestra_apps::task::instance::Instance;
 use palestra_apps::value::{RowKey, Value};
 use palestra_protocol::action::Action;
 use rand::RngExt;

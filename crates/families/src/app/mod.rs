@@ -15,9 +15,11 @@ mod tests;
 use std::sync::Arc;
 
 use palestra_apps::app::App;
-use palestra_apps::task::draw::{Instance, Rule, Ticket, draw, draw_as_before};
+use palestra_apps::draw::{draw, draw_as_before};
+use palestra_apps::task::instance::Instance;
+use palestra_apps::task::outcome::{NoTask, Rule};
+use palestra_apps::task::ticket::Ticket;
 use palestra_apps::task::episode::Episode;
-use palestra_apps::task::outcome::NoTask;
 use palestra_apps::tool;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};

@@ -1,7 +1,7 @@
 //! Settings of a session: `{"surface": "tools" | "gui" | "both", "state": {"table": {"id": {"column": value}}}}`.
 
 use palestra_apps::data::{Data, DataFault};
-use palestra_apps::task::draw::Instance;
+use palestra_apps::task::instance::Instance;
 use palestra_apps::task::episode::Episode;
 use serde_json::{Map, Value};
 

@@ -15,8 +15,9 @@ use crate::data::Data;
 use crate::json::Codec;
 use crate::kinds::{TableId, Type};
 use crate::run::{Raised, Stop, World};
-use crate::task::draw::{Instance, Ticket};
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
+use crate::task::ticket::Ticket;
 use crate::value::{RowKey, Value};
 
 /// How many references are followed to rows that a call may be about.

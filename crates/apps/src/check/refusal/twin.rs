@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::check::strict;
+use crate::app::task::{Draw, Param};
 use crate::explore::{self, Options};
 use crate::run::Raised;
-use crate::task::draw::{Instance, Ticket};
+use crate::task::call::Call;
 use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
-use crate::task::solve::{self, Call};
-use crate::task::{Draw, Param};
+use crate::task::solve;
+use crate::task::ticket::Ticket;
+use crate::task::verdict::strict;
 use crate::value::Value;
 
 /// How the solution of a twin ended.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Builder;
+use crate::app::screen::{Details, words};
 use crate::app::{Embed, Role, Shown, Shows};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::run::Stop;
 use crate::screen::tree::{AriaRole, Element};
-use crate::screen::{Details, words};
 use crate::value::{RowKey, Value};
 
 /// Lines of a long text that are seen at once.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::Builder;
 use super::input::{entered, plain_parameter, repeats};
-use super::{Builder, InputKind};
+use crate::app::screen::{Form, Given, Way};
 use crate::app::{Parameter, Role};
 use crate::kinds::{TableId, Type};
 use crate::run::Stop;
-use crate::screen::viewer::Place;
-use crate::screen::{Form, Given, Way};
+use crate::screen::command::InputKind;
+use crate::screen::place::Place;
 use crate::value::Value;
 
 impl Builder<'_> {

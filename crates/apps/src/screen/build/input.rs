@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Builder, Command, InputKind};
+use super::Builder;
+use crate::app::screen::{Given, Way, words};
 use crate::app::{Bounds, Parameter, Role};
 use crate::kinds::{TableId, Type};
 use crate::run::Stop;
+use crate::screen::command::{Command, InputKind};
 use crate::screen::tree::{AriaRole, Choice, Element};
-use crate::screen::{Given, Way, words};
 use crate::value::RowKey;
 
 /// Rows that one can choose from; of more, one names the id.

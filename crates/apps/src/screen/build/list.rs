@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::Builder;
 use super::input::plain_parameter;
-use super::{Builder, Command, InputKind};
+use crate::app::screen::{Given, Layout, List, OPEN, words};
 use crate::app::{Parameter, Role, Shows, View};
 use crate::kinds::Type;
 use crate::run::{Page, Raised, Stop};
-use crate::screen::compile::OPEN;
+use crate::screen::command::{Command, InputKind};
+use crate::screen::place::Place;
 use crate::screen::tree::{AriaRole, Choice, Element};
-use crate::screen::viewer::Place;
-use crate::screen::{Given, Layout, List, words};
 use crate::value::{RowKey, Value};
 
 /// A page, or why there is none.

@@ -8,10 +8,13 @@ mod list;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::{Map, Value as Json};
+
+use super::command::{Command, Submission};
+use super::place::{Place, Toast};
 use super::tree::{AriaRole, Element, Scrolled, Tree};
-use super::viewer::{Place, Read, Toast};
-use super::{Form, Link, Screen, Screens, Widget, WidgetKind, words};
-use crate::app::{Action, App};
+use crate::app::screen::{Form, Link, Screen, Widget, WidgetKind, words};
+use crate::app::{Action, App, Screens};
 use crate::expression::{Checked, Template};
 use crate::run::{Stop, World};
 use crate::value::Value;
@@ -20,44 +23,8 @@ pub(in crate::screen) use input::{plain, plain_parameter, repeats};
 use list::Listed;
 pub(in crate::screen) use list::row_part;
 
-/// What acting on an element does.
-#[derive(Debug, Clone)]
-pub(in crate::screen) enum Command {
-    /// Changes what the element holds, and forgets what another one holds.
-    Input { kind: InputKind, reset: Option<Arc<str>> },
-    /// Changes what another input holds.
-    Set { key: Arc<str>, text: Arc<str> },
-    /// Takes one of the repeated inputs away.
-    Remove { list: Arc<str>, row: usize, rows: usize },
-    /// Goes to a screen.
-    Go(Place),
-    /// Goes to a screen whose arguments are worked out then.
-    Follow { link: Arc<Link>, locals: Arc<[Value]>, form: Arc<str> },
-    /// Opens a dialog within so many others.
-    Open { depth: usize },
-    /// Closes a dialog within so many others.
-    Close { dialog: Arc<str>, depth: usize },
-    /// Runs an action.
-    Submit(Submission),
-}
-
-/// How something is entered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::screen) enum InputKind {
-    Text,
-    Choice,
-    Toggle,
-}
-
-/// A form that can be sent.
-#[derive(Debug, Clone)]
-pub(in crate::screen) struct Submission {
-    pub(in crate::screen) form: Arc<Form>,
-    pub(in crate::screen) locals: Arc<[Value]>,
-    pub(in crate::screen) id: Arc<str>,
-    /// How many dialogs stay open afterwards.
-    pub(in crate::screen) depth: usize,
-}
+/// A view that a screen reads, with its arguments.
+pub(in crate::screen) type Read = (usize, Map<String, Json>);
 
 /// Builds the tree of one screen.
 pub(in crate::screen) struct Builder<'a> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::screen::{Form, Link, List, Widget, WidgetKind};
+use crate::app::screen::{Form, Link, List, Widget, WidgetKind};
 
 /// A spot on a screen.
 #[derive(Debug, Clone)]

@@ -7,12 +7,13 @@ use serde_json::{Map, Value as Json};
 
 use super::Hand;
 use super::offers::{Container, Entrance, EntranceKind, Spot, to_screen};
+use crate::app::screen::{Given, Link, List};
 use crate::app::{Parameter, Shows};
 use crate::expression::Checked;
 use crate::kinds::{TableId, Type};
 use crate::run::Stop;
+use crate::screen::GuiAction;
 use crate::screen::build::{plain, plain_parameter, row_part};
-use crate::screen::{Given, GuiAction, Link, List};
 use crate::value::{RowKey, Value};
 
 /// Links on the way to a screen.
@@ -205,7 +206,7 @@ impl Hand<'_> {
 
     fn follow(&mut self, prefix: &str, kind: &EntranceKind<'_>, args: &[Value]) -> Result<bool, Stop> {
         match kind {
-            EntranceKind::Open => self.click(format!("{prefix}/{}", crate::screen::compile::OPEN)),
+            EntranceKind::Open => self.click(format!("{prefix}/{}", crate::app::screen::OPEN)),
             EntranceKind::Link { id, link } if !link.asks() => self.click(format!("{prefix}/{id}")),
             EntranceKind::Link { id, link } => self.answer(&format!("{prefix}/{id}"), link, args),
         }
@@ -288,7 +289,7 @@ impl Hand<'_> {
     /// Looks for a row by its id where one can, or else turns the pages.
     fn turn_to(
         &mut self,
-        screen: &crate::screen::Screen,
+        screen: &crate::app::screen::Screen,
         list: &List,
         prefix: &str,
         id: &str,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde_json::Value as Json;
 
-use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Mark, Place, Read, Shown, Toast, Viewer};
+use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Shown, Viewer};
 use crate::app::Role;
-use crate::compile::errors;
+use crate::app::errors;
 use crate::run::{Raised, Reply, Stop, World};
-use crate::screen::build::{Command, InputKind, Submission};
+use crate::screen::build::Read;
+use crate::screen::command::{Command, InputKind, Submission};
+use crate::screen::place::{Mark, Place, Toast};
 use crate::screen::tree::Element;
 use crate::value::Value;
 
@@ -162,7 +164,7 @@ impl Viewer {
     fn build_link(
         &self,
         world: &World,
-        link: &crate::screen::Link,
+        link: &crate::app::screen::Link,
         locals: &[Value],
         form: &str,
     ) -> Result<Place, Stop> {
@@ -292,7 +294,7 @@ fn remove_row(place: &mut Place, list: &Arc<str>, row: usize, rows: usize) {
 
 /// What is said after an action.
 fn done(name: &str, reply: &Reply) -> Arc<str> {
-    let mut text = format!("{}: done.", crate::screen::words(name));
+    let mut text = format!("{}: done.", crate::app::screen::words(name));
     match &reply.json {
         Json::Object(members) => {
             for (name, value) in members {

@@ -1,8 +1,9 @@
 //! Going from screen to screen, past rows that are no longer there.
 
-use super::{Place, ROUTE_DEPTH_MAX, Viewer};
+use super::{ROUTE_DEPTH_MAX, Viewer};
 use crate::app::Role;
 use crate::run::{Stop, World};
+use crate::screen::place::Place;
 use crate::value::Value;
 
 impl Viewer {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{End, check, open};
+use crate::app::Template;
+use crate::app::task::Watch;
 use crate::data::Data;
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::expression::EvalError;
 use crate::json::Codec;
 use crate::task::answer::{Submission, agrees};
-use crate::task::goal::Check;
-use crate::task::{Template, Watch};
+use crate::task::verdict::Check;
 use crate::value::{RowKey, Value};
 
 impl End<'_> {

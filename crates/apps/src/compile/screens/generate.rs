@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::compile::Plan;
-use super::{Details, words};
+use super::plan::Plan;
+use crate::app::screen::{Details, words};
 use crate::app::{Action, Role, Shows, View};
 use crate::compile::Compiler;
 use crate::definition::kind::{Kind, KindDefinition};

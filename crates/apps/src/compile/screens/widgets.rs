@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Plan;
+use super::plan::Plan;
+use crate::app::screen::{Controls, Details, Form, Given, Link, List, OPEN, Way, Widget, WidgetKind, words};
 use crate::app::{Shows, View};
 use crate::compile::names::Names;
 use crate::definition::screen::{Layout, Way as WrittenWay, WidgetDefinition, WidgetKind as Written};
@@ -11,11 +12,7 @@ use crate::definition::{Bindings, Name};
 use crate::expression::{Template, compile_template};
 use crate::fault::Faults;
 use crate::kinds::{ColumnId, Type};
-use crate::screen::{Controls, Details, Form, Given, Link, List, Way, Widget, WidgetKind, words};
 use crate::syntax::source::Source;
-
-/// The part of a row that opens it.
-pub(in crate::screen) const OPEN: &str = "open";
 
 pub(super) fn compile(
     plan: &Plan<'_, '_>,

@@ -1,37 +1,24 @@
 //! From the `screens` section to screens, with everything looked up and checked.
 
+mod generate;
+mod plan;
 mod reach;
 mod widgets;
-pub(in crate::screen) use widgets::OPEN;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Controls, Screen, Screens, Widget, WidgetKind, generate, words};
-use crate::app::{Action, Embed, Role, Shown, View};
-use crate::compile::names::Names;
-use crate::compile::{Compiler, kinds};
+use super::{Compiler, kinds};
+use crate::app::screen::{Controls, Screen, Widget, WidgetKind, words};
+use crate::app::{Action, Embed, Role, Screens, Shown, View};
 use crate::definition::screen::ScreenDefinition;
-use crate::definition::{Entries, Name};
-use crate::expression::Roots;
 use crate::fault::Faults;
 use crate::kinds::{ColumnId, TableId, Type};
-
-/// What compiling the screens knows.
-pub(super) struct Plan<'c, 'd> {
-    pub(super) compiler: &'c Compiler<'d>,
-    pub(super) actions: &'c [Action],
-    pub(super) views: &'c [View],
-    pub(super) definitions: &'c Entries<ScreenDefinition>,
-    /// By screen: what it is about.
-    pub(super) args: Vec<Vec<(Arc<str>, Type)>>,
-    /// Whether the engine made the screens: then what the screens do not say is asked for.
-    pub(super) generated: bool,
-}
+use plan::Plan;
 
 impl Compiler<'_> {
     /// The screens of an app, from its definition or from its actions and views.
-    pub(crate) fn screens(&self, actions: &[Action], views: &[View], faults: &mut Faults) -> Option<Screens> {
+    pub(super) fn screens(&self, actions: &[Action], views: &[View], faults: &mut Faults) -> Option<Screens> {
         let generated = self.definition.screens.is_none();
         let made;
         let definitions = match &self.definition.screens {
@@ -128,62 +115,6 @@ impl Plan<'_, '_> {
             controls,
         })
     }
-
-    /// What the expressions of a screen may name.
-    fn names(&self, place: usize) -> Names<'_> {
-        let mut names = Names::new(self.compiler.ground, &self.compiler.of_actions, Roots::default());
-        for (name, kind) in &self.args[place] {
-            names.push(name, kind.clone());
-        }
-        names
-    }
-
-    /// The view of a name, if the agent may read it.
-    fn view(&self, name: &Name, faults: &mut Faults) -> Option<usize> {
-        let place = self.views.iter().position(|view| view.name == name.text);
-        let known = &self.compiler.definition.views;
-        match place {
-            // A view that did not compile has its own faults.
-            None if known.iter().any(|(known, _)| known.text == name.text) => {}
-            None => faults.push(name.unknown("view", known.iter().map(|(name, _)| &*name.text))),
-            Some(place) if !self.views[place].who.contains(&Role::AGENT) => {
-                faults.push(name.fault(format!("the agent may not read the view `{}`", name.text)));
-            }
-            Some(_) => {}
-        }
-        place
-    }
-
-    /// The action of a name, if the agent may call it.
-    fn action(&self, name: &Name, faults: &mut Faults) -> Option<usize> {
-        let Some(place) = self.actions.iter().position(|action| action.name == name.text) else {
-            faults.push(name.unknown("action", self.actions.iter().map(|action| &*action.name)));
-            return None;
-        };
-        if !self.actions[place].who.contains(&Role::AGENT) {
-            faults.push(name.fault(format!("the agent may not call the action `{}`", name.text)));
-            return None;
-        }
-        Some(place)
-    }
-
-    /// The screen of a name.
-    fn find_screen(&self, name: &Name, faults: &mut Faults) -> Option<usize> {
-        let place = self.definitions.iter().position(|(known, _)| known.text == name.text);
-        if place.is_none() {
-            faults.push(name.unknown("screen", self.definitions.iter().map(|(name, _)| &*name.text)));
-        }
-        place
-    }
-}
-
-/// Widgets within a widget that stand in the same scope.
-pub(super) fn inner(widget: &Widget) -> Vec<&[Widget]> {
-    match &widget.kind {
-        WidgetKind::Tabs(bodies) | WidgetKind::Steps(bodies) => bodies.iter().map(|(_, body)| &**body).collect(),
-        WidgetKind::Dialog { body, .. } => vec![body],
-        _ => Vec::new(),
-    }
 }
 
 /// The first list of each view.
@@ -197,7 +128,7 @@ fn lists(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
                 pager: None,
             });
         }
-        inner(widget).into_iter().for_each(|body| lists(body, controls));
+        widget.bodies().into_iter().for_each(|body| lists(body, controls));
     }
 }
 
@@ -220,7 +151,7 @@ fn attach(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
                     controls.pager = Some(Arc::clone(&widget.id));
                 }
             }
-            _ => inner(widget).into_iter().for_each(|body| attach(body, controls)),
+            _ => widget.bodies().into_iter().for_each(|body| attach(body, controls)),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::compile::Compiler;
 use crate::definition::Name;
-use crate::definition::task::{ChangeWhat, Status, StepDefinition, StepKind, TaskDefinition};
+use crate::definition::goal::{ChangeWhat, Status};
+use crate::definition::solution::{StepDefinition, StepKind};
+use crate::definition::task::TaskDefinition;
 use crate::fault::Faults;
 
 /// Reports what makes a task unsolvable, or a riddle, whatever is drawn.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Plan, inner};
+use super::plan::Plan;
 use crate::app::Role;
+use crate::app::screen::{Form, Screen, Widget, WidgetKind};
 use crate::fault::Faults;
-use crate::screen::{Form, Screen, Widget, WidgetKind};
 
 /// Reports screens that no link reaches, and actions of the agent that no screen offers.
 pub(super) fn check(plan: &Plan<'_, '_>, screens: &[Screen], faults: &mut Faults) {
@@ -46,7 +46,7 @@ fn visit(body: &[Widget], open: &mut Vec<usize>, offered: &mut BTreeSet<usize>) 
                 open.extend(list.open);
                 visit(&list.row, open, offered);
             }
-            _ => inner(widget).into_iter().for_each(|body| visit(body, open, offered)),
+            _ => widget.bodies().into_iter().for_each(|body| visit(body, open, offered)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::task::Status;
+use crate::definition::goal::Status;
 use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 
@@ -78,19 +78,4 @@ pub struct Answer {
     pub code: Option<Arc<str>>,
     /// With which values.
     pub slots: Vec<(Arc<str>, Checked)>,
-}
-
-/// One part of a verdict.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Check {
-    /// Its name: `created loan`, `updated t.who`, `nothing else`, `answer`, `answer.total`.
-    pub name: String,
-    /// Its share of the score; what held at the beginning has none.
-    pub weight: f64,
-    /// In [0, 1].
-    pub score: f64,
-    /// Whether it holds.
-    pub passed: bool,
-    /// What was found, with before and after.
-    pub evidence: String,
 }

@@ -5,26 +5,27 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value as Json, json};
 
-use super::draw::Instance;
-use super::episode::Episode;
-use super::solve::Call;
+use super::random::RandomCalls;
+use crate::app::goal::Free;
 use crate::app::{Action, Callable, Parameter};
-use crate::check::RandomCalls;
+use crate::data::{ChangeKind, changes};
 use crate::kinds::Type;
+use crate::task::call::Call;
+use crate::task::episode::Episode;
+use crate::task::instance::Instance;
 
 /// A solution with one mistake.
 #[derive(Debug)]
-pub struct Mutant {
+pub(super) struct Mutant {
     /// The calls.
-    pub calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     /// The mistake, in words.
-    pub what: String,
+    pub(super) what: String,
 }
 
 /// Every mutant of a task's solution: a write left out or made twice, another row, amount, word or text in a write, another
 /// answer, and one write too many.
-#[must_use]
-pub fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<Mutant> {
+pub(super) fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<Mutant> {
     let solution = instance.solution();
     let mut mutants = Vec::new();
     for (place, call) in solution.iter().enumerate() {
@@ -213,17 +214,17 @@ fn one_more(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Option<Mutant>
 /// Whether a change is one that goals compare at all: not of volatile columns, untracked tables, or what this goal frees.
 fn matters(instance: &Instance, before: &Episode, after: &Episode) -> bool {
     let goal = &instance.template().goal;
-    crate::data::changes(before.world().data(), after.world().data()).iter().any(|change| {
+    changes(before.world().data(), after.world().data()).iter().any(|change| {
         let table = instance.app.schema.table(change.row.table);
-        let free = |free: &super::goal::Free| goal.free.contains(free);
-        if table.untracked || free(&super::goal::Free::Table(change.row.table)) {
+        let free = |free: &Free| goal.free.contains(free);
+        if table.untracked || free(&Free::Table(change.row.table)) {
             return false;
         }
         match &change.kind {
-            crate::data::ChangeKind::Created => !free(&super::goal::Free::Created(change.row.table)),
-            crate::data::ChangeKind::Deleted => true,
-            crate::data::ChangeKind::Updated { columns } => columns.iter().any(|(column, ..)| {
-                !table.describe(*column).volatile && !free(&super::goal::Free::Column(change.row.table, *column))
+            ChangeKind::Created => !free(&Free::Created(change.row.table)),
+            ChangeKind::Deleted => true,
+            ChangeKind::Updated { columns } => columns.iter().any(|(column, ..)| {
+                !table.describe(*column).volatile && !free(&Free::Column(change.row.table, *column))
             }),
         }
     })

@@ -1,0 +1,128 @@
+//! An app as it runs: everything looked up, typed and checked.
+
+pub mod action;
+pub mod errors;
+pub mod event;
+pub mod goal;
+pub mod parameter;
+pub mod screen;
+pub mod seed;
+pub mod task;
+mod variants;
+pub mod view;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::calendar::Calendar;
+use crate::expression::{Checked, Template as Text};
+use crate::kinds::{ColumnId, TableId};
+use crate::places::Places;
+use crate::schema::Schema;
+
+pub use action::{Action, Effect, Guard, Target};
+pub use errors::{ErrorCode, ErrorId, Raise};
+pub use event::{Event, Schedule};
+pub use parameter::{Argument, Bounds, Parameter};
+pub use screen::Screens;
+pub use seed::{Seed, SeedColumn, SeedCount, SeedValue, TableSeed};
+pub use task::Template;
+pub use variants::Variants;
+pub use view::{Embed, Shown, Shows, View};
+
+/// An app. Immutable and shared by all its sessions.
+#[derive(Debug)]
+pub struct App {
+    /// Its name.
+    pub name: Arc<str>,
+    /// From 1.
+    pub version: u32,
+    /// What it is.
+    pub about: Arc<str>,
+    /// Words to filter by.
+    pub tags: Vec<Arc<str>>,
+    /// Time zone and week.
+    pub calendar: Calendar,
+    /// When episodes begin.
+    pub start: i64,
+    /// Who the agent is.
+    pub role: Option<Text>,
+    /// The tables.
+    pub schema: Arc<Schema>,
+    /// By table and column: the value where an insert gives none.
+    pub defaults: Vec<Vec<Option<Checked>>>,
+    /// Typed errors, the built-in ones first.
+    pub errors: Vec<ErrorCode>,
+    /// Names of those who act: agent, user, system, and the app's own.
+    pub roles: Vec<Arc<str>>,
+    /// What can be done.
+    pub actions: Vec<Action>,
+    /// What can be read.
+    pub views: Vec<View>,
+    /// Actions and views by name.
+    pub calls: BTreeMap<Arc<str>, Callable>,
+    /// What roles cannot see.
+    pub permissions: Vec<Permission>,
+    /// Policies.
+    pub rules: Vec<Rule>,
+    /// What always holds, with its text.
+    pub invariants: Vec<(Arc<str>, Checked)>,
+    /// What happens without the agent.
+    pub events: Vec<Event>,
+    /// How initial rows are made.
+    pub seed: Seed,
+    /// Where its parts stand in the files.
+    pub places: Places,
+    /// The graphical surface.
+    pub screens: Screens,
+    /// Initial databases that were made.
+    pub variants: Variants,
+    /// Task templates.
+    pub templates: Vec<Template>,
+}
+
+/// An actor's role, by its place in [`App::roles`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role(pub u16);
+
+impl Role {
+    /// The policy that is trained or evaluated.
+    pub const AGENT: Self = Self(0);
+    /// The person it works for.
+    pub const USER: Self = Self(1);
+    /// The world.
+    pub const SYSTEM: Self = Self(2);
+}
+
+/// An action or a view, by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callable {
+    /// In [`App::actions`].
+    Action(usize),
+    /// In [`App::views`].
+    View(usize),
+}
+
+/// What a role cannot see of a table.
+#[derive(Debug)]
+pub struct Permission {
+    /// The table.
+    pub table: TableId,
+    /// Who is held by it.
+    pub roles: Vec<Role>,
+    /// Which rows can be seen; the row is the only local.
+    pub rows: Option<Checked>,
+    /// Columns that cannot be seen.
+    pub hide: Vec<ColumnId>,
+}
+
+/// A policy.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name.
+    pub id: Arc<str>,
+    /// What the agent is told.
+    pub text: Arc<str>,
+    /// Graded conditions by action, with the action's parameters as locals.
+    pub graded: Vec<(usize, Checked)>,
+}
