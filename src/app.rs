@@ -9,7 +9,6 @@ use std::time::Duration;
 use metrics_exporter_prometheus::PrometheusHandle;
 use palestra_protocol::action::Action;
 use palestra_sql::engine::EngineError;
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,7 +16,6 @@ use uuid::Uuid;
 
 use crate::backends::{self, BackendsError};
 use crate::config::{Config, ConfigError};
-use crate::http;
 use crate::telemetry::{self, TelemetryError};
 use palestra_auth::{Auth, DEFAULT_TENANT, RootSecret, SecretError};
 use palestra_catalog::backends::Backends;
@@ -260,6 +258,11 @@ impl App {
         &self.0.shutdown
     }
 
+    /// Cancelled when the server stops, and when another process took the node over.
+    pub(crate) fn background(&self) -> &CancellationToken {
+        &self.0.background
+    }
+
     /// Holds every task of the server.
     #[must_use]
     pub fn tracker(&self) -> &TaskTracker {
@@ -293,36 +296,6 @@ impl App {
         }
         self.0.store.close().await;
     }
-}
-
-/// Answers on `listener` until `shutdown` is cancelled, then ends sockets and event streams, finishes what runs and closes.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
-    let stop = app.shutdown().clone();
-    let (background, ends) = (app.0.background.clone(), stop.clone());
-    app.tracker().spawn(async move {
-        // The recorder cancels this by itself when another process took the node over: then nothing may be answered any more.
-        background.cancelled().await;
-        ends.cancel();
-    });
-    let router = http::router(app.clone());
-    let connections = http::listen(&app, listener, router);
-    let patience = Duration::from_millis(app.config().drain_ms);
-    let deadline = async {
-        stop.cancelled().await;
-        tokio::time::sleep(patience).await;
-    };
-    let served = tokio::select! {
-        served = connections => served,
-        () = deadline => {
-            tracing::warn!(drain_ms = app.config().drain_ms, "connections were still open when the server stopped");
-            Ok(())
-        }
-    };
-    app.close().await;
-    served
 }
 
 /// The store that a configuration names.

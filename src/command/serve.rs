@@ -1,8 +1,10 @@
 //! `palestra serve`: runs the server until it is told to stop.
 
 use std::ffi::OsString;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -14,10 +16,10 @@ use tokio::net::TcpListener;
 
 use super::crew::{Crew, Member, beside};
 use super::signal::asked_to_stop;
-use crate::app::{self, App};
+use crate::app::App;
 use crate::config::{Config, ConfigArguments, LogFormat};
-use crate::telemetry;
 use crate::terminal::print_line;
+use crate::{http, telemetry};
 use palestra_auth::DEFAULT_TENANT;
 
 /// The environment of the first session that a new user opens.
@@ -93,9 +95,39 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         crew.end().await;
         stop.cancel();
     });
-    app::serve(app, listener).await?;
+    serve(app, listener).await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Answers on `listener` until `shutdown` is cancelled, then ends sockets and event streams, finishes what runs and closes.
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
+    let stop = app.shutdown().clone();
+    let (background, ends) = (app.background().clone(), stop.clone());
+    app.tracker().spawn(async move {
+        // The recorder cancels this by itself when another process took the node over: then nothing may be answered any more.
+        background.cancelled().await;
+        ends.cancel();
+    });
+    let router = http::router(app.clone());
+    let connections = http::listen(&app, listener, router);
+    let patience = Duration::from_millis(app.config().drain_ms);
+    let deadline = async {
+        stop.cancelled().await;
+        tokio::time::sleep(patience).await;
+    };
+    let served = tokio::select! {
+        served = connections => served,
+        () = deadline => {
+            tracing::warn!(drain_ms = app.config().drain_ms, "connections were still open when the server stopped");
+            Ok(())
+        }
+    };
+    app.close().await;
+    served
 }
 
 /// The workers that are asked for.

@@ -8,7 +8,8 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use super::failure::Failure;
-use crate::app::{self, App};
+use super::serve::serve;
+use crate::app::App;
 use crate::config::{Config, Secret};
 
 /// Bytes of the credential that an in-process server is given.
@@ -87,7 +88,7 @@ async fn start(data: Option<PathBuf>, images: Option<PathBuf>, keep: Keep) -> Re
         .await
         .map_err(|error| Failure::Other(format!("{error}; name a running server with --url")))?;
     let tracker = TaskTracker::new();
-    tracker.spawn(app::serve(app.clone(), listener));
+    tracker.spawn(serve(app.clone(), listener));
     Ok(Target { client: Client::new(&url, Some(&key))?, inside: Some(Inside { app, tracker, folder }) })
 }
 

@@ -1,57 +1,16 @@
-//! What every answer has in common: a request id, and problem documents wherever something was refused, also by axum itself.
+//! What every refusal is answered with, also by axum itself: a problem document.
 
 use std::any::Any;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::problem::{Code, Problem};
-use uuid::Uuid;
 
 use super::problem::Failure;
 
-/// Carries the request's id in both directions.
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longer ids of callers are replaced.
-const REQUEST_ID_BYTES_MAX: usize = 128;
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-
-tokio::task_local! {
-    /// The id of the request that is being answered.
-    static ANSWERED: HeaderValue;
-}
-
-/// The caller's request id where it is sane, a new one where not.
-pub(super) fn identify(headers: &HeaderMap) -> HeaderValue {
-    match headers.get(REQUEST_ID) {
-        Some(given) if is_sane(given) => given.clone(),
-        _ => new_id(),
-    }
-}
-
-/// Answers a request; whatever fails inside can tell which one.
-pub(super) fn naming<F: Future>(id: HeaderValue, answering: F) -> impl Future<Output = F::Output> {
-    ANSWERED.scope(id, answering)
-}
-
-/// The id of the request that is being answered, for the log.
-pub(super) fn current() -> HeaderValue {
-    ANSWERED.try_with(HeaderValue::clone).unwrap_or(HeaderValue::from_static("none"))
-}
-
-fn is_sane(id: &HeaderValue) -> bool {
-    let bytes = id.as_bytes();
-    !bytes.is_empty()
-        && bytes.len() <= REQUEST_ID_BYTES_MAX
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
-}
-
-fn new_id() -> HeaderValue {
-    let mut buffer = Uuid::encode_buffer();
-    let text = Uuid::now_v7().simple().encode_lower(&mut buffer);
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
-}
 
 /// Marks an answer whose refusal is written already, in the form of a foreign protocol.
 #[derive(Clone)]

@@ -15,6 +15,7 @@ mod events;
 mod extract;
 mod fields;
 mod files;
+mod gate;
 mod health;
 mod impatient;
 mod inside;
@@ -31,6 +32,7 @@ mod policies;
 mod problem;
 mod publishing;
 mod reach;
+mod request_id;
 mod runs;
 mod screen;
 mod sessions;
@@ -55,7 +57,7 @@ use crate::config::Config;
 use body::BodyBounds;
 use compat::openai::{files as kept_files, fine_tuning};
 use compat::{mcp, openenv};
-use edge::Gate;
+use gate::Gate;
 pub(crate) use listen::listen;
 
 /// Seconds that browsers may remember a CORS answer.
@@ -215,7 +217,7 @@ pub fn router(app: App) -> Router {
 
     let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
-    let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), edge::guard);
+    let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), gate::guard);
     let in_time = Duration::from_millis(config.request_timeout_ms);
     let acts = acts.route_layer(guard(bounds, Some(config.answer_timeout_ms)));
     let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.answer_timeout_ms)));
@@ -235,7 +237,7 @@ pub fn router(app: App) -> Router {
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
     let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
     let keyed = keyed.layer(seats).route_layer(by_path);
-    let public = public.route_layer(middleware::from_fn_with_state(in_time, edge::in_time)).merge(docs::pages());
+    let public = public.route_layer(middleware::from_fn_with_state(in_time, gate::in_time)).merge(docs::pages());
 
     let router = public
         .merge(acts)
@@ -277,12 +279,12 @@ fn cors(config: &Config) -> Option<CorsLayer> {
     }
     const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
     const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-    let own = [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, envelope::REQUEST_ID];
+    let own = [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, request_id::REQUEST_ID];
     let cors = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(own.into_iter().chain(mcp::HEADERS).collect::<Vec<_>>())
-        .expose_headers([envelope::REQUEST_ID, LOCATION, RETRY_AFTER])
+        .expose_headers([request_id::REQUEST_ID, LOCATION, RETRY_AFTER])
         .max_age(Duration::from_secs(CORS_AGE_SECONDS));
     Some(cors)
 }

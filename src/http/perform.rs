@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
+use palestra_protocol::id::SessionId;
 use palestra_protocol::list::List;
 use palestra_protocol::session::Opened;
 use palestra_protocol::shared::Shared;
@@ -14,7 +15,6 @@ use serde_json::Value;
 
 use super::permission;
 use super::problem::Failure;
-use super::screen;
 use crate::app::App;
 use crate::telemetry::COMMANDS;
 use palestra_auth::{Minter, Principal};
@@ -188,11 +188,16 @@ fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) 
         opened.token = minter.as_ref().map(|minter| minter.mint(opened.id));
         if opened.screen {
             let minter = app.auth().page_minter(principal, opened.expires_at);
-            opened.page = minter.map(|minter| screen::path(opened.id, &minter.mint(opened.id)));
+            opened.page = minter.map(|minter| page_path(opened.id, &minter.mint(opened.id)));
         }
         tools.convert_opened(opened);
     }
     if principal.is_acting_side() { hide(answer) } else { Ok(answer) }
+}
+
+/// The path of a session's page.
+fn page_path(session: SessionId, token: &str) -> String {
+    format!("/v1/sessions/{session}/page/{token}")
 }
 
 /// An answer as the acting side may see it.

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use palestra_protocol::problem::{Code, Fault, Problem};
 
-use super::envelope::current;
+use super::request_id::current;
 use super::wording::plain;
 use palestra_auth::AuthError;
 use palestra_catalog::{CatalogError, InsideError};

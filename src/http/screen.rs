@@ -18,9 +18,9 @@ use palestra_protocol::step::Step;
 
 use super::body;
 use super::caller::{Onlooker, admit_page};
-use super::edge::Gate;
 use super::envelope::Written;
 use super::extract::media_type;
+use super::gate::Gate;
 use super::perform::{ToolForm, perform};
 use super::problem::Failure;
 use crate::app::App;
@@ -34,11 +34,6 @@ const HTML: &str = "text/html; charset=utf-8";
 /// What is shown where nothing can be done any more.
 const OVER: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Session over</title></head>\
                     <body><main><h1>This session is over</h1><p>Nothing can be done here any more.</p></main></body></html>";
-
-/// The path of a session's page.
-pub(super) fn path(session: SessionId, token: &str) -> String {
-    format!("/v1/sessions/{session}/page/{token}")
-}
 
 /// Lets requests through whose path is that of a session's page. A wrong one is as good as none.
 pub(super) async fn guard_by_page(

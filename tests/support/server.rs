@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palestra::app::{self, App, Ground};
+use palestra::app::{App, Ground};
+use palestra::command::serve::serve;
 use palestra::config::{Config, SandboxChoice};
 use palestra_auth::RootSecret;
 use palestra_catalog::backends::Backends;
@@ -101,7 +102,7 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let tracker = TaskTracker::new();
-        tracker.spawn(app::serve(app.clone(), listener));
+        tracker.spawn(serve(app.clone(), listener));
         Self { app, http: reqwest::Client::new(), address, data, tracker }
     }
 

@@ -12,7 +12,7 @@ use super::super::super::perform::{ToolForm, perform};
 use super::super::super::problem::{Failure, internal};
 use super::super::played;
 use super::message::params;
-use super::method::Seat;
+use super::seat::Seat;
 use palestra_session::{Answer, Command};
 
 /// Takes the turn that a call stands for, whichever is next.

@@ -1,7 +1,6 @@
 //! The methods: who one speaks with, which tools there are, and what is to be done.
 
 use palestra_protocol::observation::Message;
-use palestra_protocol::session::Session;
 use rmcp::ErrorData;
 use rmcp::model::{
     DiscoverResult, EmptyResult, ErrorCode, GetPromptRequestParams, GetPromptResult, Implementation,
@@ -16,19 +15,11 @@ use super::super::played;
 use super::call::call_tool;
 use super::generation::Generation;
 use super::message::{Request, params};
-use crate::app::App;
-use palestra_auth::Principal;
+use super::seat::Seat;
 use palestra_environment::tool::to_mcp;
 
 /// The prompt that holds the session's task.
 const TASK: &str = "task";
-
-/// Who speaks, and with which session.
-pub(super) struct Seat<'a> {
-    pub(super) app: &'a App,
-    pub(super) principal: &'a Principal,
-    pub(super) session: &'a Session,
-}
 
 /// What a request is answered with: a failure where the server cannot answer, an error where the request is wrong.
 type Outcome = Result<Result<ServerResult, ErrorData>, Failure>;

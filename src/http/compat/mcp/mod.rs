@@ -10,6 +10,7 @@ mod generation;
 mod message;
 mod method;
 mod reply;
+mod seat;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,7 +25,8 @@ use crate::app::App;
 use generation::Generation;
 pub(in crate::http) use generation::HEADERS;
 use message::Message;
-use method::{Seat, answer};
+use method::answer;
+use seat::Seat;
 
 /// Speak MCP with a session: one JSON-RPC request, answered as JSON.
 ///

@@ -7,7 +7,7 @@ use palestra_protocol::key::Scope;
 use palestra_protocol::problem::Code;
 
 use super::super::super::caller::admit_bearer;
-use super::super::super::edge::Gate;
+use super::super::super::gate::Gate;
 use super::super::super::problem::Failure;
 use palestra_auth::{Grant, Principal};
 
