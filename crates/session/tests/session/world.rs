@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Idle time after which sessions of these tests are parked.
-pub const IDLE_MS: u64 = 60_000;
+pub(crate) const IDLE_MS: u64 = 60_000;
 
 /// What a world is made of besides the built-in kinds.
-pub struct Setup {
+pub(crate) struct Setup {
     /// A file in the world's own folder where left out.
     pub target: Option<Target>,
     pub kinds: Vec<Arc<dyn EnvironmentKind>>,
@@ -34,7 +34,7 @@ impl Default for Setup {
     }
 }
 
-pub struct World {
+pub(crate) struct World {
     pub sessions: Sessions,
     pub tenant: Tenant,
     pub clock: Clock,
@@ -48,11 +48,11 @@ pub struct World {
 }
 
 impl World {
-    pub async fn open(target: Option<Target>) -> Self {
+    pub(crate) async fn open(target: Option<Target>) -> Self {
         Self::open_with(Setup { target, ..Setup::default() }).await
     }
 
-    pub async fn open_with(setup: Setup) -> Self {
+    pub(crate) async fn open_with(setup: Setup) -> Self {
         let Setup { target, kinds, settings } = setup;
         let data = tempfile::tempdir().expect("a temporary folder");
         let target = target.unwrap_or_else(|| Target::Sqlite(data.path().join("palestra.db")));
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// Forgets everything in memory without a word, as the death of the process does, and starts again from the store.
-    pub async fn crash(&mut self) {
+    pub(crate) async fn crash(&mut self) {
         self.cancel.cancel();
         self.cancel = CancellationToken::new();
         self.incarnation += 1;
@@ -73,14 +73,14 @@ impl World {
     }
 
     /// Changes the store behind the server's back, which is a file of this world's own.
-    pub async fn sql(&self, sql: &'static str) {
+    pub(crate) async fn sql(&self, sql: &'static str) {
         let url = format!("sqlite://{}", self.data.path().join("palestra.db").display());
         let mut connection = sqlx::SqliteConnection::connect(&url).await.expect("the database opens");
         sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement runs");
     }
 
     /// Lets every session fall idle, so that it is parked.
-    pub async fn park(&self) {
+    pub(crate) async fn park(&self) {
         self.clock.advance_ms(i64::try_from(IDLE_MS).expect("small") + 1);
         self.sessions.sweep().await.expect("a sweep");
     }
