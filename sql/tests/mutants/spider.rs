@@ -1,7 +1,6 @@
 //! Questions on real databases, where the data is present.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use palestra_sql::dataset::{Column, Dataset, ForeignKey, Sort, Table};
 use palestra_sql::value::Value;
@@ -16,13 +15,8 @@ pub(crate) struct Spider {
 
 /// All of them with `PALESTRA_SPIDER=all`, else a few small ones; `None`, with a line that says so, where the data is absent.
 pub(crate) fn spider() -> Option<Vec<Spider>> {
-    let root = std::env::var_os("PALESTRA_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from);
-    let root = root.join("spider");
-    let Ok(text) = std::fs::read_to_string(root.join("questions.json")) else {
-        println!("skipped: no data at {}", root.display());
-        return None;
-    };
+    let root = palestra_test_support::data("spider")?;
+    let text = std::fs::read_to_string(root.join("questions.json")).expect("questions");
     let questions: Vec<serde_json::Value> = serde_json::from_str(&text).expect("questions");
     let mut by_database: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for question in &questions {

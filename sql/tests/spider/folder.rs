@@ -1,7 +1,6 @@
 //! The data as an archive holds it, and the engines.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use palestra_sql::engine::Engine;
@@ -21,13 +20,8 @@ pub(crate) fn long() -> bool {
 
 /// Files by path; `None`, with a line that says so, where the data is absent.
 pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
-    let root = std::env::var_os("PALESTRA_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from)
-        .join("spider");
-    let Ok(questions) = std::fs::read(root.join("questions.json")) else {
-        println!("skipped: no data at {}", root.display());
-        return None;
-    };
+    let root = palestra_test_support::data("spider")?;
+    let questions = std::fs::read(root.join("questions.json")).expect("questions");
     let mut questions: Vec<serde_json::Value> = serde_json::from_slice(&questions).expect("questions");
     let chosen = |name: &str| long() || SHORT.contains(&name);
     questions.retain(|question| chosen(question["db"].as_str().expect("a name")));

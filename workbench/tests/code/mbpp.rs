@@ -1,7 +1,6 @@
 //! The public problems of MBPP: reference solutions are accepted, and changed ones rejected wherever the asserts can tell. A tenth
 //! of the problems unless `PALESTRA_MBPP=all`, and of changed ones a thirtieth.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -47,12 +46,8 @@ const CHANGED_EVERY: usize = 30;
 
 /// All problems, or one of so many.
 fn published(every: usize) -> Option<Vec<Arc<Published>>> {
-    let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
-    let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"));
-    let Ok(text) = std::fs::read_to_string(data.join("mbpp/problems.json")) else {
-        println!("skipped: no data");
-        return None;
-    };
+    let data = palestra_test_support::data("mbpp")?;
+    let text = std::fs::read_to_string(data.join("problems.json")).expect("problems");
     let all: Vec<Published> = serde_json::from_str(&text).expect("problems");
     assert_eq!(all.len(), 974);
     let every = if std::env::var("PALESTRA_MBPP").is_ok_and(|value| value == "all") { 1 } else { every };
