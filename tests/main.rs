@@ -5,4 +5,3 @@
 mod api;
 mod session;
 mod support;
-mod tidy;

@@ -1,5 +1,7 @@
 //! The structure that docs/ARCHITECTURE.md promises, checked against the sources.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ struct Source {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    palestra_test_support::workspace()
 }
 
 fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {

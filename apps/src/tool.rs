@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::app::{App, Bounds, Callable, Parameter, Role};
+use crate::app::{App, Bounds, Parameter, Role};
 use crate::data::Data;
 use crate::expression::{DEFAULT_BUDGET, NoHost, Template};
 use crate::json::Codec;
@@ -144,14 +144,4 @@ pub fn system_text(instance: &Instance) -> String {
 pub(crate) fn role_text(app: &App, role: &Template, data: &Data) -> String {
     let (mut host, mut budget) = (NoHost, DEFAULT_BUDGET);
     role.render(&mut app.frame(data, &[], &mut host, &mut budget)).unwrap_or_else(|_| app.about.to_string())
-}
-
-/// Whether a name is one of the agent's tools.
-#[must_use]
-pub fn is_tool(app: &App, name: &str) -> bool {
-    match app.calls.get(name) {
-        Some(Callable::Action(place)) => app.actions[*place].who.contains(&Role::AGENT),
-        Some(Callable::View(place)) => app.views[*place].who.contains(&Role::AGENT),
-        None => name == "submit" || name == "wait" && World::is_living(app),
-    }
 }
