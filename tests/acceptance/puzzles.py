@@ -17,7 +17,7 @@ INSTANCES_LONG, INSTANCES_SHORT = 1_000, 10
 # Of the policies that have to stay under the floor, whose means are noisy.
 BLIND_LONG, BLIND_SHORT = 1_000, 100
 # In the short form a mean above its floor is a fault where chance has it so high more rarely than this.
-CHANCE_MAX = 1e-4
+CHANCE_MAX = 1e-6
 CHECKERS_MIN = 8
 SESSIONS_AT_ONCE = 256
 # Partial credit is a ratio of small numbers; both sides may round it their way.
