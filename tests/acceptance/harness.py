@@ -33,16 +33,36 @@ def expect(condition, message):
         raise Failed(message)
 
 
+def not_tried(name, needs):
+    """Says that a part was left out; scripts/acceptance fails on each that it does not expect."""
+    print(f"not tried: {name}: needs {needs}")
+
+
 def binary():
     path = os.environ.get("PALESTRA_BINARY")
     expect(path and os.path.exists(path), "PALESTRA_BINARY must name the palestra program")
     return path
 
 
+_ports = None
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on: of the range that `PALESTRA_TEST_PORTS` gives to this program alone, where it does."""
+    global _ports
+    first, _, last = os.environ.get("PALESTRA_TEST_PORTS", "0-0").partition("-")
+    if _ports is None:
+        _ports = itertools.cycle(range(int(first), int(last) + 1))
+    for port in itertools.islice(_ports, int(last) - int(first) + 1):
+        with socket.socket() as probe:
+            # What listened here before may have left connections that the kernel still waits for.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise Failed(f"no port of {first}-{last} is free")
 
 
 def new_id(prefix):

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import os
 import pkgutil
 import random
@@ -13,10 +14,26 @@ from harness import ADMIN_KEY, Server, binary, expect, main
 
 DIFFICULTIES = (0, 0.25, 0.5, 0.75, 1)
 INSTANCES_LONG, INSTANCES_SHORT = 1_000, 10
+# Of the policies that have to stay under the floor, whose means are noisy.
+BLIND_LONG, BLIND_SHORT = 1_000, 100
+# In the short form a mean above its floor is a fault where chance has it so high more rarely than this.
+CHANCE_MAX = 1e-6
 CHECKERS_MIN = 8
 SESSIONS_AT_ONCE = 256
 # Partial credit is a ratio of small numbers; both sides may round it their way.
 SCORE_TOLERANCE = 1e-6
+
+
+def chance(mean, floor, instances):
+    """How often scores from 0 to 1 whose expectation is `floor` have at least this mean, at most: Hoeffding's bound in its sharp
+    form, <https://doi.org/10.1080/01621459.1963.10500830>, theorem 1."""
+    if mean <= floor:
+        return 1.0
+    if floor <= 0:
+        return 0.0
+    above = mean * math.log(mean / floor)
+    below = (1 - mean) * math.log((1 - mean) / (1 - floor)) if mean < 1 else 0.0
+    return math.exp(-instances * (above + below))
 
 
 def puzzles(api):
@@ -122,7 +139,7 @@ def compare(api, name, checker, instances):
 
 def run(short):
     """The long form takes 1,000 instances of each puzzle."""
-    instances = INSTANCES_SHORT if short else INSTANCES_LONG
+    instances, blind = (INSTANCES_SHORT, BLIND_SHORT) if short else (INSTANCES_LONG, BLIND_LONG)
     checkers = {module.name: importlib.import_module(f"puzzle_checks.{module.name}") for module in pkgutil.iter_modules(puzzle_checks.__path__)}
     expect(len(checkers) >= CHECKERS_MIN, f"only {len(checkers)} independent checkers")
     compared = rejected = 0
@@ -136,12 +153,14 @@ def run(short):
             if "multi-turn" in spec["tags"]:
                 MULTI_TURN.add(name)
             began = time.monotonic()
-            means = {policy: play_builtin(server, name, policy, instances) for policy in ("oracle", "null", "random")}
+            counts = {"oracle": instances, "null": blind, "random": blind}
+            means = {policy: play_builtin(server, name, policy, count) for policy, count in counts.items()}
             expect(means["oracle"] == 1, f"the oracle scores {means['oracle']} on {name}")
             for policy in ("null", "random"):
-                # A mean over few instances may lie above the floor by chance.
-                floor = spec["floor"] if not short else spec["floor"] + 0.2
-                expect(means[policy] <= floor, f"{policy} scores {means[policy]} on {name}, above its floor of {spec['floor']}")
+                mean, floor = means[policy], spec["floor"]
+                # The long form takes the floor at its word; over fewer instances a mean may lie above it by chance.
+                holds = chance(mean, floor, blind) > CHANCE_MAX if short else mean <= floor
+                expect(holds, f"{policy} scores {mean} over {blind} instances of {name}, above its floor of {floor}")
             row = f"{short_name}: oracle 1.0, random {means['random']:.3f} (floor {spec['floor']})"
             if short_name in checkers:
                 # The commands took their time: an idle connection may be closed by now.

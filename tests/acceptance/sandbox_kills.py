@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from harness import FOLDER, Server, expect, main
+from harness import FOLDER, Server, expect, main, not_tried
 
 ENVIRONMENT = "terminal/files"
 PATIENCE_S = 60
@@ -256,7 +256,7 @@ def run(short):
         kill_engine(max(3, count // 5) if short else count)
         figures.append("the Docker engine died and came back")
     else:
-        print("skipped: no docker")
+        not_tried("kills of the Docker engine", "Docker (PALESTRA_TEST_DOCKER)")
     return ", ".join(figures) + "; nothing was left behind"
 
 

@@ -77,7 +77,7 @@ async fn score(server: &TestServer, session: &str) -> Value {
 fn no_sandboxes() -> bool {
     let none = std::env::var_os("PALESTRA_IMAGES").is_none();
     if none {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
     }
     none
 }

@@ -189,7 +189,7 @@ async fn a_check_fails_with_what_the_server_lacks() {
 #[tokio::test]
 async fn a_task_in_a_sandbox_is_proven_by_doing_it() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     };
     let server = TestServer::start_with(|config| {

@@ -81,7 +81,7 @@ async fn an_episode_without_a_terminal_has_no_recording() {
 #[tokio::test]
 async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
     if std::env::var_os("PALESTRA_IMAGES").is_none() {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     }
     let images = std::env::var_os("PALESTRA_IMAGES").map(Into::into);
@@ -139,7 +139,7 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
 #[tokio::test]
 async fn a_terminal_whose_step_was_not_recorded_goes_on_with_its_files_at_once() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     };
     let server = TestServer::start_with(|config| {
@@ -186,7 +186,7 @@ fn folder() -> Vec<u8> {
 #[tokio::test]
 async fn a_place_that_was_broken_by_who_acts_in_it_is_a_zero_and_no_fault() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     };
     let server = TestServer::start_with(|config| {
@@ -223,7 +223,7 @@ async fn a_place_that_was_broken_by_who_acts_in_it_is_a_zero_and_no_fault() {
 #[tokio::test]
 async fn a_judge_waits_for_room_and_a_session_is_told_to_come_back() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
-        eprintln!("skipped: no images (PALESTRA_IMAGES)");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     };
     let server = TestServer::start_with(|config| {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::app::{App, Bounds, Callable, Parameter, Role};
+use crate::app::{App, Bounds, Parameter, Role};
 use crate::json::Codec;
 use crate::kinds::Type;
 use crate::run::World;
@@ -133,14 +133,4 @@ pub fn system_text(instance: &Instance) -> String {
         let _ = write!(text, "\nAnswers to give with submit: {}.", slots.join(", "));
     }
     text
-}
-
-/// Whether a name is one of the agent's tools.
-#[must_use]
-pub fn is_tool(app: &App, name: &str) -> bool {
-    match app.calls.get(name) {
-        Some(Callable::Action(place)) => app.actions[*place].who.contains(&Role::AGENT),
-        Some(Callable::View(place)) => app.views[*place].who.contains(&Role::AGENT),
-        None => name == "submit" || name == "wait" && World::is_living(app),
-    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::row::{NodeRow, Record};
 use super::{Durability, Store, StoreError, Target};
-use palestra_testing::postgres::Database;
+use palestra_test_support::postgres::Database;
 
 /// A store of one test.
 struct Fixture {

@@ -241,7 +241,7 @@ fn bind_column(query: BoundQuery, kind: Kind, place: usize, rows: &[BulkRow<'_>]
 mod tests {
     use super::*;
     use crate::Store as _;
-    use palestra_testing::postgres::Database;
+    use palestra_test_support::postgres::Database;
 
     #[tokio::test]
     async fn a_lost_server_is_found_again() {

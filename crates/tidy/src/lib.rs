@@ -8,7 +8,6 @@ mod planted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 /// Lines beyond which a file is mentioned; a long table is better than shredded code, so it does not fail.
 const FILE_LINES: usize = 400;
@@ -28,11 +27,7 @@ struct Source {
 
 /// The folder of the workspace.
 fn root() -> &'static Path {
-    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        package.ancestors().nth(2).expect("packages lie in crates/").to_owned()
-    });
-    &ROOT
+    palestra_test_support::workspace()
 }
 
 fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {

@@ -15,7 +15,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("state", &[]),
     ("sandbox-agent", &[]),
     ("sqlite-worker", &[]),
-    ("testing", &["protocol"]),
+    ("test-support", &["protocol"]),
     ("tidy", &[]),
     ("client", &["protocol"]),
     ("apps", &["state"]),

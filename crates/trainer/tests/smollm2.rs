@@ -53,7 +53,7 @@ const TEXTS: [&str; 8] = [
 fn file() -> Option<PathBuf> {
     let named = std::env::var_os("PALESTRA_SMOLLM2").map(PathBuf::from);
     if named.is_none() {
-        println!("skipped: PALESTRA_SMOLLM2 names no file");
+        palestra_test_support::not_tried(palestra_test_support::WEIGHTS);
     }
     named
 }

@@ -1,17 +1,18 @@
 //! Folders for another implementation to read: random models of every family as the trainer saves them, with the logits and the
-//! greedy answers that it gives itself. `PALESTRA_PARITY_FOLDER` names where they go; without it nothing is written.
+//! greedy answers that it gives itself. `PALESTRA_PARITY_FOLDER` names where they go, else they go with the test; the trainer
+//! reads them back itself.
 //! `scripts/transformers-parity` runs this and reads the folders with Python's `transformers`.
 
 #![cfg(test)]
 
 mod shared;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::{Lora, LoraTarget};
-use palestra_trainer::model::{Family, Named as _, Transformer, TransformerConfig, adapt, save_folder};
+use palestra_trainer::model::{Family, Named as _, Transformer, TransformerConfig, adapt, load_folder, save_folder};
 use palestra_trainer::tokenizer::Tokenizer;
 use serde_json::{Value, json};
 
@@ -21,6 +22,8 @@ use shared::greedy;
 const TEXT_TOKENS: usize = 24;
 const PROMPT_TOKENS: usize = 6;
 const ANSWER_TOKENS: usize = 24;
+/// How far logits of weights that were saved and read may lie from those before.
+const LOGIT_DIFFERENCE_MAX: f32 = 1e-4;
 
 /// Texts whose tokens both sides have to agree on.
 const TEXTS: [&str; 4] =
@@ -121,21 +124,36 @@ fn write(folder: &Path, model: &Transformer, seed: u64) {
     std::fs::write(folder.join("expected.json"), expected.to_string()).unwrap();
 }
 
+/// What the trainer reads from a folder answers as what it saved there.
+fn assert_read_back(folder: &Path) {
+    let expected: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap();
+    let (model, _) = load_folder(folder, &Device::flex()).unwrap();
+    let tokens: Vec<u32> = serde_json::from_value(expected["tokens"].clone()).unwrap();
+    let saved: Vec<f32> = serde_json::from_value(expected["logits"].clone()).unwrap();
+    let found = logits(&model, &tokens);
+    assert!(!found.is_empty() && found.len() == saved.len(), "{} and {} logits", found.len(), saved.len());
+    let apart = saved.iter().zip(&found).fold(0.0_f32, |most, (saved, found)| most.max((saved - found).abs()));
+    assert!(apart <= LOGIT_DIFFERENCE_MAX, "logits of {} lie {apart} apart", folder.display());
+    assert_eq!(json!(greedy(model, &tokens[..PROMPT_TOKENS], ANSWER_TOKENS, &[])), expected["answer"]);
+}
+
 #[test]
-fn folders_for_python_are_written_where_one_is_named() {
-    let Some(folder) = std::env::var_os("PALESTRA_PARITY_FOLDER") else {
-        println!("skipped: PALESTRA_PARITY_FOLDER names no folder");
-        return;
-    };
-    let (folder, device) = (Path::new(&folder), Device::flex().autodiff());
+fn folders_for_python_are_written_and_read_back() {
+    let own = tempfile::tempdir().unwrap();
+    let named = std::env::var_os("PALESTRA_PARITY_FOLDER").map(PathBuf::from);
+    let folder = named.as_deref().unwrap_or(own.path());
+    let device = Device::flex().autodiff();
     for (seed, (name, config)) in configs().into_iter().enumerate() {
         let model = filled(Transformer::init(&config, 0, &device).unwrap(), seed as u64);
         write(&folder.join(name), &model, seed as u64);
+        assert_read_back(&folder.join(name));
         // Low-rank parts are folded in when they are saved: the other side sees plain weights.
         if name == "llama" {
             let targets = vec![LoraTarget::QProj, LoraTarget::VProj, LoraTarget::OProj, LoraTarget::DownProj];
             let adapted = adapt(model, &Lora { rank: 4, alpha: 2.0, targets }, 1);
             write(&folder.join("llama-adapted"), &filled(adapted, 40), 40);
+            assert_read_back(&folder.join("llama-adapted"));
         }
     }
 }

@@ -25,7 +25,7 @@ use self::reference::{Reference, list, object, text};
 
 #[test]
 fn the_reference_data_survives_our_tables() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let exported = export::data(&reference, &import::document(&reference, &reference.data));
     let expected = Json::from(&reference.data);
     for part in ["products", "users", "orders"] {
@@ -36,7 +36,7 @@ fn the_reference_data_survives_our_tables() {
 
 #[test]
 fn every_state_that_the_reference_reaches_survives_our_tables() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     for end in reference.tasks.iter().chain(&reference.calls) {
         let patch = &end["state_patch"];
         let data = reference.patched(&reference.touched(patch), patch);
@@ -47,7 +47,7 @@ fn every_state_that_the_reference_reaches_survives_our_tables() {
 
 #[test]
 fn results_are_written_as_the_reference_writes_them() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let document = export::data(&reference, &import::document(&reference, &reference.data));
     let (mut texts, mut exports) = (0, 0);
     for call in reference.tasks.iter().flat_map(|task| list(task, "calls")) {
@@ -66,7 +66,7 @@ fn results_are_written_as_the_reference_writes_them() {
 
 #[test]
 fn each_error_message_has_one_code_and_each_code_one_message() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let codes: BTreeSet<_> = calls::CODES.iter().map(|(_, code)| code).collect();
     assert_eq!(codes.len(), calls::CODES.len());
     let all = reference.calls.iter().chain(reference.tasks.iter().flat_map(|task| list(task, "calls")));
@@ -77,7 +77,7 @@ fn each_error_message_has_one_code_and_each_code_one_message() {
 
 #[test]
 fn every_single_call_does_what_the_reference_does() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let office = Office::open(&reference);
     for call in &reference.calls {
         let mut office = office.clone();
@@ -99,7 +99,7 @@ fn every_single_call_does_what_the_reference_does() {
 
 #[test]
 fn every_task_ends_as_in_the_reference() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let office = Office::open(&reference);
     for task in &reference.tasks {
         let mut office = office.clone();
@@ -115,7 +115,7 @@ fn every_task_ends_as_in_the_reference() {
 
 #[test]
 fn the_tasks_and_the_policy_of_the_reference_can_be_laid_over_the_app() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let app = app_with_policy(&reference.policy);
     let instance = instantiate(&app, "test", 1, &|_| true).expect("a task");
     let told = system_text(&instance);
@@ -206,7 +206,7 @@ fn digest(result: &str) -> String {
 /// Fails if a call of the reference cannot be said in ours.
 #[test]
 fn every_call_of_the_reference_has_one_of_ours() {
-    let Some(reference) = Reference::load() else { return println!("skipped: no data") };
+    let Some(reference) = Reference::load() else { return };
     let all = reference.calls.iter().chain(reference.tasks.iter().flat_map(|task| list(task, "calls")));
     let names: BTreeSet<_> = all
         .map(|call| {

@@ -1,7 +1,7 @@
 //! The files of the reference: where they lie, what is in them, and how its patches apply.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -35,12 +35,9 @@ const OPTIONAL: [&str; 7] = [
 ];
 
 impl Reference {
-    /// The files, if they are there.
+    /// The files; `None`, said aloud, where they are not there.
     pub(crate) fn load() -> Option<Self> {
-        let folder = folder();
-        if !folder.join("db.json").is_file() {
-            return None;
-        }
+        let folder = palestra_test_support::data("tau2-retail")?;
         let lines = |name: &str| -> Vec<Value> {
             read(&folder, name).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
         };
@@ -136,12 +133,6 @@ pub(crate) fn object(value: &Value) -> &Map<String, Value> {
 
 fn object_mut(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().expect("an object")
-}
-
-fn folder() -> PathBuf {
-    let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    data.unwrap_or_else(beside).join("tau2-retail")
 }
 
 fn read(folder: &Path, name: &str) -> String {

@@ -21,7 +21,7 @@ use palestra_auth::{Auth, RootSecret};
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;
 use palestra_store::{self as store, Store, Target};
-use palestra_testing::postgres::Database;
+use palestra_test_support::postgres::Database;
 
 /// Serves everybody.
 const EVERYBODY: WorkerScope = WorkerScope { tenant: None };

@@ -234,7 +234,7 @@ fn absolute_names_land_inside_and_what_is_there_is_replaced() {
 #[test]
 fn owners_are_those_of_the_archive_where_none_is_named() {
     if !kinds().contains(&Ids::Many) {
-        eprintln!("skipped: no range of user ids");
+        palestra_test_support::not_tried("a range of user ids");
         return;
     }
     let (mut agent, to) = (Agent::new(Ids::Many), folder());

@@ -25,7 +25,7 @@ while True:
 fn has_python() -> bool {
     let found = std::path::Path::new("/usr/bin/python3").exists();
     if !found {
-        eprintln!("skipped: no python3");
+        palestra_test_support::not_tried("python3");
     }
     found
 }

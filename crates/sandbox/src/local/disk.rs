@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_disk_is_sparse_and_goes_with_its_sandbox_unless_it_is_kept() {
         if super::super::program("mkfs.ext4").is_none() {
-            println!("skipped: no mkfs.ext4");
+            palestra_test_support::not_tried("mkfs.ext4");
             return;
         }
         let folder = tempfile::tempdir().expect("a folder");

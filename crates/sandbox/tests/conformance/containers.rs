@@ -14,12 +14,12 @@ use crate::world::{Left, World};
 /// The engine that the environment names; `None` where it names none.
 pub(crate) async fn docker() -> Option<World> {
     let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-        println!("skipped: no docker");
+        palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
         return None;
     };
     let images = std::env::var("PALESTRA_IMAGES").ok();
     let Some(image) = images.and_then(|folder| Images::new(folder).resolve("shell").ok()) else {
-        println!("skipped: no image shell");
+        palestra_test_support::not_tried("the image shell (PALESTRA_IMAGES)");
         return None;
     };
     let folder = tempfile::tempdir().expect("a folder");

@@ -152,10 +152,20 @@ pub(crate) async fn twenty_start_and_work_at_once(world: &World) {
     assert_eq!(world.left(), Left::default());
 }
 
+/// What a back end whose disks do not outlive their sandbox says to whoever wants to keep one.
+async fn keeping_a_disk_is_refused(world: &World) {
+    let sandbox = world.terminal().await;
+    let refused = sandbox.keep_disk("kept").await.expect_err("it cannot be kept");
+    assert!(refused.to_string().contains("disks that are kept need"), "{refused}");
+    sandbox.destroy(false).await;
+    let refused = world.on_disk(profile("terminal"), Some("kept")).await.map(|_| ()).expect_err("there is none");
+    assert!(refused.to_string().contains("disks that are kept need"), "{refused}");
+    assert_eq!(world.left(), Left::default());
+}
+
 pub(crate) async fn a_disk_is_kept_and_gone_on_with(world: &World) {
     if !world.keeps_disks {
-        println!("skipped: disks of this back end do not outlive their sandbox");
-        return;
+        return keeping_a_disk_is_refused(world).await;
     }
     let sandbox = world.terminal().await;
     shell(&sandbox, "echo first > /home/agent/file; rm /etc/nothing 2>/dev/null; true").await;
@@ -173,8 +183,7 @@ pub(crate) async fn a_disk_is_kept_and_gone_on_with(world: &World) {
 
 pub(crate) async fn a_disk_is_used_once_at_a_time(world: &World) {
     if !world.keeps_disks {
-        println!("skipped: disks of this back end do not outlive their sandbox");
-        return;
+        return keeping_a_disk_is_refused(world).await;
     }
     let one = world.on_disk(profile("terminal"), Some("disk")).await.expect("a sandbox");
     let refused = world.on_disk(profile("terminal"), Some("disk")).await.map(|_| ()).expect_err("it is in use");
@@ -191,8 +200,7 @@ pub(crate) async fn a_disk_is_used_once_at_a_time(world: &World) {
 
 pub(crate) async fn sweeping_removes_disks_that_nobody_keeps(world: &World) {
     if !world.keeps_disks {
-        println!("skipped: disks of this back end do not outlive their sandbox");
-        return;
+        return keeping_a_disk_is_refused(world).await;
     }
     for name in ["kept", "left"] {
         let sandbox = world.on_disk(profile("terminal"), Some(name)).await.expect("a sandbox");

@@ -1,7 +1,7 @@
 //! What every back end must do, as one body of tests: each case takes a [`world::World`] and runs against every back end that is
 //! there. A new back end is a function that makes a world and one line at the end of this file.
 
-#![expect(clippy::print_stdout, reason = "cases say what they skip and what they measured")]
+#![expect(clippy::print_stdout, reason = "cases say what they measured")]
 
 mod commands;
 mod containers;

@@ -41,7 +41,7 @@ pub(crate) async fn local() -> Option<World> {
     let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
     let profile = profile("terminal");
     if let Err(error) = local.examine(&profile).await {
-        println!("skipped: {error}");
+        palestra_test_support::not_tried(format_args!("the local back end: {error}"));
         return None;
     }
     let image = Images::new(folder.path().join("images")).resolve("host").expect("the host's image");
@@ -106,7 +106,7 @@ impl World {
     pub(crate) async fn enforces(&self, line: &str) -> bool {
         let enforcement = self.isolation().await.lines.remove(line).expect("a line of every profile");
         if !enforcement.enforced {
-            println!("skipped: {line} is not enforced here: {}", enforcement.by);
+            palestra_test_support::not_tried(format_args!("a machine that enforces {line}: {}", enforcement.by));
         }
         enforcement.enforced
     }

@@ -31,7 +31,7 @@ impl Drop for Engine {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing() {
     if std::env::var("PALESTRA_TEST_DOCKER").is_err() || !nix::unistd::geteuid().is_root() {
-        println!("skipped: no docker");
+        palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER) and root");
         return;
     }
     let engine = Engine(PathBuf::from(format!("/tmp/palestra-dk-{}", std::process::id())));

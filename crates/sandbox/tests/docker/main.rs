@@ -1,8 +1,6 @@
 //! Sandboxes of a Docker engine: what a container is, and that nothing of it is left. `PALESTRA_TEST_DOCKER` names the engine
 //! (`unix://PATH`), `PALESTRA_IMAGES` a folder with the image `shell`; without them the tests say so and return.
 
-#![expect(clippy::print_stdout, reason = "tests say what they skip")]
-
 mod files;
 mod kills;
 mod place;

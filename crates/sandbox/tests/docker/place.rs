@@ -22,7 +22,7 @@ impl Place {
     /// The engine that the environment names; `None` where it names none.
     pub(crate) async fn find(test: &str) -> Option<Self> {
         let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-            println!("skipped: no docker");
+            palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
             return None;
         };
         Some(Self::at(&host, test).await)
@@ -90,7 +90,7 @@ pub(crate) async fn connect(host: &str, server: &str, folder: &Path) -> Result<D
 pub(crate) fn shell() -> Option<Arc<Image>> {
     let found = std::env::var("PALESTRA_IMAGES").ok().and_then(|folder| Images::new(folder).resolve("shell").ok());
     if found.is_none() {
-        println!("skipped: no image shell");
+        palestra_test_support::not_tried("the image shell (PALESTRA_IMAGES)");
     }
     found
 }

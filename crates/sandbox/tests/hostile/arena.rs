@@ -51,7 +51,7 @@ pub(crate) struct Arena {
 /// Runs the body of a test against a back end, then counts what is left.
 pub(crate) async fn on(kind: Kind, body: impl AsyncFn(&Arena)) {
     if !programs::can_build() {
-        eprintln!("skipped: no gcc");
+        palestra_test_support::not_tried("gcc");
         return;
     }
     let folder = tempfile::Builder::new().prefix("palestra-hostile-").tempdir().expect("a folder");

@@ -29,7 +29,7 @@ pub(crate) async fn engine(kind: Kind, folder: &Path) -> Option<Engine> {
 async fn local(folder: &Path) -> Option<Engine> {
     let backend = Local::new(&folder.join("sandbox")).expect("a folder");
     if let Err(error) = backend.examine(&crate::arena::Arena::profile()).await {
-        eprintln!("skipped: no local back end: {error}");
+        palestra_test_support::not_tried(format_args!("the local back end: {error}"));
         return None;
     }
     let image = Images::new(folder.join("images")).resolve("host").expect("the image of the host");
@@ -39,12 +39,12 @@ async fn local(folder: &Path) -> Option<Engine> {
 /// The engine that `PALESTRA_TEST_DOCKER` names (`unix://PATH`), with the image `shell` of the folder `PALESTRA_IMAGES`.
 async fn docker(folder: &Path) -> Option<Engine> {
     let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-        eprintln!("skipped: no docker");
+        palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
         return None;
     };
     let images = std::env::var("PALESTRA_IMAGES").ok();
     let Some(image) = images.and_then(|folder| Images::new(folder).resolve("shell").ok()) else {
-        eprintln!("skipped: no image shell");
+        palestra_test_support::not_tried("the image shell (PALESTRA_IMAGES)");
         return None;
     };
     let socket = host.strip_prefix("unix://").map(PathBuf::from);

@@ -1,7 +1,7 @@
 //! Hostile programs against every back end: each tries what it can, and must not get beyond its sandbox, disturb others or leave
 //! anything behind. What is expected is looked at from inside (what the kernel answers) and from outside (what the host counts).
 
-#![expect(clippy::print_stderr, reason = "tests say what they skip and what they measured")]
+#![expect(clippy::print_stderr, reason = "tests say what they measured")]
 
 mod archives;
 mod arena;

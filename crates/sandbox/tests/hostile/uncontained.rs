@@ -7,7 +7,7 @@ use crate::programs::{self, Tries};
 /// Runs a program in namespaces where it is uid 0 with every capability and without a filter; `None` where this machine does not let it.
 fn set_free(name: &str, arguments: &[&str]) -> Option<Tries> {
     if !programs::can_build() {
-        eprintln!("skipped: no gcc");
+        palestra_test_support::not_tried("gcc");
         return None;
     }
     let flags = [
@@ -25,7 +25,7 @@ fn set_free(name: &str, arguments: &[&str]) -> Option<Tries> {
     ];
     let possible = Command::new("unshare").args(flags).arg("true").output().is_ok_and(|output| output.status.success());
     if !possible {
-        eprintln!("skipped: no user namespaces");
+        palestra_test_support::not_tried("user namespaces");
         return None;
     }
     let output =

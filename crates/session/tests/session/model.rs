@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
 
 use super::world::World;
-use palestra_testing::postgres;
+use palestra_test_support::postgres;
 
 /// Turns in an episode of these tests.
 const STEPS_MAX: u64 = 8;

@@ -10,7 +10,6 @@ use crate::suite::conformance;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(crate) async fn make() -> Option<Arc<dyn Engine>> {
     let name = format!("palestra-engine-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let cluster = Cluster::Private { folder: std::env::temp_dir().join(name), binaries: None };
@@ -18,7 +17,7 @@ pub(crate) async fn make() -> Option<Arc<dyn Engine>> {
     match PostgresEngine::connect(settings).await {
         Ok(engine) => Some(Arc::new(engine)),
         Err(EngineError::Missing(words)) if words.contains("not installed") => {
-            println!("skipped: no PostgreSQL");
+            palestra_test_support::not_tried("PostgreSQL");
             None
         }
         Err(error) => panic!("{error}"),

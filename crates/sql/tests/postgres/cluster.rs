@@ -35,7 +35,7 @@ impl Bench {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our folder");
         let engine = match PostgresEngine::connect(settings(folder.path(), warm)).await {
             Err(EngineError::Missing(words)) if words.contains("not installed") => {
-                println!("skipped: no PostgreSQL");
+                palestra_test_support::not_tried("PostgreSQL");
                 return None;
             }
             engine => engine.expect("an engine"),

@@ -25,7 +25,6 @@ fn for_cluster() -> tempfile::TempDir {
 
 /// An engine on a cluster of its own with the folder that it needs as long as it runs; `None`, said aloud, where PostgreSQL is not
 /// installed.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(crate) async fn postgres(
     settings: impl FnOnce(Cluster) -> Settings,
 ) -> Option<(PostgresEngine, tempfile::TempDir)> {
@@ -33,7 +32,7 @@ pub(crate) async fn postgres(
     let cluster = Cluster::Private { folder: folder.path().join("pg"), binaries: None };
     match PostgresEngine::connect(settings(cluster)).await {
         Err(EngineError::Missing(words)) if words.contains("not installed") => {
-            println!("skipped: no PostgreSQL");
+            palestra_test_support::not_tried("PostgreSQL");
             None
         }
         engine => Some((engine.expect("an engine"), folder)),

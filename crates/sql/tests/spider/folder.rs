@@ -1,7 +1,7 @@
 //! The data as an archive holds it, and the engines.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use palestra_sql::engine::Engine;
@@ -19,19 +19,32 @@ pub(crate) fn long() -> bool {
     std::env::var("PALESTRA_SPIDER").is_ok_and(|form| form == "all")
 }
 
-/// Files by path; `None`, with a line that says so, where the data is absent.
-pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
-    let root = std::env::var_os("PALESTRA_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")), PathBuf::from)
-        .join("spider");
-    let Ok(questions) = std::fs::read(root.join("questions.json")) else {
-        println!("skipped: no data at {}", root.display());
-        return None;
-    };
-    let mut questions: Vec<serde_json::Value> = serde_json::from_slice(&questions).expect("questions");
-    let chosen = |name: &str| long() || SHORT.contains(&name);
-    questions.retain(|question| chosen(question["db"].as_str().expect("a name")));
-    let mut files = BTreeMap::from([("questions.json".to_owned(), serde_json::to_vec(&questions).expect("JSON"))]);
+/// Questions of our own.
+pub(crate) const OWN_QUESTIONS: usize = 36;
+
+/// Files by path: a database of our own and, but for a line that says so where the data is absent, those of Spider.
+pub(crate) fn folder() -> BTreeMap<String, Vec<u8>> {
+    let mut questions = Vec::new();
+    let mut files = BTreeMap::new();
+    take(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/own")), |_| true, &mut questions, &mut files);
+    assert_eq!(questions.len(), OWN_QUESTIONS);
+    if let Some(root) = palestra_test_support::data("spider") {
+        take(&root, |name| long() || SHORT.contains(&name), &mut questions, &mut files);
+    }
+    files.insert("questions.json".to_owned(), serde_json::to_vec(&questions).expect("JSON"));
+    files
+}
+
+/// Adds the chosen databases of a folder, and their questions.
+fn take(
+    root: &Path,
+    chosen: impl Fn(&str) -> bool,
+    questions: &mut Vec<serde_json::Value>,
+    files: &mut BTreeMap<String, Vec<u8>>,
+) {
+    let text = std::fs::read(root.join("questions.json")).expect("questions");
+    let found: Vec<serde_json::Value> = serde_json::from_slice(&text).expect("questions");
+    questions.extend(found.into_iter().filter(|question| chosen(question["db"].as_str().expect("a name"))));
     for entry in std::fs::read_dir(root.join("sqlite")).expect("a folder") {
         let path = entry.expect("an entry").path();
         if chosen(path.file_stem().and_then(|stem| stem.to_str()).expect("a name")) {
@@ -39,7 +52,6 @@ pub(crate) fn folder() -> Option<BTreeMap<String, Vec<u8>>> {
             files.insert(format!("sqlite/{name}"), std::fs::read(&path).expect("a script"));
         }
     }
-    Some(files)
 }
 
 /// Both engines, PostgreSQL's in a cluster that ends with this.

@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
 use palestra_state::secrets::Secrets;
-use row::{Judge, Row};
+use row::Row;
 
 /// What is told of every terminal.
 const SYSTEM: &str = "You work in a shell on a Linux machine without network. Run commands with `exec`; the working directory, \
@@ -157,12 +157,4 @@ fn exec(command: &str, timeout_ms: u64) -> Call {
     arguments.insert("command".to_owned(), json!(command));
     arguments.insert("timeout_ms".to_owned(), json!(timeout_ms));
     Call { tool: "exec".to_owned(), arguments }
-}
-
-impl Row {
-    /// Whether a verdict of it can be a sample at all.
-    #[must_use]
-    pub fn judged_apart(&self) -> bool {
-        !matches!(self.judge, Judge::Script { on: row::On::Place, .. })
-    }
 }

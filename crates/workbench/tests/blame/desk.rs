@@ -46,18 +46,18 @@ pub(crate) async fn docker(host: &str, server: &str) -> TestDesk {
 pub(crate) async fn all(wanted: &[&str], test: &str) -> Vec<TestDesk> {
     let mut all = Vec::new();
     let Some(folder) = std::env::var_os("PALESTRA_IMAGES") else {
-        println!("skipped: no PALESTRA_IMAGES");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return all;
     };
     let images = Images::new(PathBuf::from(folder));
     if let Some(missing) = wanted.iter().find(|name| images.resolve(name).is_err()) {
-        println!("skipped: no image {missing}");
+        palestra_test_support::not_tried(format_args!("the image {missing} (PALESTRA_IMAGES)"));
         return all;
     }
     all.push(local());
     match std::env::var("PALESTRA_TEST_DOCKER") {
         Ok(host) => all.push(docker(&host, test).await),
-        Err(_) => println!("skipped: no docker"),
+        Err(_) => palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)"),
     }
     all
 }

@@ -31,7 +31,7 @@ impl Mount {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(path));
         }
-        println!("skipped: no file system can be mounted here");
+        palestra_test_support::not_tried("the right to mount a file system");
         None
     }
 
@@ -129,7 +129,7 @@ async fn an_image_that_is_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_root_of_an_image_that_is_removed_while_sessions_run() {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES").map(PathBuf::from) else {
-        println!("skipped: no PALESTRA_IMAGES");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     };
     // The folder of images is this test's own, and its entries are links.
@@ -219,7 +219,7 @@ impl Engine {
     /// `None`, with a word, where there is none.
     fn start(name: &str) -> Option<(Self, String)> {
         if std::env::var_os("PALESTRA_TEST_DOCKER").is_none() || !nix::unistd::geteuid().is_root() {
-            println!("skipped: no docker");
+            palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER) and root");
             return None;
         }
         let engine = Self(PathBuf::from(format!("/tmp/palestra-{name}-{}", std::process::id())));
@@ -244,7 +244,7 @@ impl Drop for Engine {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_is_killed_that_comes_back_and_that_ends_a_container() {
     if std::env::var_os("PALESTRA_IMAGES").is_none() {
-        println!("skipped: no PALESTRA_IMAGES");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return;
     }
     let Some((engine, host)) = Engine::start("blame") else { return };

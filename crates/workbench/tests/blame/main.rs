@@ -1,6 +1,6 @@
 //! Who is to blame where a place is lost or a judge fails: ways of an acting side to break its own place, each of which scores 0 (or
 //! what the work is worth all the same) with evidence, and faults of the machine, none of which is a score.
-#![expect(clippy::print_stdout, reason = "a test says what it skips, and what a verdict rests on")]
+#![expect(clippy::print_stdout, reason = "a test says what a verdict rests on")]
 
 mod code;
 mod desk;

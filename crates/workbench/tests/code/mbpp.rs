@@ -1,7 +1,6 @@
 //! The public problems of MBPP: reference solutions are accepted, and changed ones rejected wherever the asserts can tell. A tenth
 //! of the problems unless `PALESTRA_MBPP=all`, and of changed ones a thirtieth.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -45,18 +44,23 @@ const REFERENCES_EVERY: usize = 10;
 /// Likewise changed solutions, of which each problem has several.
 const CHANGED_EVERY: usize = 30;
 
-/// All problems, or one of so many.
-fn published(every: usize) -> Option<Vec<Arc<Published>>> {
-    let data = std::env::var_os("PALESTRA_SHARED_DATA").map(PathBuf::from);
-    let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let Ok(text) = std::fs::read_to_string(data.join("mbpp/problems.json")) else {
-        println!("skipped: no data");
-        return None;
-    };
-    let all: Vec<Published> = serde_json::from_str(&text).expect("problems");
-    assert_eq!(all.len(), 974);
-    let every = if std::env::var("PALESTRA_MBPP").is_ok_and(|value| value == "all") { 1 } else { every };
-    Some(all.into_iter().step_by(every).map(Arc::new).collect())
+/// Numbers of our own problems begin here.
+const OWN_FROM: u64 = 100_001;
+
+/// Problems of our own, which are tried everywhere.
+const OWN: &str = include_str!("own.json");
+
+/// Problems of our own, and those of MBPP: all of them, one of so many, or none, with a line that says so, where the data is absent.
+fn published(every: usize) -> Vec<Arc<Published>> {
+    let mut chosen: Vec<Published> = serde_json::from_str(OWN).expect("problems");
+    if let Some(data) = palestra_test_support::data("mbpp") {
+        let text = std::fs::read_to_string(data.join("problems.json")).expect("problems");
+        let all: Vec<Published> = serde_json::from_str(&text).expect("problems");
+        assert_eq!(all.len(), 974);
+        let every = if std::env::var("PALESTRA_MBPP").is_ok_and(|value| value == "all") { 1 } else { every };
+        chosen.extend(all.into_iter().step_by(every));
+    }
+    chosen.into_iter().map(Arc::new).collect()
 }
 
 /// A solution, and what the judge says of it.
@@ -86,7 +90,7 @@ async fn judge_all(place: &Arc<Place>, cases: Vec<(Arc<Published>, String, Strin
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reference_solutions_of_mbpp_are_accepted() {
-    let Some(problems) = published(REFERENCES_EVERY) else { return };
+    let problems = published(REFERENCES_EVERY);
     let Some(place) = place().await else { return };
     let place = Arc::new(place);
     let begun = Instant::now();
@@ -104,13 +108,15 @@ async fn reference_solutions_of_mbpp_are_accepted() {
     let (count, taken) = (judged.len(), begun.elapsed());
     println!("{} of {count} accepted in {taken:?}; run beside the submission: {beside:?}", count - rejected.len());
     println!("{}", rejected.join("\n"));
+    let own = judged.iter().filter(|one| one.published.task_id >= OWN_FROM && score(&one.judgement) < 1.0).count();
+    assert_eq!(own, 0, "solutions of our own are rejected");
     assert!(rejected.len() * 974 <= 4 * count.max(244), "{} of {count} rejected", rejected.len());
     assert!(beside.len() * 50 <= count, "{beside:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_solutions_of_mbpp_are_rejected_wherever_the_asserts_can_tell() {
-    let Some(problems) = published(CHANGED_EVERY) else { return };
+    let problems = published(CHANGED_EVERY);
     let Some(place) = place().await else { return };
     let place = Arc::new(place);
     let mut cases = Vec::new();

@@ -36,7 +36,7 @@ pub(crate) async fn place() -> Option<Place> {
 /// In containers of the engine that `PALESTRA_TEST_DOCKER` names; `None`, after saying so, where it names none.
 pub(crate) async fn contained() -> Option<Place> {
     let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-        println!("skipped: no docker");
+        palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
         return None;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -55,7 +55,7 @@ async fn on(
     let images = std::env::var_os("PALESTRA_IMAGES").map_or_else(|| folder.path().join("images"), PathBuf::from);
     let images = Images::new(images);
     let Some(image) = names.into_iter().find(|name| images.resolve(name).is_ok()) else {
-        println!("skipped: no image {}", names[0]);
+        palestra_test_support::not_tried(format_args!("the image {} (PALESTRA_IMAGES)", names[0]));
         return None;
     };
     let profiles = shipped::profiles().expect("profiles");
@@ -66,7 +66,7 @@ async fn on(
     let backend = match usable {
         Ok(backend) => backend,
         Err(error) => {
-            println!("skipped: no sandboxes: {error}");
+            palestra_test_support::not_tried(format_args!("sandboxes: {error}"));
             return None;
         }
     };

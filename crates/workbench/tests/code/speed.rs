@@ -1,5 +1,4 @@
-//! How many tests are judged in a second. Figures are printed; only their order of magnitude is checked, since machines differ and
-//! have other things to do.
+//! How many tests are judged in a second. The best of a few rounds counts, since a machine has other things to do.
 
 use std::time::Instant;
 
@@ -7,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::place::{place, score};
 use crate::problem;
+
+/// Rounds, of which the best has to be fast enough.
+const ROUNDS: usize = 3;
 
 /// Judges a program on `count` tests and prints how many of them a second takes, building excepted.
 async fn measure(language: &str, source: &str, count: u32, at_least: f64) {
@@ -19,22 +21,28 @@ async fn measure(language: &str, source: &str, count: u32, at_least: f64) {
     let begun = Instant::now();
     place.judge(&one, language, source).await.expect("a judgement");
     let built = begun.elapsed();
-    let begun = Instant::now();
-    let judged = place.judge(&problem, language, source).await.expect("a judgement");
-    let taken = begun.elapsed();
-    assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
-    let rate = f64::from(count) / taken.saturating_sub(built).as_secs_f64();
-    println!("{language}: {rate:.0} tests a second; start, build and one test take {built:?}");
-    assert!(rate > at_least, "{language}: {rate:.1} tests a second");
+    let mut best = 0.0_f64;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let judged = place.judge(&problem, language, source).await.expect("a judgement");
+        let taken = begun.elapsed();
+        assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
+        best = best.max(f64::from(count) / taken.saturating_sub(built).as_secs_f64());
+        if best > at_least {
+            break;
+        }
+    }
+    println!("{language}: {best:.0} tests a second; start, build and one test take {built:?}");
+    assert!(best > at_least, "{language}: {best:.1} tests a second");
     place.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_tests_of_a_compiled_program_take_a_second() {
-    measure("c", include_str!("../programs/c/sum.c"), 1_000, 20.0).await;
+    measure("c", include_str!("../programs/c/sum.c"), 1_000, 200.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tens_of_tests_of_a_python_program_take_a_second() {
-    measure("python", include_str!("../programs/python/sum.py"), 200, 3.0).await;
+    measure("python", include_str!("../programs/python/sum.py"), 200, 20.0).await;
 }

@@ -27,7 +27,7 @@ pub(crate) fn open(image: &str) -> Option<Place> {
     match Local::new(&folder.path().join("sandbox")) {
         Ok(local) => Some(Place::with(Arc::new(local), images, folder)),
         Err(error) => {
-            println!("skipped: no local back end: {error}");
+            palestra_test_support::not_tried(format_args!("the local back end: {error}"));
             None
         }
     }
@@ -36,7 +36,7 @@ pub(crate) fn open(image: &str) -> Option<Place> {
 /// The same with the Docker engine of `PALESTRA_TEST_DOCKER`.
 pub(crate) async fn open_docker(image: &str) -> Option<Place> {
     let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-        println!("skipped: no docker");
+        palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
         return None;
     };
     let (images, folder) = (images(image)?, tempfile::tempdir().expect("a folder"));
@@ -48,12 +48,12 @@ pub(crate) async fn open_docker(image: &str) -> Option<Place> {
 
 fn images(image: &str) -> Option<Images> {
     let Some(images) = std::env::var_os("PALESTRA_IMAGES") else {
-        println!("skipped: no PALESTRA_IMAGES");
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
         return None;
     };
     let images = Images::new(PathBuf::from(images));
     if let Err(error) = images.resolve(image) {
-        println!("skipped: no image {image}: {error}");
+        palestra_test_support::not_tried(format_args!("the image {image} (PALESTRA_IMAGES): {error}"));
         return None;
     }
     Some(images)

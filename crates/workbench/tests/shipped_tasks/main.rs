@@ -4,7 +4,7 @@
 //! `PALESTRA_IMAGES` names a folder with the images `shell`, `python` and `build`, `PALESTRA_TEST_DOCKER` a Docker engine;
 //! without them the tests say so and return.
 
-#![expect(clippy::print_stdout, reason = "the tests say what they skip")]
+#![expect(clippy::print_stdout, reason = "the tests say what they tried")]
 
 mod drivers;
 
@@ -199,12 +199,12 @@ impl Place {
         let images = std::env::var("PALESTRA_IMAGES").ok().map(Images::new);
         let all = ["shell", "python", "build"];
         let Some(images) = images.filter(|images| all.iter().all(|name| images.resolve(name).is_ok())) else {
-            println!("skipped: no images {}", all.join(", "));
+            palestra_test_support::not_tried(format_args!("the images {} (PALESTRA_IMAGES)", all.join(", ")));
             return None;
         };
         let found: Arc<dyn Backend> = if backend == "docker" {
             let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
-                println!("skipped: no docker");
+                palestra_test_support::not_tried("Docker (PALESTRA_TEST_DOCKER)");
                 return None;
             };
             let server = format!("tasks-{}", std::process::id());

@@ -1,7 +1,5 @@
 //! A desk with one back end.
 
-#![expect(clippy::print_stdout, reason = "tests say what they skip")]
-
 use std::sync::Arc;
 
 use palestra_sandbox::blob::Blobs;
@@ -31,18 +29,20 @@ impl TestDesk {
 
     /// One with a back end of that name alone; `None` where it or an image is missing.
     pub(crate) async fn on(backend: &str, wanted: &[&str]) -> Option<Self> {
-        let skipped = |why: &str| {
-            println!("skipped: {why}");
+        let not_tried = |needs: String| {
+            palestra_test_support::not_tried(needs);
             None
         };
         let images = std::env::var("PALESTRA_IMAGES").ok().map(Images::new);
         if !images.is_some_and(|images| wanted.iter().all(|name| images.resolve(name).is_ok())) {
-            return skipped("not all images are there");
+            return not_tried(format!("the images {} (PALESTRA_IMAGES)", wanted.join(", ")));
         }
         if backend == "local" {
             return Some(Self::new());
         }
-        let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else { return skipped("no docker") };
+        let Ok(host) = std::env::var("PALESTRA_TEST_DOCKER") else {
+            return not_tried("Docker (PALESTRA_TEST_DOCKER)".to_owned());
+        };
         let folder = tempfile::tempdir().expect("a folder");
         let name = folder.path().file_name().expect("a name").to_string_lossy().replace('.', "");
         let options =

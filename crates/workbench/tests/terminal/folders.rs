@@ -1,5 +1,5 @@
 //! Folders in the public layout, played and judged. They need the image `shell`: where the variable `PALESTRA_IMAGES` names no
-//! folder of images, they are skipped.
+//! folder of images, they are not tried.
 
 use std::collections::BTreeMap;
 
@@ -42,13 +42,12 @@ fn row(test: &TestDesk, changed: &[(&str, &str)]) -> Value {
     rows.into_iter().next().expect("a row").1
 }
 
-#[expect(clippy::print_stdout, reason = "a test that could not run says so")]
-fn skipped() -> bool {
-    let skipped = std::env::var_os("PALESTRA_IMAGES").is_none();
-    if skipped {
-        println!("skipped: no PALESTRA_IMAGES");
+fn no_images() -> bool {
+    let none = std::env::var_os("PALESTRA_IMAGES").is_none();
+    if none {
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
     }
-    skipped
+    none
 }
 
 async fn attempt(test: &TestDesk, row: &Value, command: &str) -> Result<Judgement, JudgeError> {
@@ -61,7 +60,7 @@ async fn attempt(test: &TestDesk, row: &Value, command: &str) -> Result<Judgemen
 
 #[tokio::test]
 async fn a_folder_is_built_solved_and_judged() {
-    if skipped() {
+    if no_images() {
         return;
     }
     let test = TestDesk::new();
@@ -76,7 +75,7 @@ async fn a_folder_is_built_solved_and_judged() {
 
 #[tokio::test]
 async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() {
-    if skipped() {
+    if no_images() {
         return;
     }
     let test = TestDesk::new();
@@ -128,7 +127,7 @@ async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() 
 
 #[tokio::test]
 async fn forged_rewards_score_nothing() {
-    if skipped() {
+    if no_images() {
         return;
     }
     let test = TestDesk::new();
@@ -145,7 +144,7 @@ async fn forged_rewards_score_nothing() {
 
 #[tokio::test]
 async fn a_judge_that_fails_gives_no_score() {
-    if skipped() {
+    if no_images() {
         return;
     }
     let test = TestDesk::new();
@@ -174,7 +173,7 @@ async fn a_judge_that_fails_gives_no_score() {
 
 #[tokio::test]
 async fn preparations_that_fail_are_told() {
-    if skipped() {
+    if no_images() {
         return;
     }
     let test = TestDesk::new();

@@ -44,12 +44,6 @@ impl PolicyFrom {
         matches!(self, Self::Mlp | Self::TinyTransformer)
     }
 
-    /// Whether it needs no model: any worker can play it.
-    #[must_use]
-    pub const fn needs_no_model(&self) -> bool {
-        matches!(self, Self::Oracle | Self::Random | Self::Null | Self::Url(_))
-    }
-
     pub(in crate::spec) fn check(&self, field: &str, faults: &mut Faults) {
         if let Self::File(path) = self {
             let sane = !path.is_empty() && path.len() <= 4_096 && !path.contains('\0');

@@ -18,7 +18,7 @@ use palestra_sql::value::{Dialect, Value};
 pub(crate) const START_MS: i64 = 1_767_225_600_000; // 2026-01-01
 
 /// Tests of an engine. The function is `async fn(&str) -> Option<Arc<dyn Engine>>`; where there is no such engine here, it says
-/// `skipped: ..` and gives `None`.
+/// `not tried: ..` and gives `None`.
 macro_rules! conformance {
     ($make:path, $($module:ident::{$($check:ident),+ $(,)?}),+ $(,)?) => {
         $(mod $module {

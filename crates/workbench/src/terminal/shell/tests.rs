@@ -215,7 +215,7 @@ async fn a_shell_that_ends_says_so() {
 }
 
 #[tokio::test]
-async fn commands_take_about_a_millisecond() {
+async fn a_command_waits_for_no_clock() {
     let mut shell = shell().await;
     ended(&mut shell, "true").await;
     let mut times = Vec::new();
@@ -225,5 +225,6 @@ async fn commands_take_about_a_millisecond() {
         times.push(began.elapsed());
     }
     times.sort();
-    println!("true in a live shell: p50 {:?}, p95 {:?}", times[100], times[190]);
+    // A busy machine may hold up most of them, but whoever looks for the end of a command by a clock holds up each.
+    assert!(times[20] < Duration::from_millis(20), "one in ten took {:?}, half {:?}", times[20], times[100]);
 }

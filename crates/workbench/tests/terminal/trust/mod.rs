@@ -2,7 +2,7 @@
 //! tests' own processes without costing trust, and honest work keeps it. The tables need the image `languages`, the shipped folders
 //! `shell`, `python` and `build`.
 
-#![expect(clippy::print_stdout, reason = "tests say what they skip and what they found")]
+#![expect(clippy::print_stdout, reason = "tests say what they found")]
 
 /// Tests of the shell that reward what a command returns in the working folder.
 macro_rules! checked {

@@ -16,7 +16,7 @@ impl Database {
     /// Makes a database; none, with a line that says so, where no server is named.
     pub async fn create() -> Option<Self> {
         let Ok(admin_url) = std::env::var(VARIABLE) else {
-            eprintln!("skipped: no PostgreSQL (run scripts/test)");
+            crate::not_tried("PostgreSQL (PALESTRA_TEST_POSTGRES_URL)");
             return None;
         };
         let database = Self { admin_url, name: format!("test_{}", SessionId::new().uuid().as_simple()) };

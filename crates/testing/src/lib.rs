@@ -1,3 +1,0 @@
-//! What the tests of several packages need. No part of the product.
-
-pub mod postgres;
