@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::curves::{self, Series};
 use crate::failure::TrainerError;
-use crate::worker::Reporter;
+use crate::reporter::Reporter;
 
 /// Points of a curve that are kept in a checkpoint; of longer ones every second goes.
 const POINTS_MAX: usize = 4_096;

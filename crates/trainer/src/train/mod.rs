@@ -27,8 +27,9 @@ use tokio::runtime::Handle;
 use burn::tensor::Device;
 
 use crate::failure::TrainerError;
+use crate::files::Files;
+use crate::reporter::Reporter;
 use crate::train::start::Start;
-use crate::worker::{Files, Reporter};
 
 /// What a training stands on.
 pub struct Context {

@@ -14,11 +14,11 @@ use palestra_protocol::worker::{Lease, Outcome};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::files::Files;
-use super::reporter::Reporter;
 use super::serve;
 use crate::device::{self, Choice};
 use crate::failure::{TrainerError, lacks_memory};
+use crate::files::Files;
+use crate::reporter::Reporter;
 use crate::train;
 
 /// Length of the run that owns an attempt's sessions, in milliseconds: they end this long after the attempt went silent.

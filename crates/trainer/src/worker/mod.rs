@@ -3,12 +3,8 @@
 
 mod attempt;
 mod end;
-mod files;
 mod lease;
-mod reporter;
 mod serve;
 
 pub use attempt::{Arguments as AttemptArguments, attempt};
-pub use files::Files;
 pub use lease::{Arguments, work};
-pub use reporter::Reporter;

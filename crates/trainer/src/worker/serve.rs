@@ -9,12 +9,12 @@ use palestra_protocol::spec::play::{PolicyFrom, Serve};
 use palestra_protocol::worker::{ActAnswer, ActRequest, Exchange, ServedAnswer, ServedRequest};
 use serde_json::{Value, json};
 
-use super::files::Files;
-use super::reporter::Reporter;
 use crate::chat::{ChatFormat, action};
 use crate::failure::TrainerError;
+use crate::files::Files;
 use crate::habits::Habits;
 use crate::model::{Mlp, Transformer};
+use crate::reporter::Reporter;
 use crate::rollout::stream;
 use crate::sampling::{Ask, Sampler, Slot, Stopped};
 use crate::train::start;

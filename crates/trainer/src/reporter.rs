@@ -249,7 +249,7 @@ impl Reporter {
 
     /// Asks for something beside the queue, again while the server is away and the lease may still be held. A refusal says nothing
     /// about the lease.
-    pub(super) fn ask<T, F: Future<Output = Result<T, ClientError>>>(
+    pub(crate) fn ask<T, F: Future<Output = Result<T, ClientError>>>(
         &self,
         call: impl Fn() -> F,
     ) -> Result<T, TrainerError> {
@@ -257,7 +257,7 @@ impl Reporter {
     }
 
     /// As [`Self::ask`], where `again` decides what is asked again after an error.
-    pub(super) fn ask_while<T, F: Future<Output = Result<T, ClientError>>>(
+    pub(crate) fn ask_while<T, F: Future<Output = Result<T, ClientError>>>(
         &self,
         call: impl Fn() -> F,
         again: impl Fn(&ClientError) -> bool,
@@ -309,7 +309,7 @@ fn dropped(deleted: Result<(), ClientError>) -> Result<(), ClientError> {
 }
 
 /// Whether the same call may succeed later.
-pub(super) fn passes(error: &ClientError) -> bool {
+pub(crate) fn passes(error: &ClientError) -> bool {
     match error {
         ClientError::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504),
         ClientError::Unreachable(_) | ClientError::Interrupted | ClientError::GaveUp { .. } => true,

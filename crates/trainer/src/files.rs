@@ -11,8 +11,8 @@ use palestra_protocol::spec::play::PolicyFrom;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
-use super::reporter::{Reporter, passes};
 use crate::failure::TrainerError;
+use crate::reporter::{Reporter, passes};
 
 /// How often a file may come broken, or not be readable for the server, before it is given up.
 const BROKEN_MAX: u32 = 2;
