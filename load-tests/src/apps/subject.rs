@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use palestra_apps::app::{App, Callable};
 use palestra_apps::draw::instantiate;
-use palestra_apps::task::instance::Instance;
 use palestra_apps::task::episode::Episode;
+use palestra_apps::task::instance::Instance;
 use serde_json::{Map, Value};
 
 /// Tables of 10,000 rows.

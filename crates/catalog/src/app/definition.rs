@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use palestra_apps::app::App;
 use palestra_apps::check::{Effort, check_while};
 use palestra_apps::fault::Faults;
+use palestra_apps::run::database;
 use palestra_protocol::problem::Fault;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -134,7 +135,7 @@ fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
         return Err(only("the definition has no tasks, so that there is nothing to play".to_owned()));
     }
     for variant in 0..app.variants.count() {
-        let data = app.variants.get(app, variant).map_err(only)?;
+        let data = database(app, variant).map_err(only)?;
         let rows: usize = app.schema.ids().map(|(table, _)| data.len(table)).sum();
         if rows > ROWS_MAX {
             return Err(only(format!("variant {variant} begins with {rows} rows; at most {ROWS_MAX} are published")));

@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use palestra_apps::app::App;
 use palestra_apps::draw::{draw, draw_as_before};
+use palestra_apps::run::database;
+use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
 use palestra_apps::task::outcome::{NoTask, Rule};
 use palestra_apps::task::ticket::Ticket;
-use palestra_apps::task::episode::Episode;
 use palestra_apps::tool;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
@@ -244,7 +245,7 @@ impl EnvironmentKind for AppKind {
     }
 
     fn prepare(&self) -> Result<(), String> {
-        (0..self.app.variants.count()).try_for_each(|variant| self.app.variants.get(&self.app, variant).map(|_| ()))
+        (0..self.app.variants.count()).try_for_each(|variant| database(&self.app, variant).map(|_| ()))
     }
 
     fn prepares(&self) -> bool {

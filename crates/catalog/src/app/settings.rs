@@ -1,8 +1,8 @@
 //! Settings of a session: `{"surface": "tools" | "gui" | "both", "state": {"table": {"id": {"column": value}}}}`.
 
 use palestra_apps::data::{Data, DataFault};
-use palestra_apps::task::instance::Instance;
 use palestra_apps::task::episode::Episode;
+use palestra_apps::task::instance::Instance;
 use serde_json::{Map, Value};
 
 use palestra_environment::ConfigError;
