@@ -40,7 +40,7 @@ fn differ(left: &Result<Rows, String>, right: &Result<Rows, String>, ordered: bo
 
 #[tokio::test]
 async fn nearly_all_mutants_that_mean_something_else_are_rejected() {
-    let databases = spider();
+    let Some(databases) = spider() else { return };
     let mut tallies: BTreeMap<Kind, Tally> = BTreeMap::new();
     let (mut unsteady, mut empty, mut references, mut survivors) = (0, 0, 0, Vec::new());
     for database in &databases {

@@ -48,7 +48,7 @@ fn broken(dataset: &Dataset) -> Vec<String> {
 
 #[test]
 fn keys_are_unique_and_references_hold() {
-    let databases = spider();
+    let Some(databases) = spider() else { return };
     for database in &databases {
         let references: Vec<&str> = database.references.iter().map(String::as_str).collect();
         for seed in 0..4 {

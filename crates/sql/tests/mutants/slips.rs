@@ -144,7 +144,7 @@ fn a_result_is_written_out_exactly() {
 
 #[test]
 fn mutants_of_real_queries_are_queries() {
-    let databases = spider();
+    let Some(databases) = spider() else { return };
     let (mut counts, mut broken, mut unread) = (BTreeMap::<Kind, usize>::new(), Vec::new(), 0);
     for database in &databases {
         let engine = Lite::new(&database.dataset);

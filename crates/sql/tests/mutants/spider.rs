@@ -1,7 +1,6 @@
 //! Questions on real databases, where the data is present.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use palestra_sql::dataset::{Column, Dataset, ForeignKey, Sort, Table};
 use palestra_sql::value::Value;
@@ -14,21 +13,9 @@ pub(crate) struct Spider {
     pub(crate) references: Vec<String>,
 }
 
-/// A database of our own, and those of Spider: all of them with `PALESTRA_SPIDER=all`, else a few small ones, and none, with a line
-/// that says so, where the data is absent.
-pub(crate) fn spider() -> Vec<Spider> {
-    let wanted =
-        std::env::var("PALESTRA_SPIDER").unwrap_or_else(|_| "concert_singer,pets_1,employee_hire_evaluation".into());
-    let mut all = databases(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/own")), "all");
-    assert_eq!(all.len(), 1);
-    if let Some(root) = palestra_test_support::data("spider") {
-        all.extend(databases(&root, &wanted));
-    }
-    all
-}
-
-/// The databases of a folder that are wanted: `all`, or names with commas between.
-fn databases(root: &Path, wanted: &str) -> Vec<Spider> {
+/// All of them with `PALESTRA_SPIDER=all`, else a few small ones; `None`, with a line that says so, where the data is absent.
+pub(crate) fn spider() -> Option<Vec<Spider>> {
+    let root = palestra_test_support::data("spider")?;
     let text = std::fs::read_to_string(root.join("questions.json")).expect("questions");
     let questions: Vec<serde_json::Value> = serde_json::from_str(&text).expect("questions");
     let mut by_database: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -40,14 +27,19 @@ fn databases(root: &Path, wanted: &str) -> Vec<Spider> {
             references.push(sql);
         }
     }
+    let wanted =
+        std::env::var("PALESTRA_SPIDER").unwrap_or_else(|_| "concert_singer,pets_1,employee_hire_evaluation".into());
     by_database.retain(|name, _| wanted == "all" || wanted.split(',').any(|other| other == name));
-    by_database
-        .into_iter()
-        .map(|(name, references)| {
-            let script = std::fs::read_to_string(root.join("sqlite").join(format!("{name}.sql"))).expect("a script");
-            Spider { dataset: read(&script), name, references }
-        })
-        .collect()
+    Some(
+        by_database
+            .into_iter()
+            .map(|(name, references)| {
+                let script =
+                    std::fs::read_to_string(root.join("sqlite").join(format!("{name}.sql"))).expect("a script");
+                Spider { dataset: read(&script), name, references }
+            })
+            .collect(),
+    )
 }
 
 /// The database that a script of SQLite makes.

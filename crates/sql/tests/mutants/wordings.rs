@@ -150,7 +150,7 @@ fn words_are_written_otherwise_and_texts_are_not() {
 
 #[tokio::test]
 async fn rewrites_of_real_queries_are_accepted() {
-    let databases = spider();
+    let Some(databases) = spider() else { return };
     let (mut counts, mut failures, mut references) = (BTreeMap::<Kind, usize>::new(), Vec::new(), 0);
     for database in &databases {
         let texts: Vec<&str> = database.references.iter().map(String::as_str).collect();
