@@ -161,6 +161,7 @@ async fn play_all(
         player: Arc::new(player),
         environment: name.as_str().into(),
         run,
+        group: None,
         steps_max: steps_max(arguments, environment),
         talks: false,
         on_turn: Arc::new(move || turns.count_turn()),

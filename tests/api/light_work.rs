@@ -297,7 +297,7 @@ async fn a_worker_that_stops_puts_its_job_back_for_another() {
     assert_eq!((&found["state"], &found["result"]["all"]["episodes"]), (&json!("succeeded"), &json!(300)), "{found}");
     let played = lines(&server, &job, "episodes.jsonl").await;
     let different: BTreeSet<&str> = played.iter().filter_map(|line| line["episode"].as_str()).collect();
-    assert_eq!((played.len(), different.len()), (300, 300), "what was begun before does not count");
+    assert_eq!((played.len(), different.len()), (300, 300), "what was played before counts once");
     second.stop().await;
     server.stop().await;
 }

@@ -21,6 +21,7 @@ mod names;
 mod openenv;
 mod policies;
 mod published_work;
+mod resumed_jobs;
 mod runs;
 mod serve;
 mod sessions;

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::change::Change;
+use super::change::{Change, counts_former_episodes};
 use super::schedule::choose;
 use super::turn::Turn;
 use super::{Jobs, JobsError, WorkerScope};
@@ -160,8 +160,10 @@ impl Jobs {
         {
             tracing::warn!(job = %id, ?damaged, %error, "a damaged checkpoint could not be told of");
         }
+        let counted = counts_former_episodes(stored.row.kind);
+        let former_runs = if counted { self.former_runs(id, run).await? } else { Vec::new() };
         let job: Job = self.view(stored).await?;
-        Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, checkpoint })
+        Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, former_runs, checkpoint })
     }
 
     /// Tells people that an attempt does not go on from where the last one stopped.

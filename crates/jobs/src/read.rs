@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use palestra_protocol::id::JobId;
+use palestra_protocol::id::{JobId, RunId};
 use palestra_protocol::job::{Artifact, Checkpoint, Job, JobEvent, JobEventKind, JobState};
 use serde::Deserialize;
 
@@ -13,6 +13,8 @@ use palestra_store::row::job::{JobFilter, JobRow, StoredJob};
 
 /// Checkpoints of a job that are looked at: the last ones.
 const CHECKPOINTS_MAX: u32 = 1_000;
+/// Changes of a job's state that are looked at for runs of former attempts: the last ones. An attempt makes two to four.
+const STATES_MAX: u32 = 4_000;
 /// Jobs that a reason of waiting names.
 const NEEDED_NAMED_MAX: usize = 3;
 
@@ -127,6 +129,13 @@ impl Jobs {
         let mut events = self.0.store.job_events(id, None, after, count).await?;
         events.reverse();
         Ok(events)
+    }
+
+    /// The runs of former attempts at a job, oldest first.
+    pub(super) async fn former_runs(&self, id: JobId, current: RunId) -> Result<Vec<RunId>, JobsError> {
+        let events = self.0.store.last_job_events(id, JobEventKind::State, STATES_MAX).await?;
+        let runs = events.into_iter().rev().filter_map(|event| event.data["run"].as_str()?.parse().ok());
+        Ok(runs.filter(|run| *run != current).collect())
     }
 
     /// Complete checkpoints of a job, oldest first: those whose files are all still there.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::PolicyId;
+use crate::id::{PolicyId, RunId};
 #[cfg(feature = "openapi")]
 use crate::job::JobEvent;
 use crate::job::{Artifact, JobError, JobState, Progress};
@@ -69,6 +69,9 @@ pub struct StateChange {
     /// Who works on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+    /// The run that owns the sessions of the attempt which begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// Why the attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<JobError>,

@@ -52,6 +52,10 @@ pub struct Lease {
     pub token: String,
     /// Name for a run to own the job's sessions: one per attempt, so that a former attempt's sessions end with its run.
     pub run: RunId,
+    /// Runs of former attempts, oldest first, of a job that plays and counts episodes (`evaluate`, `collect`): end them, count their
+    /// episodes that have a score, and play the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_runs: Vec<RunId>,
     /// The last complete checkpoint of former attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<crate::job::Checkpoint>,

@@ -123,6 +123,7 @@ impl Gate<'_> {
         let live = self.environment.capabilities.recovery != Recovery::Replay;
         let concurrent_sessions = if live { most.min(LIVE_SESSIONS_MAX) } else { most };
         let playing = Playing {
+            resumed: None,
             policy: &policy,
             environment: self.environment,
             mix: &mix,

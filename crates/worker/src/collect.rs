@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::WorkError;
+use super::former::{FormerEpisodes, Side};
 use super::lines::Lines;
-use super::playing::{Ended, Tour, find_all, play_all, scored, status, versioned};
+use super::playing::{Ended, Resumed, Tour, find_all, play_all, scored, status, versioned};
 
 /// The file with a line per exported episode.
 const EPISODES: &str = "episodes.jsonl";
@@ -33,12 +34,15 @@ struct Collected {
 /// # Errors
 /// When the policy cannot be played, or nothing was scored.
 pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, WorkError> {
-    let environments = find_all(&context.client, &collect.environments).await?;
+    let former = FormerEpisodes::gather(context).await?;
+    let environments = find_all(&context.client, &collect.environments, &former).await?;
     context.expect(collect.episodes);
+    context.resume(former.len());
     let policy = context.policy(&collect.policy.from, &collect.sampling).await?;
     let mut lines = context.lines(EPISODES).await?;
     let (mut all, mut by_name) = (Collected::default(), BTreeMap::<String, Collected>::new());
     let tour = Tour {
+        resumed: Resumed { former: &former, group: Side::Policy.group(context.job) },
         from: &collect.policy.from,
         policy: &policy,
         environments: &environments,
@@ -64,6 +68,10 @@ pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, W
     result["environments"] = serde_json::to_value(by_name)?;
     result["artifact"] = json!({"name": artifact.name, "digest": artifact.digest, "size_bytes": artifact.size_bytes});
     result["run"] = json!(context.run);
+    // Those of former attempts whose episodes count, and this one.
+    let mut runs = former.runs();
+    runs.push(context.run);
+    result["runs"] = json!(runs);
     Ok(result)
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Context {
     pub(super) lease_ms: u64,
     /// The owner of the job's sessions.
     pub(super) run: RunId,
+    /// The owners of the sessions of former attempts, oldest first.
+    pub(super) former_runs: Vec<RunId>,
     hosts: Hosts,
     policy_key: Option<String>,
     folder: TempDir,
@@ -62,6 +64,10 @@ struct Heard {
     unanswered: Option<Report>,
     lines: u64,
     progress: Progress,
+    /// How much former attempts did, as people saw it.
+    shown: u64,
+    /// How much of `progress` former attempts did.
+    found: u64,
     began: Instant,
     measured: Option<Instant>,
     scored: u64,
@@ -83,6 +89,7 @@ impl Context {
             fence: lease.fence,
             lease_ms: lease.lease_ms,
             run: lease.run,
+            former_runs: lease.former_runs.clone(),
             hosts: worker.hosts(),
             policy_key: worker.options.policy_key.clone(),
             folder: tempfile::tempdir()?,
@@ -93,6 +100,8 @@ impl Context {
                 unanswered: None,
                 lines: 0,
                 progress,
+                shown: lease.job.progress.as_ref().map_or(0, |progress| progress.done),
+                found: 0,
                 began: Instant::now(),
                 measured: None,
                 scored: 0,
@@ -105,6 +114,17 @@ impl Context {
     /// Says that there are `more` things to do.
     pub(super) fn expect(&self, more: u64) {
         self.heard.lock().progress.total += more;
+    }
+
+    /// Says that former attempts did `done` things of those that are expected, so that nobody is told of fewer.
+    pub(super) fn resume(&self, done: u64) {
+        let mut heard = self.heard.lock();
+        heard.shown = heard.shown.max(done);
+    }
+
+    /// Says that the next thing that is counted was done by a former attempt: the pace of this one does not follow from it.
+    pub(super) fn found(&self) {
+        self.heard.lock().found += 1;
     }
 
     /// Says what is being done.
@@ -166,8 +186,8 @@ impl Context {
         if heard.progress.total == 0 {
             return None;
         }
-        let remaining_ms = heard.remaining_ms();
-        Some(Progress { remaining_ms, ..heard.progress.clone() })
+        let (done, remaining_ms) = (heard.shown(), heard.remaining_ms());
+        Some(Progress { done, remaining_ms, ..heard.progress.clone() })
     }
 
     /// A policy that is ready to play; it ends with the job.
@@ -255,18 +275,28 @@ impl Heard {
         }
     }
 
+    /// How much is done as people are told. What a former attempt did without a score is done again, and is not taken back until then.
+    fn shown(&self) -> u64 {
+        self.progress.done.max(self.shown).min(self.progress.total)
+    }
+
+    /// How much this attempt did by itself.
+    const fn own(&self) -> u64 {
+        self.progress.done.saturating_sub(self.found)
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "at most ten million episodes")]
     fn metric(&self) -> ReportedEvent {
         let seconds = self.began.elapsed().as_secs_f64().max(1e-3);
         let mut values = Map::new();
-        values.insert("per_second".to_owned(), json!(self.progress.done as f64 / seconds));
+        values.insert("per_second".to_owned(), json!(self.own() as f64 / seconds));
         if self.scored > 0 {
             values.insert("score_mean".to_owned(), json!(self.score_sum / self.scored as f64));
             values.insert("scored".to_owned(), json!(self.scored));
         }
         ReportedEvent {
             kind: JobEventKind::Metric,
-            data: json!({"step": self.progress.done, "values": Value::Object(values)}),
+            data: json!({"step": self.shown(), "values": Value::Object(values)}),
         }
     }
 
@@ -277,9 +307,9 @@ impl Heard {
         reason = "an estimate"
     )]
     fn remaining_ms(&self) -> Option<u64> {
-        let Progress { done, total, .. } = self.progress;
+        let (own, left) = (self.own(), self.progress.total.saturating_sub(self.progress.done));
         let elapsed = self.began.elapsed().as_secs_f64() * 1e3;
-        (done > 0).then(|| (elapsed / done as f64 * total.saturating_sub(done) as f64) as u64)
+        (own > 0).then(|| (elapsed / own as f64 * left as f64) as u64)
     }
 }
 

@@ -10,8 +10,9 @@ use tokio::fs::File;
 
 use super::context::Context;
 use super::failure::WorkError;
+use super::former::{self, FormerEpisodes};
 use super::lines::read_outcomes;
-use super::playing::{Tour, find_all, line, play_all, versioned};
+use super::playing::{Resumed, Tour, find_all, line, play_all, versioned};
 use super::report::{Report, Side, beside, shortened};
 use crate::play::policy::ReadyPolicy;
 use crate::stats::summary::summarise;
@@ -28,10 +29,12 @@ const REPORT: &str = "evaluation.json";
 /// # Errors
 /// When the policy cannot be played, nothing was scored, or the baseline cannot be had.
 pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value, WorkError> {
-    let environments = find_all(&context.client, &evaluate.environments).await?;
+    let former = FormerEpisodes::gather(context).await?;
+    let environments = find_all(&context.client, &evaluate.environments, &former).await?;
     let of_one = evaluate.episodes * u64::from(evaluate.samples_per_task) * environments.len() as u64;
     let played_baseline = matches!(evaluate.baseline, Some(Baseline::Policy(_)));
     context.expect(if played_baseline { 2 * of_one } else { of_one });
+    context.resume(former.len());
     // Had first: a baseline that cannot be had is known before hours of playing.
     let other = match &evaluate.baseline {
         Some(Baseline::Evaluation(job)) => Some(Other::Fetched(*job, fetch(*job, context).await?)),
@@ -39,12 +42,16 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         None => None,
     };
     let (from, policy) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
-    let policy = Box::pin(side(evaluate, (from, &policy), &environments, EPISODES, context)).await?;
+    let resumed = |side: former::Side| Resumed { former: &former, group: side.group(context.job) };
+    let own = resumed(former::Side::Policy);
+    let policy = Box::pin(side(evaluate, (from, &policy), &environments, own, EPISODES, context)).await?;
     let samples = evaluate.samples_per_task;
     let baseline = match &other {
         Some(Other::Fetched(job, fetched)) => Some(beside(&policy, fetched, job.to_string(), samples)),
         Some(Other::Plays(from, ready)) => {
-            let played = Box::pin(side(evaluate, (*from, ready), &environments, BASELINE_EPISODES, context)).await?;
+            let own = resumed(former::Side::Baseline);
+            let played = side(evaluate, (*from, ready), &environments, own, BASELINE_EPISODES, context);
+            let played = Box::pin(played).await?;
             Some(beside(&policy, &played, from.to_string(), samples))
         }
         None => None,
@@ -90,11 +97,13 @@ async fn side(
     evaluate: &Evaluate,
     (from, policy): (&PolicyFrom, &ReadyPolicy),
     environments: &[(EnvironmentMix, Environment)],
+    resumed: Resumed<'_>,
     file: &str,
     context: &Context,
 ) -> Result<Side, WorkError> {
     let (mut side, mut lines) = (Side::default(), context.lines(file).await?);
     let tour = Tour {
+        resumed,
         from,
         policy,
         environments,
@@ -112,6 +121,8 @@ async fn side(
         side.add(&line);
     }
     context.keep(lines).await?;
+    // The same sums, in whichever order the episodes ended.
+    side.sort();
     side.check_scored(&from.to_string())?;
     Ok(side)
 }

@@ -1,7 +1,8 @@
 //! The light worker: leases jobs that need no model of its own (evaluate, collect, rescore, check), does them over the public API with
 //! the job's own credential, and says how it goes.
 //!
-//! It keeps nothing: a worker that dies loses its leases, its sessions end with the run that owns them, and another one begins anew.
+//! It keeps nothing: a worker that dies loses its leases, and its sessions end with the run that owns them. What it played lies in the
+//! store: another one counts the episodes that were scored and plays the rest.
 
 mod attempt;
 mod check;
@@ -9,6 +10,7 @@ mod collect;
 mod context;
 mod evaluate;
 mod failure;
+mod former;
 mod found;
 mod lines;
 pub mod play;

@@ -7,6 +7,7 @@ use futures::{Stream, StreamExt};
 use palestra_client::stream::Options;
 use palestra_client::{Client, ClientError};
 use palestra_protocol::environment::Environment;
+use palestra_protocol::id::GroupId;
 use palestra_protocol::problem::Code;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits, PolicyFrom};
@@ -14,6 +15,7 @@ use palestra_protocol::verdict::{Status, Verdict};
 
 use super::context::Context;
 use super::failure::WorkError;
+use super::former::{FormerEpisodes, Needs};
 use super::lines::EpisodeLine;
 use crate::play::PlayError;
 use crate::play::episode::{Assignment, Episodes, Played};
@@ -24,8 +26,19 @@ use crate::play::tasks::{self, Wanted};
 /// Most turns of an episode where neither job nor environment says less.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
 
+/// What former attempts played of the same.
+#[derive(Clone, Copy)]
+pub(super) struct Resumed<'a> {
+    /// Their episodes.
+    pub(super) former: &'a FormerEpisodes,
+    /// What the episodes of this policy are listed under.
+    pub(super) group: GroupId,
+}
+
 /// What is played in the environments of a job, one after the other.
 pub(super) struct Tour<'a> {
+    /// What former attempts played of it.
+    pub(super) resumed: Resumed<'a>,
     /// Who plays, as the job names it.
     pub(super) from: &'a PolicyFrom,
     /// Who plays.
@@ -46,6 +59,8 @@ pub(super) struct Tour<'a> {
 
 /// What is played in one environment.
 pub(super) struct Playing<'a> {
+    /// What former attempts played of it, where their episodes count.
+    pub(super) resumed: Option<Resumed<'a>>,
     /// Who plays.
     pub(super) policy: &'a ReadyPolicy,
     /// The environment.
@@ -77,17 +92,19 @@ pub(super) fn versioned(environment: &Environment) -> String {
     format!("{}@{}", environment.name, environment.version)
 }
 
-/// The environments of a job with what they are now.
+/// The environments of a job with what they are now, or were when former attempts played them.
 ///
 /// # Errors
 /// When there is no such environment or split, or two names mean the same.
 pub(super) async fn find_all(
     client: &Client,
     mixes: &[EnvironmentMix],
+    former: &FormerEpisodes,
 ) -> Result<Vec<(EnvironmentMix, Environment)>, WorkError> {
     let mut found: Vec<(EnvironmentMix, Environment)> = Vec::with_capacity(mixes.len());
     for mix in mixes {
-        let environment = find(client, mix).await?;
+        let name = former.version_of(&mix.name).unwrap_or(&mix.name);
+        let environment = find(client, name, &mix.split).await?;
         // From here on this version is meant, whatever is published meanwhile.
         let mix = EnvironmentMix { name: versioned(&environment), ..mix.clone() };
         if found.iter().any(|(other, _)| other.is_same(&mix)) {
@@ -100,15 +117,15 @@ pub(super) async fn find_all(
     Ok(found)
 }
 
-/// The environment of a mix, if it has the split.
+/// The environment of a name, if it has the split.
 ///
 /// # Errors
 /// When there is no such environment or split.
-async fn find(client: &Client, mix: &EnvironmentMix) -> Result<Environment, WorkError> {
-    let environment = client.environment(&mix.name).await?;
-    if environment.splits.get(&mix.split).is_none_or(|tasks| *tasks == 0) {
+async fn find(client: &Client, name: &str, split: &str) -> Result<Environment, WorkError> {
+    let environment = client.environment(name).await?;
+    if environment.splits.get(split).is_none_or(|tasks| *tasks == 0) {
         let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
-        let detail = format!("{} has no tasks in split {:?}; it has {}", mix.name, mix.split, splits.join(", "));
+        let detail = format!("{name} has no tasks in split {split:?}; it has {}", splits.join(", "));
         return Err(WorkError::bad_spec(detail));
     }
     Ok(environment)
@@ -120,10 +137,11 @@ pub(super) fn play_all<'a>(
     tour: Tour<'a>,
 ) -> impl Stream<Item = Result<(&'a Environment, Ended), WorkError>> + Send + 'a {
     async_stream::try_stream! {
-        let Tour { from, policy, environments, tasks, samples, seed, limits, talks } = tour;
+        let Tour { resumed, from, policy, environments, tasks, samples, seed, limits, talks } = tour;
+        let resumed = Some(resumed);
         for ((mix, environment), tasks) in environments.iter().zip(tasks) {
             context.announce(format!("{from} in {}", versioned(environment)));
-            let playing = Playing { policy, environment, mix, tasks, samples, seed, limits, talks };
+            let playing = Playing { resumed, policy, environment, mix, tasks, samples, seed, limits, talks };
             let mut episodes = std::pin::pin!(play(context, playing));
             while let Some(ended) = episodes.next().await {
                 let ended = ended?;
@@ -148,6 +166,7 @@ pub(super) fn play<'a>(
             player: Arc::new(player),
             environment: name.as_str().into(),
             run: context.run,
+            group: playing.resumed.map(|resumed| resumed.group),
             steps_max: playing.limits.max_turns.map_or(own.min(STEPS_DEFAULT_MAX), u64::from),
             talks: playing.talks,
             on_turn: Arc::new(|| {}),
@@ -167,12 +186,24 @@ pub(super) fn play<'a>(
             };
             futures::stream::iter(copies)
         });
+        let needs = Needs {
+            talk: playing.talks.then_some(playing.environment),
+            tokens: matches!(playing.policy, ReadyPolicy::Model(_)),
+        };
         let played = assignments
             .map(|assigned| {
-                let episodes = episodes.clone();
+                let (episodes, name) = (episodes.clone(), name.as_str());
                 async move {
                     let (sample, assignment) = assigned?;
-                    Ok::<_, WorkError>(Ended { sample, played: episodes.play(assignment).await })
+                    let former = playing.resumed.and_then(|Resumed { former, group }| former.find(group, name, &assignment));
+                    let played = match former {
+                        Some(former) => {
+                            context.found();
+                            former.played(&context.client, assignment, needs).await?
+                        }
+                        None => episodes.play(assignment).await,
+                    };
+                    Ok::<_, WorkError>(Ended { sample, played })
                 }
             })
             .buffer_unordered(concurrency);

@@ -77,6 +77,11 @@ impl Side {
         self.usage.completion_tokens += line.completion_tokens;
     }
 
+    /// Puts the episodes in the order of environment, task and seed.
+    pub(super) fn sort(&mut self) {
+        self.outcomes.sort_by(|one, other| (one.cluster(), one.seed).cmp(&(other.cluster(), other.seed)));
+    }
+
     /// Refuses to speak about a policy of which nothing was scored.
     ///
     /// # Errors

@@ -530,3 +530,37 @@ async fn many_workers_lease_each_job_once_on_postgres() {
         leased_once(fixture).await;
     }
 }
+
+#[tokio::test]
+async fn who_plays_on_learns_the_runs_of_former_attempts_and_progress_stays() {
+    let mut fixture = Fixture::sqlite(settings()).await;
+    let environments = json!([{"name": "bench/counter"}]);
+    let spec = json!({"policy": {"from": "builtin:null"}, "environments": environments, "episodes": 9});
+    let id = fixture.create("acme", job(JobKind::Evaluate, spec)).await.id;
+    let first = fixture.next().await;
+    assert_eq!(first.former_runs, []);
+    let done = Progress { done: 4, total: 9, unit: "episodes".to_owned(), message: None, remaining_ms: Some(7) };
+    let beat = Heartbeat { fence: first.fence, progress: Some(done.clone()) };
+    fixture.jobs.heartbeat(&EVERYBODY, id, beat).await.unwrap();
+    fixture.finish(&first, Outcome::Released).await.unwrap();
+    let second = fixture.next().await;
+    assert_eq!(second.former_runs, [first.run]);
+    assert_eq!(second.job.progress, Some(Progress { remaining_ms: None, ..done }));
+    fixture.restart().await;
+    fixture.sweep_after(120_000).await;
+    fixture.clock.advance_ms(600_000);
+    let third = fixture.next().await;
+    assert_eq!(third.former_runs, [first.run, second.run]);
+    // By hand as well: what was played is not lost, and what was shown begins anew.
+    fixture.finish(&third, failed(false)).await.unwrap();
+    fixture.jobs.retry(&tenant("acme"), id).await.unwrap();
+    let fourth = fixture.next().await;
+    assert_eq!((fourth.former_runs, fourth.job.progress), (vec![first.run, second.run, third.run], None));
+    // What begins anew is told of none.
+    let checked = fixture.create("acme", check()).await.id;
+    let first = fixture.next().await;
+    fixture.finish(&first, Outcome::Released).await.unwrap();
+    let second = fixture.next().await;
+    assert_eq!((second.job.id, second.former_runs), (checked, vec![]));
+    fixture.end().await;
+}

@@ -17,6 +17,13 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// Takes in a frame as if it had been read.
+    #[cfg(test)]
+    pub(crate) fn put(&mut self, stream: u32, kind: crate::wire::Kind, body: &[u8]) {
+        self.bytes.extend(Header { stream, kind, length: body.len() }.encode());
+        self.bytes.extend(body);
+    }
+
     /// Reads once; `false` when the server hung up. Call it only after [`Inbox::next`] had nothing more.
     pub(crate) fn fill(&mut self) -> io::Result<bool> {
         self.bytes.drain(..self.taken);

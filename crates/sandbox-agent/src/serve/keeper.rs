@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::libc;
 
 use super::child::{Plan, Pointers, Step, become_command, fail};
-use super::processes::{Ended, reap, signal_group};
+use super::processes::{Children, Ended, collect, reap, signal_group};
 
 /// Queued to a keeper with the number of a signal for the command's process group.
 pub(crate) const SIGNAL_COMMAND: i32 = libc::SIGUSR1;
@@ -83,18 +83,28 @@ pub(crate) fn keep(plan: &Plan, pointers: &Pointers, report: RawFd) -> ! {
 /// Returns once the command ended and its end was reported.
 fn wait_for(command: i32, signals: &libc::sigset_t) {
     loop {
-        while let Ok(Some(reaped)) = reap() {
+        let mut own = None;
+        let children = collect(reap, |reaped| {
             if reaped.pid == command {
-                let report = Report { ended: reaped.ended, at_ns: now_ns() };
-                // SAFETY: the report is valid for its length.
-                unsafe { libc::write(0, ptr::from_ref(&report).cast(), REPORT_BYTES) };
-                return;
+                own = Some(reaped.ended);
             }
+            own.is_none()
+        });
+        if let Some(ended) = own {
+            let report = Report { ended, at_ns: now_ns() };
+            // SAFETY: the report is valid for its length.
+            unsafe { libc::write(0, ptr::from_ref(&report).cast(), REPORT_BYTES) };
+            return;
         }
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the set is a valid one, the place valid for writing; zeroes are a value of that structure.
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the set is a valid one, the places valid for writing and reading; zeroes are a value of that structure. Where more
+        // children ended, there is only a look whether a signal came.
         let (signal, value) = unsafe {
-            let signal = libc::sigwaitinfo(signals, info.as_mut_ptr());
+            let signal = match children {
+                Children::Ended => libc::sigtimedwait(signals, info.as_mut_ptr(), &raw const at_once),
+                Children::None | Children::Alive => libc::sigwaitinfo(signals, info.as_mut_ptr()),
+            };
             (signal, info.assume_init().si_value().sival_ptr as usize)
         };
         if signal == SIGNAL_COMMAND {
@@ -114,17 +124,14 @@ fn wait_for(command: i32, signals: &libc::sigset_t) {
 fn sweep(signals: &libc::sigset_t) -> bool {
     let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     for _ in 0..LOOKS_MAX {
-        loop {
-            match reap() {
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(_) => return false,
-            }
+        // Some at a time: those who fork and end all the time are killed in between.
+        if collect(reap, |_| true) == Children::None {
+            return false;
         }
         if !kill_children() {
             return true;
         }
-        // SAFETY: both are valid, and nothing is written. A child's end cuts the wait short.
+        // SAFETY: both are valid, and nothing is written. A child's end cuts the wait short, or came before.
         unsafe { libc::sigtimedwait(signals, ptr::null_mut(), &raw const millisecond) };
     }
     true

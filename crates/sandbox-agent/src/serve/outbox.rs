@@ -54,6 +54,12 @@ impl Outbox {
         self.lock().put(stream, kind, bytes);
     }
 
+    /// How many bytes wait.
+    #[cfg(test)]
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.lock().bytes.len()
+    }
+
     /// Whether there is room for what commands print.
     pub(crate) fn has_room(&self) -> bool {
         self.lock().bytes.len() < COMMANDS_BYTES_MAX

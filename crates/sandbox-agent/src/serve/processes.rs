@@ -12,6 +12,8 @@ use nix::libc;
 
 /// Longest wait for processes to stop.
 const STOP_MAX: Duration = Duration::from_secs(2);
+/// Children that ended which are collected at once: where there are always more, what else is to be done comes between.
+pub(crate) const COLLECTED_AT_ONCE_MAX: usize = 256;
 /// Pause between looks.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 
@@ -89,6 +91,37 @@ pub(crate) fn reap() -> Result<Option<Reaped>, Errno> {
     // SAFETY: zeroed before, which is a value of this structure of numbers, and filled by the kernel.
     let usage = unsafe { usage.assume_init() };
     Ok(Some(Reaped { pid, ended: Ended::new(status, &usage) }))
+}
+
+/// What there is after some children were collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Children {
+    /// None.
+    None,
+    /// Some, and none of them ended.
+    Alive,
+    /// Perhaps more that ended.
+    Ended,
+}
+
+/// Collects children by `reap`, such as [`reap`], and hands each to `take`, which says whether to go on: at most
+/// [`COLLECTED_AT_ONCE_MAX`]. Only calls the kernel where both do.
+pub(crate) fn collect(
+    mut reap: impl FnMut() -> Result<Option<Reaped>, Errno>,
+    mut take: impl FnMut(Reaped) -> bool,
+) -> Children {
+    for _ in 0..COLLECTED_AT_ONCE_MAX {
+        match reap() {
+            Ok(Some(reaped)) => {
+                if !take(reaped) {
+                    break;
+                }
+            }
+            Ok(None) => return Children::Alive,
+            Err(_) => return Children::None,
+        }
+    }
+    Children::Ended
 }
 
 impl Ended {

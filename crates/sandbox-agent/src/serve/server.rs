@@ -21,7 +21,7 @@ use super::commands::{Command, set_nonblocking};
 use super::inbox::Inbox;
 use super::jobs::Crew;
 use super::outbox::Outbox;
-use super::processes;
+use super::processes::{self, Children, Reaped};
 use super::programs::Starter;
 use crate::wire::{Event, Exec, Rlimits};
 
@@ -61,6 +61,10 @@ struct Server {
     frozen: bool,
     /// The stream of a request to kill everything, until everything is dead; no other is read before.
     killing: Option<u32>,
+    /// Collects a child that ended.
+    reap: fn() -> Result<Option<Reaped>, Errno>,
+    /// Children as they were found last.
+    children: Children,
 }
 
 /// What was agreed at the start.
@@ -121,46 +125,53 @@ impl Server {
             stuck: None,
             frozen: false,
             killing: None,
+            reap: processes::reap,
+            children: Children::None,
         })
     }
 
     fn serve(&mut self) -> Result<(), String> {
         let mut piece = Box::new([0; 64 * 1024]);
-        loop {
-            let sending = self.outbox.flush().map_err(|error| format!("the server does not listen: {error}"))?;
-            for source in self.wait(sending)? {
-                match source {
-                    Source::Server => {
-                        if !self.inbox.fill().map_err(|error| format!("the server cannot be heard: {error}"))? {
-                            return Ok(());
-                        }
+        while self.turn(&mut piece)? {}
+        Ok(())
+    }
+
+    /// Waits, and does once what there is to do, none of which can go on without end; `false` when the server hung up.
+    fn turn(&mut self, piece: &mut [u8; 64 * 1024]) -> Result<bool, String> {
+        let sending = self.outbox.flush().map_err(|error| format!("the server does not listen: {error}"))?;
+        for source in self.wait(sending)? {
+            match source {
+                Source::Server => {
+                    if !self.inbox.fill().map_err(|error| format!("the server cannot be heard: {error}"))? {
+                        return Ok(false);
                     }
-                    Source::Jobs => self.outbox.acknowledge(),
-                    Source::Signals => while let Ok(Some(_)) = self.signals.read_signal() {},
-                    Source::Output(index) => {
-                        let command = &mut self.commands[index];
-                        command.output.read(command.stream, &self.outbox, &mut piece);
-                    }
-                    Source::Error(index) => {
-                        let command = &mut self.commands[index];
-                        command.error.read(command.stream, &self.outbox, &mut piece);
-                    }
-                    Source::Keys(index) => self.commands[index].type_keys(),
-                    Source::Programs(index) => {
-                        if let Some(starter) = &mut self.commands[index].starter {
-                            starter.attend();
-                        }
-                    }
-                    Source::Sending | Source::Stuck => {}
                 }
+                Source::Jobs => self.outbox.acknowledge(),
+                Source::Signals => while let Ok(Some(_)) = self.signals.read_signal() {},
+                Source::Output(index) => {
+                    let command = &mut self.commands[index];
+                    command.output.read(command.stream, &self.outbox, piece);
+                }
+                Source::Error(index) => {
+                    let command = &mut self.commands[index];
+                    command.error.read(command.stream, &self.outbox, piece);
+                }
+                Source::Keys(index) => self.commands[index].type_keys(),
+                Source::Programs(index) => {
+                    if let Some(starter) = &mut self.commands[index].starter {
+                        starter.attend();
+                    }
+                }
+                Source::Sending | Source::Stuck => {}
             }
-            self.take_requests()?;
-            self.insist_on_setup()?;
-            let has_children = self.collect_dead();
-            self.check_time();
-            self.finish_commands();
-            self.finish_killing(has_children);
         }
+        self.take_requests()?;
+        self.insist_on_setup()?;
+        self.collect_dead();
+        self.check_time();
+        self.finish_commands();
+        self.finish_killing();
+        Ok(true)
     }
 
     /// Waits until something can be done, and says what.
@@ -210,7 +221,8 @@ impl Server {
 
     /// How long there is nothing to do but to wait.
     fn patience(&self) -> PollTimeout {
-        if self.takes_requests() && self.inbox.has_next() {
+        // No signal tells again of children that ended before.
+        if self.takes_requests() && self.inbox.has_next() || self.children == Children::Ended {
             return PollTimeout::ZERO;
         }
         if self.killing.is_some() {
@@ -235,27 +247,24 @@ impl Server {
         }
     }
 
-    /// Collects all children that ended, orphans of the sandbox among them; whether there are others.
-    fn collect_dead(&mut self) -> bool {
-        loop {
-            match processes::reap() {
-                Ok(Some(dead)) => {
-                    if let Some(command) = self.commands.iter_mut().find(|command| command.pid() == Some(dead.pid)) {
-                        command.end(dead.ended);
-                    } else {
-                        self.commands.iter_mut().filter_map(|command| command.starter.as_mut()).for_each(|starter| {
-                            starter.take_note(dead);
-                        });
-                    }
-                }
-                Ok(None) => return true,
-                Err(_) => return false,
+    /// Collects children that ended, orphans of the sandbox among them. Those who fork and end all the time must not keep the server
+    /// waiting, so that it is some of them at a time.
+    fn collect_dead(&mut self) {
+        let commands = &mut self.commands;
+        self.children = processes::collect(self.reap, |dead| {
+            if let Some(command) = commands.iter_mut().find(|command| command.pid() == Some(dead.pid)) {
+                command.end(dead.ended);
+            } else {
+                commands.iter_mut().filter_map(|command| command.starter.as_mut()).for_each(|starter| {
+                    starter.take_note(dead);
+                });
             }
-        }
+            true
+        });
     }
 
-    fn finish_killing(&mut self, has_children: bool) {
-        if self.killing.is_some() && has_children {
+    fn finish_killing(&mut self) {
+        if self.killing.is_some() && self.children != Children::None {
             processes::signal_all(libc::SIGKILL);
         } else if self.commands.is_empty()
             && let Some(stream) = self.killing.take()
@@ -291,5 +300,39 @@ impl Server {
             self.take_frame(header, body)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::jobs::Desk;
+    use crate::serve::processes::Ended;
+    use crate::wire::Kind;
+
+    /// A child that ended, whenever it is asked for.
+    fn always_another() -> Result<Option<Reaped>, Errno> {
+        Ok(Some(Reaped { pid: i32::MAX, ended: Ended { status: 0, cpu_us: 0, memory_bytes: 0 } }))
+    }
+
+    #[test]
+    fn a_request_is_answered_while_there_are_always_more_children_to_collect() {
+        let mut server = Server::new(Layers::default(), None).expect("a server");
+        server.reap = always_another;
+        let desk = Desk { outbox: Arc::clone(&server.outbox), layers: Layers::default(), owners: false };
+        let crew = Crew::new(desk).expect("a thread");
+        let rlimits = Rlimits::default();
+        server.agreed = Some(Agreed { rlimits, output_bytes_max: 0, other_uid: false, crew, upper: None });
+        let mut answers = 0;
+        for stream in 1..=3 {
+            server.inbox.put(stream, Kind::Request, br#"{"op":"signal","target":9,"signal":99}"#);
+            server.take_requests().expect("a request");
+            assert!(server.outbox.waiting_bytes() > answers, "request {stream} is answered");
+            answers = server.outbox.waiting_bytes();
+            server.collect_dead();
+            assert_eq!(server.children, Children::Ended);
+            // No signal tells of the others, so that the next turn begins at once.
+            assert_eq!(server.patience(), PollTimeout::ZERO);
+        }
     }
 }

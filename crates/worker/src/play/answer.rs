@@ -1,7 +1,7 @@
 //! What a policy is asked in a turn, and what it answers.
 
 use palestra_protocol::action::Action;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::talk::Talk;
 
@@ -46,5 +46,18 @@ impl Tokens {
     pub fn add(&mut self, other: Self) {
         self.prompt += other.prompt;
         self.completion += other.completion;
+    }
+
+    /// What is recorded beside a step of a policy that tells nothing else of its tokens.
+    pub fn meta(self) -> Value {
+        json!({"prompt_tokens": self.prompt, "completion_tokens": self.completion})
+    }
+
+    /// Those of a recorded step, by what stands beside it.
+    pub fn recorded(meta: &Value) -> Self {
+        let count = |field: &str| meta[field].as_u64();
+        let sampled = meta["token_ids"].as_array().map(|tokens| tokens.len() as u64);
+        let completion = count("completion_tokens").or(sampled).or_else(|| count("omitted_tokens"));
+        Self { prompt: count("prompt_tokens").unwrap_or(0), completion: completion.unwrap_or(0) }
     }
 }

@@ -160,7 +160,7 @@ fn read(bytes: &[u8]) -> Result<Answered, PlayError> {
         return Err(PlayError::Turn("the policy's server answered no chat completion".to_owned()));
     };
     message.insert("role".to_owned(), json!("assistant"));
-    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens, meta: None })
+    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens, meta: Some(tokens.meta()) })
 }
 
 #[cfg(test)]
@@ -209,6 +209,7 @@ mod tests {
             "usage": {"prompt_tokens": 9, "completion_tokens": 2}});
         let answered = read(completion.to_string().as_bytes()).unwrap();
         assert_eq!(answered.tokens, Tokens { prompt: 9, completion: 2 });
+        assert_eq!(answered.meta.as_ref().map(Tokens::recorded), Some(answered.tokens));
         assert!(matches!(answered.action, Action::Message(message) if message["content"] == "4"));
         assert!(read(b"{}").is_err() && read(b"<html>").is_err());
     }

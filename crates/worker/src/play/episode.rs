@@ -6,7 +6,7 @@ use std::time::Duration;
 use palestra_client::ClientError;
 use palestra_client::stream::Stream;
 use palestra_protocol::environment::Limits;
-use palestra_protocol::id::{EpisodeId, RunId};
+use palestra_protocol::id::{EpisodeId, GroupId, RunId};
 use palestra_protocol::problem::Code;
 use palestra_protocol::session::{CreateSession, Created, Opened, TaskChoice};
 use palestra_protocol::step::{FinishReason, Step};
@@ -37,6 +37,8 @@ pub struct Episodes {
     pub environment: Arc<str>,
     /// Who owns the sessions: they end with it, whatever happens to this program.
     pub run: RunId,
+    /// What the episodes are listed under, beside those of other runs.
+    pub group: Option<GroupId>,
     /// Most turns of one episode.
     pub steps_max: u64,
     /// Whether conversations are wanted.
@@ -79,7 +81,7 @@ impl Episodes {
     /// Plays one episode to its verdict and closes the session.
     pub async fn play(&self, assignment: Assignment) -> Played {
         let mut played = Played {
-            task: name(&assignment.task),
+            task: task_name(&assignment.task),
             assignment,
             episode: None,
             steps: 0,
@@ -169,7 +171,7 @@ impl Episodes {
             config: serde_json::Map::new(),
             id: None,
             run: Some(self.run),
-            group: None,
+            group: self.group,
             count: None,
             limits: Some(Limits { steps: Some(self.steps_max), ..Limits::default() }),
             verify: None,
@@ -185,7 +187,7 @@ fn is_full(error: &ClientError) -> bool {
 }
 
 /// The id of a chosen task, as an environment that makes its tasks from seeds gives it.
-fn name(task: &TaskChoice) -> String {
+pub(crate) fn task_name(task: &TaskChoice) -> String {
     if let Some(id) = &task.id {
         return id.clone();
     }
@@ -207,8 +209,8 @@ mod tests {
             difficulty: Some(0.4001),
             ..TaskChoice::default()
         };
-        assert_eq!(name(&chosen), "test-5-d400");
-        assert_eq!(name(&TaskChoice { difficulty: None, ..chosen }), "test-5");
-        assert_eq!(name(&TaskChoice { id: Some("row-1".to_owned()), ..TaskChoice::default() }), "row-1");
+        assert_eq!(task_name(&chosen), "test-5-d400");
+        assert_eq!(task_name(&TaskChoice { difficulty: None, ..chosen }), "test-5");
+        assert_eq!(task_name(&TaskChoice { id: Some("row-1".to_owned()), ..TaskChoice::default() }), "row-1");
     }
 }

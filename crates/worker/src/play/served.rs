@@ -286,6 +286,8 @@ mod tests {
         assert_eq!(recorded["logprobs"], json!([-0.5, -0.5]));
         let long = meta(policy, &answer(json!({"text": "4"}), 32_768));
         assert_eq!((&long["omitted_tokens"], long.get("token_ids")), (&json!(32_768), None));
+        assert_eq!(Tokens::recorded(&recorded), Tokens { prompt: 5, completion: 2 });
+        assert_eq!(Tokens::recorded(&long), Tokens { prompt: 5, completion: 32_768 });
         assert!(long.to_string().len() <= META_BYTES_MAX);
     }
 }

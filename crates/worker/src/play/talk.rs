@@ -1,6 +1,7 @@
 //! The conversation of an episode as chat messages in the form of OpenAI: what a language model reads, and what is exported for training.
 
 use palestra_protocol::action::{Action, Call};
+use palestra_protocol::episode::Trajectory;
 use palestra_protocol::observation::Message;
 use palestra_protocol::session::Opened;
 use serde_json::{Map, Value, json};
@@ -23,8 +24,25 @@ pub struct Talk {
 impl Talk {
     /// What the acting side is told at first.
     pub fn begin(opened: &Opened) -> Self {
-        let mut talk = Self { messages: Vec::new(), tools: opened.tools.data.clone(), bytes: 0, unnamed_call: None };
-        talk.heard(&opened.messages);
+        Self::of(&opened.messages, &opened.tools.data)
+    }
+
+    /// The conversation of a recorded episode in an environment with these tools. A turn whose action was not taken, because the time
+    /// was over, has its answer alone.
+    pub fn recorded(trajectory: &Trajectory, tools: &[Value]) -> Self {
+        let mut talk = Self::of(&trajectory.task.messages, tools);
+        for step in &trajectory.steps {
+            if let Some(action) = &step.action {
+                talk.said(step.seq, action);
+            }
+            talk.heard(&step.answer.messages);
+        }
+        talk
+    }
+
+    fn of(messages: &[Message], tools: &[Value]) -> Self {
+        let mut talk = Self { messages: Vec::new(), tools: tools.to_vec(), bytes: 0, unnamed_call: None };
+        talk.heard(messages);
         talk
     }
 
