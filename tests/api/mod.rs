@@ -24,6 +24,7 @@ mod published_work;
 mod runs;
 mod serve;
 mod sessions;
+mod sessions_from;
 mod sql;
 mod stream;
 mod stream_cut;

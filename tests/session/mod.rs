@@ -1,6 +1,7 @@
 //! The session engine without HTTP.
 
 mod faults;
+mod from;
 mod heavy;
 mod model;
 mod opening;
