@@ -41,11 +41,13 @@ pub(super) struct Pending {
     episode: EpisodeId,
 }
 
-/// Open a session, or `count` sessions of one task.
+/// Open a session, or `count` sessions of one task: at its beginning, or with `from` where a stored episode stood.
 #[utoipa::path(post, path = "/v1/sessions", tag = "sessions", params(ToolsQuery),
     request_body(content = CreateSession, examples(
         ("one" = (value = json!({"environment": "puzzle/countdown", "task": {"split": "train", "index": 12}}))),
-        ("group" = (value = json!({"environment": "puzzle/countdown", "task": {"split": "train", "seed": 7}, "count": 8}))))),
+        ("group" = (value = json!({"environment": "puzzle/countdown", "task": {"split": "train", "seed": 7}, "count": 8}))),
+        ("snapshot" = (value = json!({"from": {"snapshot": "snap_0197a3c2f2a87c53b0a1d5e6f7089abc"}, "count": 4}))),
+        ("episode" = (value = json!({"from": {"episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "seq": 12}}))))),
     responses((status = 201, description = "A session; a list where `count` was given.", body = Created,
                headers(("location" = String, description = "The session, where there is one.")))))]
 pub(super) async fn create_sessions(

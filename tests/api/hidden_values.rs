@@ -133,6 +133,11 @@ async fn what_goes_on_from_an_episode_keeps_its_hidden_values_also_under_another
     let restored = server.post(&format!("{session}/restore"), &json!({"snapshot": snapshot["id"]})).await.ok();
     assert_ne!(restored["episode"], json!(episode));
     assert_eq!(hidden(&server, &session).await, first);
+    let begun = server.post("/v1/sessions", &json!({"from": {"snapshot": snapshot["id"]}})).await.ok();
+    let begun = format!("/v1/sessions/{}", begun["id"].as_str().expect("an id"));
+    assert_eq!(hidden(&server, &begun).await, first);
+    say(&server, &begun, "cp in.txt out.txt").await;
+    assert_eq!(score(&server, &begun).await, json!(1.0));
     say(&server, &session, "cp in.txt out.txt").await;
     let kept = restored["episode"].as_str().expect("an id").to_owned();
     let data = server.stop().await;

@@ -25,6 +25,7 @@ mod resumed_jobs;
 mod runs;
 mod serve;
 mod sessions;
+mod sessions_from;
 mod sql;
 mod stream;
 mod stream_cut;

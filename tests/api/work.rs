@@ -107,6 +107,7 @@ async fn a_session_in_a_sandbox_is_played_forked_recorded_and_judged() {
     let (status, snapshot) = post(&server, &format!("{session}/snapshots"), json!({"name": "here"})).await;
     assert_eq!(status, 201, "{snapshot}");
     let (_, forked) = post(&server, &format!("{session}/fork"), json!({"allow_inexact": true})).await;
+    assert_eq!(forked["data"][0]["exact"], json!(false), "its processes are not copied: {forked}");
     let copy = format!("/v1/sessions/{}", forked["data"][0]["id"].as_str().expect("a copy"));
     let (_, step) = post(&server, &format!("{copy}/step"), json!({"seq": 3, "action": {"text": "cat n; rm n"}})).await;
     assert!(step["observation"]["text"].as_str().expect("text").contains("42"), "{step}");

@@ -3,7 +3,7 @@
 use palestra_protocol::id::{GroupId, RunId, SessionId, SnapshotId};
 use palestra_protocol::list::{List, Page};
 use palestra_protocol::session::{
-    CreateSession, Created, Diff, Fork, Opened, Reset, Restore, Session, SessionState, Snapshot, StateView,
+    CreateSession, Created, Diff, Fork, Opened, Reset, Restore, Session, SessionState, Snapshot, StartPoint, StateView,
     TakeSnapshot, Verify,
 };
 use palestra_protocol::step::{Finish, FinishReason, Finished, Step, Stepped};
@@ -70,6 +70,16 @@ impl Client {
             Created::One(opened) => Ok(*opened),
             Created::Many(_) => Err(ClientError::Unsendable("create_one takes no `count`".to_owned())),
         }
+    }
+
+    /// Opens one session where a stored episode stood, with the settings of its session. For others, or for several sessions, give
+    /// `from` to [`Client::create`]. With a `key` the call is safe to repeat for 24 hours.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn create_from(&self, from: StartPoint, key: Option<&str>) -> Result<Opened, ClientError> {
+        let request = CreateSession { from: Some(from), ..CreateSession::default() };
+        self.post(&["sessions"], &request, key).await
     }
 
     /// Begins a new episode.

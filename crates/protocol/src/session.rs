@@ -13,13 +13,18 @@ use crate::time::Timestamp;
 /// The most sessions one creation or fork may make.
 pub const SESSIONS_PER_REQUEST_MAX: u64 = 1_024;
 
-/// Opens one session, or `count` sessions of one task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Opens one session, or `count` sessions of one task: at its beginning, or with `from` at a stored point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateSession {
-    /// `family/name`, optionally `@version`.
+    /// `family/name`, optionally `@version`. Required without `from`, which decides it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub environment: String,
+    /// The stored point that the sessions begin at. It decides environment, version, task, seed and `config`: each of them may be
+    /// left out or say the same. Limits, `verify` and `observe` are those of the session of the point where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<StartPoint>,
     /// Which problem; a random one of the `train` split where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskChoice>,
@@ -58,6 +63,37 @@ pub struct CreateSession {
     /// Anything; stored and answered unchanged.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
+}
+
+/// A stored point that sessions can begin at: a `snapshot`, or an `episode` after step `seq`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StartPoint {
+    /// A snapshot of any session; excludes every other field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotId>,
+    /// An episode of any session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episode: Option<EpisodeId>,
+    /// The step of `episode` after which the sessions begin; 0 is its beginning. Required with `episode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    pub seq: Option<u64>,
+}
+
+impl StartPoint {
+    /// The point that a snapshot names.
+    #[must_use]
+    pub const fn snapshot(snapshot: SnapshotId) -> Self {
+        Self { snapshot: Some(snapshot), episode: None, seq: None }
+    }
+
+    /// The point of an episode after step `seq`.
+    #[must_use]
+    pub const fn episode(episode: EpisodeId, seq: u64) -> Self {
+        Self { snapshot: None, episode: Some(episode), seq: Some(seq) }
+    }
 }
 
 /// Chooses a task: by `id`, by `split` and `index`, or by `split`, `seed` and `difficulty`.
@@ -123,7 +159,7 @@ impl RecordMode {
     }
 }
 
-/// A session with an episode that just began (creation, reset), or goes on from a point (fork, restore).
+/// A session with an episode that just began (creation, reset), or goes on from a point (fork, restore, creation with `from`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Opened {
@@ -153,7 +189,7 @@ pub struct Opened {
     /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
     #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
     pub tools: Shared<List<Value>>,
-    /// The limits that hold; in a fork, what is left of the parent's.
+    /// The limits that hold; where the episode goes on from a point, what is left of them.
     pub limits: Limits,
     /// The owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,13 +197,13 @@ pub struct Opened {
     /// The group of rollouts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupId>,
-    /// The session that this one was forked from.
+    /// The session that this one was forked from, or whose stored point it began at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
-    /// The step after which it was forked.
+    /// The step of the parent's episode after which it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_seq: Option<u64>,
-    /// Whether the fork is an exact copy.
+    /// Whether it is an exact copy of its parent at that step; false where files are kept and processes are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<bool>,
     /// When the session ends by itself.
@@ -310,7 +346,7 @@ pub struct Session {
     pub run: Option<RunId>,
     /// The group of rollouts.
     pub group: Option<GroupId>,
-    /// The session that this one was forked from.
+    /// The session that this one was forked from, or whose stored point it began at.
     pub parent: Option<SessionId>,
     /// The current episode.
     pub episode: EpisodeId,

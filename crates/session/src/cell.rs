@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use palestra_protocol::action::Action;
-use palestra_protocol::environment::{Limits, Recovery, Task as PublicTask};
+use palestra_protocol::environment::{ForkKind, Limits, Recovery, Task as PublicTask};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::observation::{Message, Observation};
@@ -347,7 +347,7 @@ impl Live {
             group: self.row.group,
             parent: self.row.parent,
             at_seq: self.row.parent.map(|_| self.episode.origin.map_or(0, |origin| origin.seq)),
-            exact: self.row.parent.map(|_| true),
+            exact: self.row.parent.map(|_| self.entry.spec().capabilities.fork != ForkKind::Files),
             expires_at: self.row.expires_at,
             token: None,
             screen: self.entry.kind.surface(&self.row.config).has_screen(),

@@ -9,7 +9,7 @@ use palestra_protocol::list::List;
 use palestra_protocol::name::NameKind;
 use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{
-    Created, Fork, Opened, Randomness, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
+    Created, Fork, Opened, Randomness, RecordMode, Restore, SESSIONS_PER_REQUEST_MAX, Snapshot, TakeSnapshot,
 };
 use palestra_protocol::time::Timestamp;
 use serde::Serialize;
@@ -22,6 +22,7 @@ use super::open::{Start, first_episode};
 use super::rebuild::{Point, salted};
 use super::recorder::Ledger;
 use super::{Answer, LiveTurn, SessionError, Sessions, turn};
+use palestra_catalog::Entry;
 use palestra_environment::state::Digest;
 use palestra_environment::task::{SEED_MAX, pick};
 use palestra_environment::{Context, Place};
@@ -66,30 +67,15 @@ impl Sessions {
         let mut point = if here { self.present(live).await? } else { self.earlier(live, at_seq).await? };
         let room = self.0.recorder.reserve().await?;
         let now = self.0.clock.now();
-        let mut fresh = Vec::with_capacity(wanted);
-        for copy in 0..count {
-            let salt = (request.randomness == Some(Randomness::Split)).then(|| split_salt(live, &point, copy));
-            let id = EpisodeId::new();
-            let copied = match if here { live.place.as_mut() } else { point.place.as_mut() } {
-                None => {
-                    Err(SessionError::NotSupported("the environment was lost, so there is nothing to fork".to_owned()))
-                }
-                Some(place) => match turn::fork(place, id).await {
-                    Ok(Some(copy)) => Ok(copy),
-                    Ok(None) => Err(SessionError::NotSupported("this environment cannot be forked now".to_owned())),
-                    Err(error) => Err(error.into()),
-                },
-            };
-            match copied {
-                Ok(place) => fresh.push(self.child(live, &point, place, (id, salt), now)),
-                Err(error) => {
-                    for place in fresh.into_iter().filter_map(|live: Live| live.place) {
-                        turn::close(place).await;
-                    }
-                    return Err(error);
-                }
-            }
-        }
+        let ids: Vec<EpisodeId> = (0..wanted).map(|_| EpisodeId::new()).collect();
+        let places = copies(if here { live.place.as_mut() } else { point.place.as_mut() }, &ids).await?;
+        let split = request.randomness == Some(Randomness::Split);
+        let forked = |((copy, id), place)| {
+            let salt = split.then(|| split_salt(live, &point, copy));
+            let row = self.forked_row(live, id, now);
+            Live { forgotten: live.forgotten, ..child(row, &live.episode, &point, place, salt, now) }
+        };
+        let fresh = (0..).zip(ids).zip(places).map(forked).collect();
         let parent = live.ledger.latest();
         // From here on the copies are independent: the parent may go on.
         drop(turn);
@@ -126,7 +112,7 @@ impl Sessions {
         if at_seq == live.seq {
             return Err(SessionError::EpisodeOver);
         }
-        replayable(live)?;
+        replayable(&live.entry)?;
         if live.recorded() {
             live.ledger.latest().committed().await?;
             self.rebuild(&live.row, &live.episode, Some(at_seq)).await
@@ -135,54 +121,19 @@ impl Sessions {
         }
     }
 
-    fn child(
-        &self,
-        parent: &Live,
-        point: &Point,
-        place: Place,
-        (id, salt): (EpisodeId, Option<u64>),
-        now: Timestamp,
-    ) -> Live {
-        let row = SessionRow {
+    /// The row of a copy, which shares everything but its ids with its parent.
+    fn forked_row(&self, parent: &Live, episode: EpisodeId, now: Timestamp) -> SessionRow {
+        SessionRow {
             id: SessionId::new(),
             node: Arc::clone(&self.0.name),
             parent: Some(parent.row.id),
             // Steps and calls are counted on from the parent's; its time is used up already.
             limits: Limits { wall_ms: parent.limits_left(now).wall_ms.map(|left| left.max(1)), ..parent.row.limits },
-            episode: id,
+            episode,
             episodes: 1,
             created_at: now,
             expires_at: now.plus_ms(self.0.settings.session_ttl_ms),
             ..parent.row.clone()
-        };
-        let origin = Some(Origin { episode: parent.episode.id, seq: point.seq });
-        // What is hidden in the parent's place is hidden in its copy too, and judged by the same secrets.
-        let secrets = parent.episode.secrets;
-        let episode = EpisodeRow { origin, salt, secrets, ..first_episode(&row, now) };
-        let mut salts = point.salts.clone();
-        salts.retain(|(seq, _)| *seq <= point.seq);
-        salts.extend(salt.map(|salt| (point.seq, salt)));
-        let context =
-            Context { rng: salt.map_or_else(|| point.context.rng.clone(), salted), clock_ms: point.context.clock_ms };
-        Live {
-            ledger: Ledger::new(row.id),
-            row,
-            entry: Arc::clone(&point.entry),
-            task: Arc::clone(&point.task),
-            episode,
-            place: Some(place),
-            context,
-            seq: point.seq,
-            calls: point.calls,
-            env_us: 0,
-            last: point.last.clone(),
-            first: (point.seq == 0).then(|| Box::new(point.first.clone())),
-            past: point.past.clone(),
-            forgotten: parent.forgotten,
-            salts,
-            verdict: None,
-            judging: None,
-            notice: None,
         }
     }
 
@@ -273,8 +224,8 @@ impl Sessions {
         let before = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
         let id = EpisodeId::new();
         let point = if let Some(digest) = &snapshot.state {
-            self.kept_point(live, &before, snapshot.seq, digest, id).await?
-        } else if replayable(live).is_err() {
+            self.kept_point(&live.entry, live.row.record, &before, (snapshot.seq, digest), id).await?
+        } else if replayable(&live.entry).is_err() {
             return Err(missing("state of the snapshot"));
         } else if live.recorded() {
             self.rebuild(&live.row, &before, Some(snapshot.seq)).await?
@@ -320,7 +271,7 @@ impl Sessions {
     /// What a snapshot keeps beside the step that it stands at: nothing where the recorded actions lead there again.
     async fn kept_state(&self, live: &mut Live) -> Result<Option<Value>, SessionError> {
         if live.entry.spec().capabilities.at_seq != AtSeq::Snapshots {
-            return replayable(live).map(|()| None);
+            return replayable(&live.entry).map(|()| None);
         }
         let nothing = || SessionError::NotSupported("the environment cannot keep a snapshot now".to_owned());
         match &mut live.place {
@@ -329,28 +280,27 @@ impl Sessions {
         }
     }
 
-    /// A point of an episode whose files were kept.
-    async fn kept_point(
+    /// A point of an episode whose files were kept, opened for the episode `id`.
+    pub(super) async fn kept_point(
         &self,
-        live: &Live,
+        entry: &Arc<Entry>,
+        record: RecordMode,
         before: &EpisodeRow,
-        seq: u64,
-        digest: &str,
+        (seq, digest): (u64, &str),
         id: EpisodeId,
     ) -> Result<Point, SessionError> {
-        let (entry, config) = (Arc::clone(&live.entry), Arc::clone(&live.row.config));
-        let task = self.0.catalog.task_of_id(&entry, &before.task).await?;
+        let task = self.0.catalog.task_of_id(entry, &before.task).await?;
         let state = self.0.store.state(digest).await?.ok_or_else(|| missing("state of a snapshot"))?;
-        let past = if live.recorded() { self.recorded_past(before).await? } else { Vec::new() };
+        let past = if record == RecordMode::None { Vec::new() } else { self.recorded_past(before).await? };
         let taken: Vec<&Past> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
         let calls = taken.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         let last = taken.last().map(|past| Last::new(past));
         let episode = EpisodeRow { id, ..before.clone() };
-        let beginning = self.begin(&entry, &task, &episode, Start::Snapshot(state)).await?;
+        let beginning = self.begin(entry, &task, &episode, Start::Snapshot(state)).await?;
         Ok(Point {
-            entry,
+            entry: Arc::clone(entry),
             task,
-            config,
+            config: Arc::clone(&before.config),
             place: Some(beginning.place),
             context: beginning.context,
             seq,
@@ -363,9 +313,71 @@ impl Sessions {
     }
 }
 
+/// Independent copies of a place, one for each episode: all of them or none.
+pub(super) async fn copies(place: Option<&mut Place>, ids: &[EpisodeId]) -> Result<Vec<Place>, SessionError> {
+    let lost = || SessionError::NotSupported("the environment was lost, so there is nothing to fork".to_owned());
+    let place = place.ok_or_else(lost)?;
+    let mut made = Vec::with_capacity(ids.len());
+    for id in ids {
+        let error = match turn::fork(place, *id).await {
+            Ok(Some(copy)) => {
+                made.push(copy);
+                continue;
+            }
+            Ok(None) => SessionError::NotSupported("this environment cannot be forked now".to_owned()),
+            Err(error) => error.into(),
+        };
+        for copy in made {
+            turn::close(copy).await;
+        }
+        return Err(error);
+    }
+    Ok(made)
+}
+
+/// A new session that goes on from a point of the episode `before`, in a place of its own. `salt` replaces its randomness.
+pub(super) fn child(
+    row: SessionRow,
+    before: &EpisodeRow,
+    point: &Point,
+    place: Place,
+    salt: Option<u64>,
+    now: Timestamp,
+) -> Live {
+    let origin = Some(Origin { episode: before.id, seq: point.seq });
+    // What is hidden in the place that it was copied from is hidden in its own too, and judged by the same secrets.
+    let episode = EpisodeRow { origin, salt, secrets: before.secrets, ..first_episode(&row, now) };
+    let mut salts = point.salts.clone();
+    salts.retain(|(seq, _)| *seq <= point.seq);
+    salts.extend(salt.map(|salt| (point.seq, salt)));
+    let context =
+        Context { rng: salt.map_or_else(|| point.context.rng.clone(), salted), clock_ms: point.context.clock_ms };
+    let untold = point.seq == 0 || (point.last.is_none() && point.past.is_empty());
+    Live {
+        ledger: Ledger::new(row.id),
+        row,
+        entry: Arc::clone(&point.entry),
+        task: Arc::clone(&point.task),
+        episode,
+        place: Some(place),
+        context,
+        seq: point.seq,
+        calls: point.calls,
+        env_us: 0,
+        last: point.last.clone(),
+        first: untold.then(|| Box::new(point.first.clone())),
+        past: point.past.clone(),
+        forgotten: 0,
+        salts,
+        verdict: None,
+        judging: None,
+        notice: None,
+    }
+}
+
 /// Earlier points can be reached only where the recorded actions lead there again.
-fn replayable(live: &Live) -> Result<(), SessionError> {
-    let capabilities = live.entry.spec().capabilities;
+pub(super) fn replayable(entry: &Entry) -> Result<(), SessionError> {
+    let capabilities = entry.spec().capabilities;
     if capabilities.recovery == Recovery::Replay && capabilities.at_seq == AtSeq::Any {
         Ok(())
     } else {

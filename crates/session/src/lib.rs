@@ -9,6 +9,7 @@ pub mod command;
 mod error;
 mod events;
 mod fork;
+mod from;
 mod idempotency;
 mod judge;
 mod lease;

@@ -62,7 +62,10 @@ impl Sessions {
                 .into_iter()
                 .flatten()
                 .collect();
-        let created = if claims.is_empty() {
+        let created = if let Some(from) = request.from.filter(|_| claims.is_empty()) {
+            let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+            self.to_end(async move { sessions.create_from(&tenant, from, request, &[]).await }).await
+        } else if claims.is_empty() {
             let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
             if entry.opens_at_once() {
                 self.with_caller(Box::pin(self.create_all(tenant, &entry, request, &[]))).await
@@ -95,6 +98,9 @@ impl Sessions {
             && (self.occupied(id).await || self.0.store.is_session_taken(id).await?)
         {
             return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
+        }
+        if let Some(from) = request.from {
+            return self.create_from(tenant, from, request, claims).await;
         }
         let entry = self.0.catalog.resolve(tenant, &request.environment).await?;
         self.create_all(tenant, &entry, request, claims).await
@@ -456,6 +462,17 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
     let mut wrong = |field: &str, detail: String| {
         faults.push(Fault { field: Some(field.to_owned()), detail, ..Fault::default() });
     };
+    match &request.from {
+        None if request.environment.is_empty() => {
+            wrong("environment", "name an environment, or a stored point with `from`".to_owned());
+        }
+        None => {}
+        Some(from) => {
+            if let Some((field, detail)) = super::from::malformed(from) {
+                wrong(field, detail.to_owned());
+            }
+        }
+    }
     if let Some(count) = request.count {
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
             wrong("count", format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}"));

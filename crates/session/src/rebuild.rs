@@ -318,7 +318,9 @@ impl Sessions {
             }
         };
         let mut live = Live::new(row, entry, task, episode, beginning);
-        live.seq = past.last().map_or(0, |past| past.answer.seq);
+        // The steps before its own beginning may not have been recorded.
+        let begun_at = live.episode.origin.map_or(0, |origin| origin.seq);
+        live.seq = past.last().map_or(begun_at, |past| past.answer.seq.max(begun_at));
         live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
         live.last = past.last().map(Last::new);

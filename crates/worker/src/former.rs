@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::context::Context;
-use crate::play::episode::{Assignment, Played, task_name};
 use crate::play::answer::Tokens;
+use crate::play::episode::{Assignment, Played, task_name};
 use crate::play::talk::Talk;
 
 /// Episodes of a page.

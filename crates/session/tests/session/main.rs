@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "nothing in a test binary is reachable from outside")]
 
 mod faults;
+mod from;
 mod heavy;
 mod model;
 mod opening;

@@ -6,7 +6,8 @@ use palestra_protocol::environment::Limits;
 use palestra_protocol::id::{EpisodeId, SessionId, SnapshotId};
 use palestra_protocol::observation::{Observation, Observe};
 use palestra_protocol::session::{
-    CreateSession, Created, Fork, Opened, Randomness, RecordMode, Reset, Restore, TakeSnapshot, TaskChoice, Verify,
+    CreateSession, Created, Fork, Opened, Randomness, RecordMode, Reset, Restore, StartPoint, TakeSnapshot, TaskChoice,
+    Verify,
 };
 use palestra_protocol::step::{Finish, FinishReason, Step, StopReason};
 use palestra_protocol::verdict::Verdict;
@@ -34,6 +35,7 @@ enum Deed {
     Fork { at: usize, back: u64, split: bool },
     Snapshot { at: usize },
     Restore { at: usize, which: usize },
+    Open { at: usize, back: u64, snapshot: bool },
     Finish { at: usize },
     Verify { at: usize },
     Close { at: usize },
@@ -59,6 +61,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, Mishap)>> {
         3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, split)| Deed::Fork { at, back, split }),
         2 => at.clone().prop_map(|at| Deed::Snapshot { at }),
         2 => (at.clone(), 0..5_usize).prop_map(|(at, which)| Deed::Restore { at, which }),
+        3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, snapshot)| Deed::Open { at, back, snapshot }),
         1 => at.clone().prop_map(|at| Deed::Finish { at }),
         1 => at.clone().prop_map(|at| Deed::Verify { at }),
         1 => at.prop_map(|at| Deed::Close { at }),
@@ -155,6 +158,7 @@ impl Run {
         let world = World::open(target).await;
         let request = CreateSession {
             environment: "bench/counter".to_owned(),
+            from: None,
             task: Some(TaskChoice { index: Some(3), ..TaskChoice::default() }),
             seed: Some(11),
             config: json!({"draws": true}).as_object().expect("an object").clone(),
@@ -220,6 +224,7 @@ impl Run {
             Deed::Fork { back, split, .. } => return self.fork(&model, back, split).await,
             Deed::Snapshot { .. } => self.snapshot(model).await?,
             Deed::Restore { which, .. } => self.restore(model, which).await?,
+            Deed::Open { back, snapshot, .. } => return self.open(&model, back, snapshot).await,
             Deed::Finish { .. } => self.finish(model).await?,
             Deed::Verify { .. } => self.verify(model).await?,
             Deed::Close { .. } => {
@@ -334,6 +339,32 @@ impl Run {
         Ok((seen, model))
     }
 
+    /// Opens a session at a point of a stored episode: one of its snapshots, or a step of the current one. Neither the end of the
+    /// episode nor the close of its session keeps from it.
+    async fn open(&mut self, model: &Modelled, back: u64, snapshot: bool) -> Result<Seen, TestCaseError> {
+        let newest = model.snapshots.len().checked_sub(1 + usize::try_from(back).expect("small"));
+        let named = newest.and_then(|place| model.snapshots.get(place)).filter(|_| snapshot);
+        let at_seq = model.seq().saturating_sub(back);
+        let (from, amounts) = match named {
+            Some((id, amounts)) => (StartPoint::snapshot(*id), amounts.clone()),
+            None => {
+                let amounts = model.amounts[..usize::try_from(at_seq).expect("small")].to_vec();
+                (StartPoint::episode(model.episode, at_seq), amounts)
+            }
+        };
+        let request = CreateSession { from: Some(from), ..CreateSession::default() };
+        let answer = self.send(Command::Create { request: Box::new(request), key: None }).await;
+        if named.is_none() && at_seq >= STEPS_MAX {
+            prop_assert_eq!(seen(&answer), Seen::Refused("invalid"));
+            return Ok(Seen::Refused("invalid"));
+        }
+        let Ok(Answer::Created(Created::One(opened))) = &answer else { panic!("no session was opened: {answer:?}") };
+        prop_assert_eq!(opened.seq, amounts.len() as u64);
+        prop_assert_eq!(opened.parent, Some(model.id));
+        self.modelled.push(Modelled::of(opened, amounts));
+        Ok(seen_opened(opened))
+    }
+
     async fn finish(&self, mut model: Modelled) -> Result<(Seen, Modelled), TestCaseError> {
         let request = Finish { reason: FinishReason::GaveUp, episode: Some(model.episode) };
         let answer = self.send(Command::Finish { session: model.id, request }).await;
@@ -380,6 +411,7 @@ impl Deed {
             | Self::Fork { at, .. }
             | Self::Snapshot { at }
             | Self::Restore { at, .. }
+            | Self::Open { at, .. }
             | Self::Finish { at }
             | Self::Verify { at }
             | Self::Close { at } => *at,
@@ -420,6 +452,7 @@ fn seen(answer: &Result<Answer, SessionError>) -> Seen {
             SessionError::WrongEpisode { .. } => "wrong_episode",
             SessionError::EpisodeOver => "episode_over",
             SessionError::Over(_) => "over",
+            SessionError::Invalid(_) => "invalid",
             other => panic!("an unexpected refusal: {other}"),
         }),
     }

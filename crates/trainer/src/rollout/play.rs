@@ -205,6 +205,7 @@ impl Player {
         let observe = Observe { state_hash: Some(true), ..Observe::default() };
         CreateSession {
             environment: planned.name.clone(),
+            from: None,
             task: Some(planned.task.clone()),
             seed: Some(planned.seed),
             config: Map::new(),

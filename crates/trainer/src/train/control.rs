@@ -99,6 +99,7 @@ fn shape(spec: &Train, context: &Context, plans: &Plans) -> Result<MlpConfig, Tr
     let first = plans.update(0, 0, 1, 1).remove(0);
     let request = CreateSession {
         environment: first.name,
+        from: None,
         task: Some(first.task),
         seed: Some(first.seed),
         config: Map::new(),

@@ -231,7 +231,9 @@ pub(super) async fn kept(desk: &Desk, digest: &str) -> Result<Vec<u8>, SandboxEr
     let failed = |why: String| SandboxError::Unavailable(format!("{digest} cannot be had: {why}"));
     let found = tokio::task::spawn_blocking(move || blobs.get(&name)).await;
     let found = found.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
-    found.ok_or_else(|| failed("it is not kept here".to_owned()))
+    let elsewhere = "it is not on this server's disk; it lies below `blobs` in the data folder of the server that wrote it: work there, \
+                     or copy that folder here";
+    found.ok_or_else(|| failed(elsewhere.to_owned()))
 }
 
 /// The end of what was printed.

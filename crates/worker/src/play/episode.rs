@@ -166,6 +166,7 @@ impl Episodes {
     fn request(&self, assignment: &Assignment) -> CreateSession {
         CreateSession {
             environment: self.environment.to_string(),
+            from: None,
             task: Some(assignment.task.clone()),
             seed: Some(assignment.seed),
             config: serde_json::Map::new(),

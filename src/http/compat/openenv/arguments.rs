@@ -64,6 +64,7 @@ impl Arguments {
     pub(super) fn creation(&self, environment: &str, id: SessionId, by: &str) -> CreateSession {
         CreateSession {
             environment: environment.to_owned(),
+            from: None,
             task: self.task(),
             seed: self.seed,
             config: self.config.clone(),
