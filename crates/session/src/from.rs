@@ -12,6 +12,7 @@ use super::cell::{Kept, Live, UNRECORDED_STEPS_MAX};
 use super::error::{fault, missing};
 use super::fork::{child, copies, replayable};
 use super::idempotency::Claim;
+use super::point::POINT;
 use super::rebuild::Point;
 use super::{SessionError, Sessions, turn};
 use palestra_catalog::Entry;
@@ -291,21 +292,6 @@ impl Sessions {
             return Ok(imbl::Vector::new());
         }
         Ok(taken[taken.len().saturating_sub(UNRECORDED_STEPS_MAX)..].iter().map(Kept::new).collect())
-    }
-}
-
-/// What names a point.
-const POINT: &str = "give `snapshot`, or `episode` and `seq`";
-
-/// What is wrong with the form of a point.
-pub(super) fn malformed(from: &StartPoint) -> Option<(&'static str, &'static str)> {
-    match from {
-        StartPoint { snapshot: Some(_), episode: None, seq: None } => None,
-        StartPoint { snapshot: None, episode: Some(_), seq: Some(_) } => None,
-        StartPoint { snapshot: None, episode: Some(_), seq: None } => {
-            Some(("from.seq", "say after which step of the episode to begin; 0 is its beginning"))
-        }
-        StartPoint { .. } => Some(("from", POINT)),
     }
 }
 

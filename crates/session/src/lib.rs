@@ -15,6 +15,7 @@ mod judge;
 mod lease;
 mod observe;
 mod open;
+mod point;
 mod read;
 mod reaper;
 mod rebuild;

@@ -468,7 +468,7 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
         }
         None => {}
         Some(from) => {
-            if let Some((field, detail)) = super::from::malformed(from) {
+            if let Some((field, detail)) = super::point::malformed(from) {
                 wrong(field, detail.to_owned());
             }
         }

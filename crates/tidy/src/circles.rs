@@ -30,7 +30,7 @@ pub(crate) fn circles(folder: &Path) -> Vec<String> {
     for (module, found) in &modules {
         for path in &found.paths {
             let Some(path) = absolute(module, path, &names) else { continue };
-            let target = home(path.clone(), &modules, &names, 0);
+            let target = home(&path, &modules, &names, 0);
             let common = module.iter().zip(&target).take_while(|(left, right)| left == right).count();
             let (Some(from), Some(to)) = (module.get(common), target.get(common)) else { continue };
             let tie = format!("{} names {}", module.join("::"), path.join("::"));
@@ -174,13 +174,13 @@ fn absolute(module: &[String], path: &[String], names: &BTreeSet<Module>) -> Opt
 }
 
 /// The module where the item of a path lives.
-fn home(path: Module, modules: &BTreeMap<Module, Found>, names: &BTreeSet<Module>, followed: usize) -> Module {
+fn home(path: &[String], modules: &BTreeMap<Module, Found>, names: &BTreeSet<Module>, followed: usize) -> Module {
     let length = (0..=path.len()).rev().find(|length| modules.contains_key(&path[..*length])).unwrap_or_default();
     let module = path[..length].to_vec();
     let elsewhere = path.get(length).and_then(|item| modules.get(&module)?.reexports.get(item));
     let Some(elsewhere) = elsewhere.filter(|_| followed < REEXPORTS_MAX) else { return module };
     match absolute(&module, elsewhere, names) {
-        Some(next) => home([next, path[length + 1..].to_vec()].concat(), modules, names, followed + 1),
+        Some(next) => home(&[next, path[length + 1..].to_vec()].concat(), modules, names, followed + 1),
         None => module,
     }
 }
