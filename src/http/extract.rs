@@ -281,7 +281,6 @@ mod tests {
             (r#"{"environment":"a/b","limits":{"stepz":1}}"#, Some("limits.stepz")),
             (r#"{"environment":7}"#, Some("environment")),
             (r#"{"environment":"a/b","id":"ses_1"}"#, Some("id")),
-            (r#"{"limits":{}}"#, None),
             ("[]", None),
             ("7", None),
         ] {
@@ -289,6 +288,8 @@ mod tests {
             assert_eq!(problem.code, Code::Invalid, "{text}");
             assert_eq!(problem.errors[0].field.as_deref(), field, "{text}");
         }
+        let missing = refusal::<Step>(b"{}");
+        assert_eq!((missing.code, missing.errors[0].field.as_deref()), (Code::Invalid, None));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::arena::{Arena, Fort};
 
 crate::on_every_back_end! { network, sandboxes_do_not_meet }
 
+/// Ports that no connection gets by itself.
+const PORTS: std::ops::Range<u16> = 20_000..32_768;
+
 /// What a network namespace with nothing but its own loopback answers.
 const OUTWARD: &[&str] = &[
     "ECONNREFUSED",
@@ -24,9 +27,15 @@ const OUTWARD: &[&str] = &[
     "ENOSYS",
 ];
 
+/// Listens below the ports that the kernel gives to those who connect: a try at one of those may by chance be given the very port that
+/// it connects to, and meets itself.
+fn listen(address: &str) -> TcpListener {
+    PORTS.into_iter().find_map(|port| TcpListener::bind((address, port)).ok()).expect("a port")
+}
+
 async fn network(arena: &Arena) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let any = TcpListener::bind("0.0.0.0:0").expect("a port");
+    let listener = listen("127.0.0.1");
+    let any = listen("0.0.0.0");
     let name = format!("palestra-hostile-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).expect("a name");
     let abstracts = UnixListener::bind_addr(&address).expect("a socket");
@@ -56,15 +65,16 @@ async fn network(arena: &Arena) {
 
 /// What one sandbox leaves wherever another might look is found by itself alone.
 async fn sandboxes_do_not_meet(arena: &Arena) {
+    let port = PORTS.start.to_string();
     let (first, second) = (arena.fort().await, arena.fort().await);
     let word = format!("trace{}word", std::process::id());
     let leave = first.put("leave_traces").await;
-    assert_eq!(first.shell(&format!("TRACE={word} {leave} {word} 43210")).await, "left\n");
+    assert_eq!(first.shell(&format!("TRACE={word} {leave} {word} {port}")).await, "left\n");
     let path = second.put("snoop").await;
     let nothing = second.exec(&path, &[&word]).await;
     assert_eq!((nothing.exited.code, nothing.text().as_str()), (Some(0), "looked\n"), "{nothing:?}");
     let walls = [OUTWARD, &["EPERM", "EACCES"]].concat();
-    second.tries("network", &["43210", &word]).await.all_met(41, &walls);
+    second.tries("network", &[&port, &word]).await.all_met(41, &walls);
     // The same look does find it where it is.
     let path = first.put("snoop").await;
     let all = first.exec(&path, &[&word]).await;
