@@ -1,7 +1,8 @@
 """What passed for the same inputs need not run again: a digest over the inputs of a unit, and a stamp for each that passed.
 
-Inputs of a package's tests are its files, those of the workspace packages that it depends on (also for tests and builds), the
-folders that tests read, guides that its sources name, outside data, the lock file, the toolchain, the settings of cargo and nextest, the engines and the kernel.
+Inputs of a package's tests are its files, those of the workspace packages that it depends on (also for tests and builds) but
+without their own tests, the folders that tests read, guides that its sources name, outside data, the lock file, the toolchain, the
+settings of cargo and nextest, the engines and the kernel.
 A package that reads more says so in its manifest:
 
     [package.metadata.palestra]
@@ -34,8 +35,10 @@ PLACES = {
     "PALESTRA_TEST_ALL", "PALESTRA_TEST_POSTGRES_URL", "PALESTRA_TEST_DOCKER", "PALESTRA_TEST_PYTHON", "PALESTRA_TEST_VENV",
     "PALESTRA_TEST_IMAGES", "PALESTRA_IMAGES", "PALESTRA_BINARY", "PALESTRA_SHARED_DATA", "PALESTRA_TEST_REPORT", "PALESTRA_TEST_PORTS", "PALESTRA_CHECKOUT",
 }
-# A guide, or the folder of all, as sources name it in a text.
-DOCUMENT = re.compile(r'"(?:[^"\n]*/)?(docs(?:/[\w-]+\.md)?)"')
+# A guide, or the folder of all, as sources name it in a path.
+DOCUMENT = re.compile(r'(?:join\("|"[^"\n]*/)(docs(?:/[\w-]+\.md)?)"')
+# Folders of a package that no other package compiles.
+OWN_PROGRAMS = ["tests", "benches", "examples"]
 # Of each unit so many stamps are kept: branches take turns.
 KEPT = 8
 
@@ -82,6 +85,11 @@ class Checkout:
             found = [path for path in found if os.path.dirname(path) != self.root or not path.endswith(".md")]
         return found
 
+    def compiled_files(self, name):
+        """Files of a package that those which depend on it compile: all but its own tests, benches and examples."""
+        own = [os.path.join(self.folders[name], folder) for folder in OWN_PROGRAMS]
+        return [path for path in self.own_files(name) if not any(within(path, folder) for folder in own)]
+
     def shared(self):
         """What tests of several packages read: all but what belongs to single ones, which count it themselves."""
         return sorted(set(self.reads(SHARED)) - set(self.reads(NOT_SHARED)))
@@ -102,12 +110,13 @@ class Checkout:
         """Files at or under these paths of the checkout."""
         return [path for one in paths for path in self.under(os.path.normpath(os.path.join(self.root, one)))]
 
+    def sources(self, name):
+        """Files that a package's tests are compiled from: its own, and what they need of others."""
+        return self.own_files(name) + [path for one in self.needs(name) - {name} for path in self.compiled_files(one)]
+
     def package_digest(self, name):
         """Of everything that the tests of a package depend on."""
-        paths = self.shared()
-        for one in self.needs(name):
-            paths += self.own_files(one)
-            paths += self.reads(self.documents(one))
+        paths = self.shared() + self.sources(name) + self.reads(self.documents(name))
         paths += self.reads(self.declared(name, "tests-read"))
         return self.digest(paths, [name, *machine(), *variables(), *self.data()])
 

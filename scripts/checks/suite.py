@@ -189,8 +189,7 @@ def step(arguments):
     paths, words = [], [name, command, *inputs.machine(), os.environ.get("RUSTFLAGS", "")]
     for source in sources:
         if source in checkout.packages:
-            for one in checkout.needs(source):
-                paths += checkout.own_files(one)
+            paths += checkout.sources(source)
         else:
             found = checkout.reads([source])
             if not found:

@@ -162,6 +162,13 @@ class Unchanged(Throwaway):
         write(self.work, base__src__lib_rs=GOOD)
         self.assertEqual(self.again(), [], "stamps of what it was before are still there")
 
+    def test_a_change_of_tests_alone_stays_in_its_package(self):
+        write(self.work, base__tests__more_rs=GOOD)
+        self.assertEqual(self.again(), ["base"])
+        status, totals = self.whole()
+        self.assertEqual(status, 0, totals)
+        self.assertIn("2 passed, 2 unchanged since they passed (above 1, leaf 1)", totals)
+
     def test_a_change_of_shared_inputs_runs_all(self):
         for name in ["environments/a.yaml", "migrations/1.sql", ".config/nextest.toml", ".cargo/config.toml"]:
             with self.subTest(name):
@@ -200,9 +207,10 @@ class Unchanged(Throwaway):
 
     def test_a_guide_that_sources_name_counts(self):
         write(self.work, leaf__src__lib_rs=GOOD + 'pub const GUIDE: &str = "../../docs/a.md";\n')
+        write(self.work, base__src__lib_rs=GOOD + 'pub const GUIDE: &str = "../../docs/c.md";\n')
         os.makedirs(os.path.join(self.work, "docs"), exist_ok=True)
         self.assertEqual(self.whole()[0], 0)
-        for name, expected in [("b.md", []), ("a.md", ["leaf"])]:
+        for name, expected in [("b.md", []), ("a.md", ["leaf"]), ("c.md", ["base", "leaf"])]:
             with open(os.path.join(self.work, "docs", name), "w", encoding="utf-8") as file:
                 file.write("new\n")
             self.assertEqual(self.again(), expected)
