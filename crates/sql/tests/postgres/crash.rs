@@ -36,14 +36,18 @@ async fn holder() {
     std::future::pending::<()>().await;
 }
 
-/// Starts it and waits until it holds sessions.
-fn hold(held: &str) -> Child {
-    let mut child = Command::new(std::env::current_exe().expect("this program"))
+fn start(held: &str) -> Child {
+    Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "crash::holder", "--nocapture"])
         .env(HELD, held)
         .stdout(Stdio::piped())
         .spawn()
-        .expect("this program again");
+        .expect("this program again")
+}
+
+/// Starts it and waits until it holds sessions.
+fn hold(held: &str) -> Child {
+    let mut child = start(held);
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let holds = lines.map_while(Result::ok).any(|line| line == "holds");
     assert!(holds, "the holder ended: {:?}", child.wait());
@@ -70,6 +74,50 @@ async fn a_killed_process_leaves_nothing_in_a_named_cluster() {
     let engine = PostgresEngine::connect(of(&url)).await.expect("an engine");
     let base: Vec<String> = ["base", "define", "read", "write"].map(|name| format!("palestra_crash_{name}")).into();
     assert_eq!(bench.left("crash").await, base);
+    engine.close().await;
+    assert_eq!(bench.left("crash").await, [""; 0]);
+}
+
+/// Process numbers of the connections that wait to make a database of the node `crash`.
+async fn making(bench: &Bench) -> Vec<String> {
+    let waiting = "wait_event_type = 'Lock' AND query LIKE 'CREATE DATABASE \"palestra\\_crash\\_%'";
+    bench.ask(&format!("SELECT pid FROM pg_stat_activity WHERE {waiting} ORDER BY pid")).await
+}
+
+/// PostgreSQL goes on with a statement whose client is gone. Held up by a lock, the database is not there yet when the next process looks.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
+    let Some(bench) = Bench::new(0).await else { return };
+    let url = bench.url("palestra", "postgres");
+    let config: tokio_postgres::Config = url.parse().expect("a URL");
+    let (locker, connection) = config.connect(tokio_postgres::NoTls).await.expect("a connection");
+    let connection = tokio::spawn(connection);
+    // Queries read the table all the same; nobody adds a database.
+    locker.batch_execute("BEGIN; LOCK TABLE pg_catalog.pg_database IN SHARE MODE").await.expect("the lock");
+    let child = start(&url);
+    let began = Instant::now();
+    let earlier = loop {
+        if let [one] = &*making(&bench).await {
+            break one.clone();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "the holder makes no database");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    kill(child);
+    assert_eq!(making(&bench).await, [&*earlier], "PostgreSQL does not see that its client is gone");
+    let next = tokio::spawn({
+        let url = url.clone();
+        async move { PostgresEngine::connect(of(&url)).await }
+    });
+    while !making(&bench).await.iter().any(|process| *process != earlier) {
+        assert!(began.elapsed() < Duration::from_secs(120), "the next process makes no database");
+        assert!(!next.is_finished(), "{:?}", next.await.map(|engine| engine.err()));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    locker.batch_execute("COMMIT").await.expect("the end of the lock");
+    drop(locker);
+    connection.await.expect("a task").expect("an end without error");
+    let engine = next.await.expect("a task").expect("an engine");
     engine.close().await;
     assert_eq!(bench.left("crash").await, [""; 0]);
 }

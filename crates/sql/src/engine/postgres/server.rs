@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rand::Rng;
 use tokio::sync::Mutex;
@@ -15,6 +16,13 @@ use crate::engine::EngineError;
 
 /// The oldest version whose commands are used here.
 const VERSION_MIN: u32 = 130_000;
+/// How long connections of an earlier process may take to end: what they do is undone first.
+const EARLIER_END_WAIT: Duration = Duration::from_secs(60);
+/// Between two looks at them.
+const EARLIER_LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// `application_name` of sessions: the same for all, since what they run can read it.
+const APPLICATION: &str = "palestra";
 
 /// Where databases are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,14 +84,17 @@ impl Server {
                 let start = move || Private::start(&folder, binaries.as_deref());
                 let started = tokio::task::spawn_blocking(start).await;
                 let private = started.map_err(|error| EngineError::Missing(error.to_string()))??;
-                let login = Login { user: "palestra".to_owned(), password: None, database: "postgres".to_owned() };
+                let (user, database) = ("palestra".to_owned(), "postgres".to_owned());
+                let login = Login { user, password: None, database, application: APPLICATION.to_owned() };
                 (private.address(), login, Some(Arc::new(private)))
             }
         };
+        let prefix = format!("palestra_{node}_");
+        let login = Login { application: format!("{prefix}{:016x}", rand::rng().next_u64()), ..login };
         let mut server = Self {
             address,
             login,
-            prefix: format!("palestra_{node}_"),
+            prefix,
             superuser: false,
             version: 0,
             lanes: [const { Mutex::const_new(None) }; 3],
@@ -96,8 +107,31 @@ impl Server {
             let closed = "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template0, template1 FROM PUBLIC";
             server.run(Lane::Make, &[closed]).await?;
         }
+        server.end_earlier().await?;
         server.sweep().await?;
         Ok(Arc::new(server))
+    }
+
+    /// Ends the connections of an earlier process of this node, and waits until they are gone: PostgreSQL goes on with a statement whose
+    /// client was killed, and a database that it was still making would come after the sweep.
+    async fn end_earlier(&self) -> Result<(), EngineError> {
+        let (prefix, own) = (literal(&self.prefix), literal(&self.login.application));
+        let earlier = format!(
+            "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+             WHERE starts_with(application_name, {prefix}) AND application_name <> {own}"
+        );
+        let began = Instant::now();
+        while !self.names(&earlier).await?.is_empty() {
+            if began.elapsed() > EARLIER_END_WAIT {
+                let seconds = EARLIER_END_WAIT.as_secs();
+                return Err(EngineError::Lost(format!(
+                    "PostgreSQL: connections of an earlier process of this node do not end within {seconds} s: look for \
+                     application_name like {prefix} in pg_stat_activity"
+                )));
+            }
+            tokio::time::sleep(EARLIER_LOOK_PAUSE).await;
+        }
+        Ok(())
     }
 
     async fn check(&mut self) -> Result<(), EngineError> {
@@ -193,7 +227,8 @@ impl Server {
 
     /// Connects to a database as somebody else.
     pub(super) async fn enter_as(&self, database: &str, user: &str, password: &str) -> Result<Wire, WireError> {
-        let login = Login { user: user.to_owned(), password: Some(password.to_owned()), database: database.to_owned() };
+        let (user, password) = (user.to_owned(), Some(password.to_owned()));
+        let login = Login { user, password, database: database.to_owned(), application: APPLICATION.to_owned() };
         Wire::connect(&self.address, &login).await
     }
 
@@ -253,5 +288,5 @@ fn parse(url: &str) -> Result<(Address, Login), EngineError> {
     let user = config.get_user().ok_or_else(|| wrong("it names no user".to_owned()))?.to_owned();
     let password = config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let database = config.get_dbname().unwrap_or("postgres").to_owned();
-    Ok((address, Login { user, password, database }))
+    Ok((address, Login { user, password, database, application: APPLICATION.to_owned() }))
 }

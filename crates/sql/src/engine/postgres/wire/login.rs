@@ -13,7 +13,6 @@ use super::{Login, Received, ServerError, Wire, WireError, receive};
 /// Settings that every connection begins with. Whatever the cluster's own are, results read the same.
 const SETTINGS: [(&str, &str); 6] = [
     ("client_encoding", "UTF8"),
-    ("application_name", "palestra"),
     ("DateStyle", "ISO, MDY"),
     ("TimeZone", "UTC"),
     ("IntervalStyle", "postgres"),
@@ -21,7 +20,7 @@ const SETTINGS: [(&str, &str); 6] = [
 ];
 
 pub(super) async fn log_in(wire: &mut Wire, login: &Login) -> Result<(), WireError> {
-    let named = [("user", &*login.user), ("database", &*login.database)];
+    let named = [("user", &*login.user), ("database", &*login.database), ("application_name", &*login.application)];
     let mut bytes = BytesMut::new();
     frontend::startup_message(named.into_iter().chain(SETTINGS), &mut bytes)?;
     loop {

@@ -37,6 +37,8 @@ pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<String>,
     pub(super) database: String,
+    /// `application_name`, by which a connection is found in `pg_stat_activity`.
+    pub(super) application: String,
 }
 
 /// What went wrong with a connection or a statement.
