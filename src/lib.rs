@@ -6,5 +6,6 @@ pub mod app;
 pub mod backends;
 pub mod command;
 pub mod http;
+pub mod program;
 pub mod telemetry;
 pub mod terminal;

@@ -103,8 +103,6 @@ pub(crate) struct Arguments {
 /// # Errors
 /// When the server does not start or answers with a problem.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
-    // Only the first installation counts, and this is the first.
-    let _ = jsonwebtoken::crypto::rust_crypto::DEFAULT_PROVIDER.install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;
     let config = Config {

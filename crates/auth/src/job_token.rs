@@ -8,7 +8,7 @@ use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
-use super::{AuthError, Grant, Principal};
+use super::{AuthError, Grant, Principal, hs256};
 
 const ISSUER: &str = "palestra";
 /// For whom these tokens are: no session's token passes for one, and none of these for a session's.
@@ -43,6 +43,7 @@ struct Inner {
 
 impl JobTokens {
     pub(super) fn new(key: &[u8; 32], cache: Arc<Cache>) -> Self {
+        hs256::install();
         // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);

@@ -1,6 +1,7 @@
 //! Who is calling: API keys, tokens of sessions and of leases, and what each may do.
 
 mod cache;
+mod hs256;
 mod job_token;
 mod key;
 mod need;

@@ -12,7 +12,7 @@ use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{AuthError, Grant, Principal, secret};
+use super::{AuthError, Grant, Principal, hs256, secret};
 
 const ISSUER: &str = "palestra";
 /// For whom tokens are that stand in headers.
@@ -104,6 +104,7 @@ fn seconds(at: Timestamp) -> u64 {
 
 impl Tokens {
     pub(super) fn new(key: &[u8; 32], audience: &'static str) -> Self {
+        hs256::install();
         // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
