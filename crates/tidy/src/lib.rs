@@ -5,6 +5,7 @@
 mod circles;
 mod packages;
 mod planted;
+mod profiles;
 
 use std::fs;
 use std::path::{Path, PathBuf};
