@@ -102,16 +102,17 @@ fn page(puzzle: &dyn Examinable) -> String {
 fn index() -> String {
     let mut text = String::from(
         "# Puzzles\n\n\
-         Problems made from a seed, with a difficulty from 0 to 1, judged by rule: every right answer counts, not one stored answer. Splits never\n\
-         share a problem. The pages are generated from the puzzles themselves.\n\n\
+         A puzzle is a problem that is made from a seed, with a difficulty from 0 to 1. A rule accepts every right answer, not one stored answer. Splits\n\
+         never share a problem. The pages below are generated from the puzzles themselves. Play one:\n\n\
          ```sh\n\
          palestra run puzzle/sudoku --policy builtin:oracle --difficulty 0,0.5,1 --episodes 30\n\
          palestra run puzzle/sudoku --policy builtin:random --difficulty 0 --episodes 30\n\
          ```\n\n\
-         Over HTTP choose a difficulty with the task: `{\"environment\":\"puzzle/sudoku\",\"task\":{\"split\":\"train\",\"seed\":7,\"difficulty\":0.4}}`;\n\
-         where it is left out it follows from the seed and covers the whole scale.\n\n\
-         What a generator draws again and why, and which answers are common, is told and held to bounds by\n\
-         `palestra check puzzle/sudoku` ([more](writing-an-environment.md#what-a-generator-may-throw-away)).\n",
+         Over HTTP, choose a difficulty with the task: `{\"environment\":\"puzzle/sudoku\",\"task\":{\"split\":\"train\",\"seed\":7,\"difficulty\":0.4}}`.\n\
+         Without it, the difficulty follows from the seed and covers the whole scale.\n\n\
+         `palestra check puzzle/sudoku` shows what the generator draws again and why, and which answers are common. It fails if a share is too large\n\
+         ([more](writing-an-environment.md#what-a-generator-may-throw-away)). To add a puzzle, read\n\
+         [A puzzle in one file](writing-an-environment.md#a-puzzle-in-one-file).\n",
     );
     for category in Category::ALL {
         writeln!(text, "\n## {category}\n\n| puzzle | turns | what has to be done |\n| --- | --- | --- |")
