@@ -5,8 +5,8 @@ use palestra_protocol::job::{Artifact, JobEventKind};
 use palestra_protocol::name::NameKind;
 
 use super::change::Change;
-use super::content::Bounds;
-use super::turn::Turn;
+use super::content::SizeLimits;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -40,10 +40,10 @@ struct Naming {
     quota: u64,
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn name_file(&mut self, scope: &WorkerScope, naming: &Naming) -> Result<(), JobsError> {
         let Naming { id, fence, artifact, content, quota } = naming;
-        let row = self.held(scope, *id, *fence).await?;
+        let row = self.leased_job(scope, *id, *fence).await?;
         if let Some(content) = content {
             self.transaction.put_content(content).await?;
         }
@@ -88,20 +88,20 @@ impl Jobs {
             return Err(JobsError::LeaseLost);
         }
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
-        let bounds = Bounds { most, kept: self.0.store.kept_bytes(&row.tenant).await?, quota };
-        let received = self.0.contents.receive(bytes, bounds).await?;
+        let limits = SizeLimits { most, kept: self.0.store.kept_bytes(&row.tenant).await?, quota };
+        let received = self.0.contents.receive(bytes, limits).await?;
         check_digest(digest.as_deref(), &received.digest)?;
         let (jobs, scope) = (self.clone(), scope.clone());
         self.to_end(async move {
             let now = jobs.0.clock.now();
             let (digest, size_bytes) = (received.digest.clone(), received.size_bytes);
             let artifact = Artifact { name, digest, size_bytes, created_at: now };
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let content = jobs.0.contents.keep(received, now).await?;
             let naming = Naming { id, fence, artifact, content, quota };
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.name_file(&scope, &naming).await;
-            turn.settle(done).await?;
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.name_file(&scope, &naming).await;
+            queue.settle(done).await?;
             Ok(naming.artifact)
         })
         .await
@@ -120,14 +120,14 @@ impl Jobs {
     ) -> Result<(), JobsError> {
         let (jobs, scope, name) = (self.clone(), scope.clone(), name.to_owned());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Process).await?;
+            let mut queue = jobs.begin(Durability::Process).await?;
             let done = async {
-                turn.held(&scope, id, fence).await?;
-                let was_there = turn.transaction.delete_artifact(id, &name).await?;
+                queue.leased_job(&scope, id, fence).await?;
+                let was_there = queue.transaction.delete_artifact(id, &name).await?;
                 if was_there { Ok(()) } else { Err(JobsError::NotFound("artefact")) }
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }

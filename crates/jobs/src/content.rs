@@ -19,8 +19,8 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use tokio_util::bytes::{Bytes, BytesMut};
 use tokio_util::task::TaskTracker;
 
-use super::unkept::Unkept;
-use super::{ArtifactPlace, ByteStream, JobSettings, JobsError};
+use super::pending_upload::PendingUpload;
+use super::{ArtifactStorage, ByteStream, JobSettings, JobsError};
 use palestra_store::Store;
 use palestra_store::clock::Clock;
 use palestra_store::row::job::ContentRow;
@@ -40,14 +40,14 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Where contents are kept.
 pub(super) struct Contents {
-    place: Place,
+    storage: Storage,
     /// Shared by uploads from the moment in which a file gets its name until something names it; whoever removes files has it
     /// alone.
-    naming: RwLock<()>,
-    unnamed: Duration,
+    removal_lock: RwLock<()>,
+    grace: Duration,
 }
 
-enum Place {
+enum Storage {
     Disk(PathBuf),
     Store(Pieces),
 }
@@ -70,12 +70,12 @@ pub(super) struct Received {
 enum Draft {
     /// Removed when it is dropped.
     File(TempPath),
-    Pieces(Unkept),
+    Pieces(PendingUpload),
 }
 
 /// What bytes that are coming may add up to.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct SizeLimits {
     /// Of any artefact.
     pub(super) most: u64,
     /// What the tenant keeps already.
@@ -84,7 +84,7 @@ pub(super) struct Bounds {
     pub(super) quota: u64,
 }
 
-impl Bounds {
+impl SizeLimits {
     fn check(&self, size: u64) -> Result<(), JobsError> {
         if size > self.most {
             return Err(JobsError::TooLarge(self.most));
@@ -123,32 +123,32 @@ impl Contents {
         clock: &Clock,
         tracker: &TaskTracker,
     ) -> Result<Self, JobsError> {
-        let place = match settings.artifacts {
-            ArtifactPlace::Store => {
+        let storage = match settings.artifacts {
+            ArtifactStorage::Store => {
                 let (store, clock, tracker) = (Arc::clone(store), clock.clone(), tracker.clone());
-                Place::Store(Pieces { store, clock, tracker })
+                Storage::Store(Pieces { store, clock, tracker })
             }
-            ArtifactPlace::Disk => {
+            ArtifactStorage::Disk => {
                 let folder = data.join(FOLDER);
                 tokio::fs::create_dir_all(folder.join(INCOMING)).await?;
-                Place::Disk(folder)
+                Storage::Disk(folder)
             }
         };
-        Ok(Self { place, naming: RwLock::new(()), unnamed: Duration::from_millis(settings.unnamed_ms) })
+        Ok(Self { storage, removal_lock: RwLock::new(()), grace: Duration::from_millis(settings.unnamed_ms) })
     }
 
     /// Takes bytes in, up to what is allowed.
     pub(super) async fn receive(
         &self,
         mut bytes: BoxStream<'_, io::Result<Bytes>>,
-        bounds: Bounds,
+        limits: SizeLimits,
     ) -> Result<Received, JobsError> {
-        let mut draft = Writing::begin(&self.place).await?;
+        let mut draft = Upload::begin(&self.storage).await?;
         let (mut hash, mut size) = (Sha256::new(), 0_u64);
         while let Some(chunk) = bytes.next().await {
             let chunk = chunk?;
             size = size.saturating_add(chunk.len() as u64);
-            bounds.check(size)?;
+            limits.check(size)?;
             hash.update(&chunk);
             draft.write(&chunk).await?;
         }
@@ -157,24 +157,24 @@ impl Contents {
     }
 
     /// Nothing is removed until this is dropped.
-    pub(super) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
-        self.naming.read().await
+    pub(super) async fn block_removal(&self) -> RwLockReadGuard<'_, ()> {
+        self.removal_lock.read().await
     }
 
-    /// Gives bytes the name of their digest. To be called while [`Self::hold`] is held until something names the digest. Answers
+    /// Gives bytes the name of their digest. To be called while [`Self::block_removal`] is held until something names the digest. Answers
     /// the row that makes pieces in the store a content.
     pub(super) async fn keep(&self, received: Received, now: Timestamp) -> Result<Option<ContentRow>, JobsError> {
         let Received { digest, size_bytes, draft } = received;
-        match (draft, &self.place) {
+        match (draft, &self.storage) {
             (Draft::Pieces(pieces), _) => {
                 Ok(Some(ContentRow { digest, pieces: pieces.keep(), size_bytes, created_at: now }))
             }
-            (Draft::File(draft), Place::Disk(folder)) => {
+            (Draft::File(draft), Storage::Disk(folder)) => {
                 let path = path_of(folder, hex_of(&digest)?);
-                blocking(move || place_file(draft, &path)).await?;
+                blocking(move || persist(draft, &path)).await?;
                 Ok(None)
             }
-            (Draft::File(_), Place::Store(_)) => {
+            (Draft::File(_), Storage::Store(_)) => {
                 Err(JobsError::Internal("a file came where pieces are kept".to_owned()))
             }
         }
@@ -182,13 +182,13 @@ impl Contents {
 
     /// Whether as many bytes of a digest are there as were kept. Whether they are the same shows when they are read.
     pub(super) async fn has(&self, digest: &str, size_bytes: u64) -> Result<bool, JobsError> {
-        match &self.place {
-            Place::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
+        match &self.storage {
+            Storage::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
                 Ok(found) => Ok(found.len() == size_bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error.into()),
             },
-            Place::Store(Pieces { store, .. }) => {
+            Storage::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
                 Ok(content.is_some_and(|content| content.size_bytes == size_bytes))
             }
@@ -197,8 +197,8 @@ impl Contents {
 
     /// The bytes of a digest.
     pub(super) async fn read(&self, digest: &str) -> Result<ByteStream, JobsError> {
-        match &self.place {
-            Place::Disk(folder) => {
+        match &self.storage {
+            Storage::Disk(folder) => {
                 let mut file = File::open(path_of(folder, hex_of(digest)?)).await?;
                 Ok(Box::pin(async_stream::try_stream! {
                     loop {
@@ -210,7 +210,7 @@ impl Contents {
                     }
                 }))
             }
-            Place::Store(Pieces { store, .. }) => {
+            Storage::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
                 let content = content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content is gone"))?;
                 let (store, digest) = (Arc::clone(store), digest.to_owned());
@@ -229,36 +229,36 @@ impl Contents {
     }
 
     /// Removes what nothing names; answers how many contents went.
-    pub(super) async fn forget_unnamed(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
-        match &self.place {
-            Place::Store(Pieces { store, .. }) => {
-                let grace = i64::try_from(self.unnamed.as_millis()).unwrap_or(i64::MAX);
+    pub(super) async fn remove_unreferenced(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
+        match &self.storage {
+            Storage::Store(Pieces { store, .. }) => {
+                let grace = i64::try_from(self.grace.as_millis()).unwrap_or(i64::MAX);
                 let before = Timestamp::from_milliseconds(now.milliseconds().saturating_sub(grace));
                 Ok(store.forget_unnamed(before).await?)
             }
-            Place::Disk(folder) => self.forget_files(folder, names).await,
+            Storage::Disk(folder) => self.remove_unreferenced_files(folder, names).await,
         }
     }
 
-    async fn forget_files(&self, folder: &Path, names: &dyn Store) -> Result<u64, JobsError> {
-        let mut forgotten = 0;
+    async fn remove_unreferenced_files(&self, folder: &Path, names: &dyn Store) -> Result<u64, JobsError> {
+        let mut removed = 0;
         for folder in subfolders(folder.to_owned()).await? {
-            let unnamed = self.unnamed;
-            let old = blocking(move || files_older(&folder, unnamed)).await?;
+            let grace = self.grace;
+            let old = blocking(move || files_older(&folder, grace)).await?;
             for path in old {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-                let _alone = self.naming.write().await;
+                let _lock = self.removal_lock.write().await;
                 if is_hex(&name) && names.is_named(&format!("{DIGEST_PREFIX}{name}")).await? {
                     continue;
                 }
                 // Once more: an upload may have named it since, which makes it new.
-                if is_older(&path, self.unnamed).await {
+                if is_older(&path, self.grace).await {
                     tokio::fs::remove_file(&path).await?;
-                    forgotten += 1;
+                    removed += 1;
                 }
             }
         }
-        Ok(forgotten)
+        Ok(removed)
     }
 }
 
@@ -299,7 +299,7 @@ async fn is_older(path: &Path, than: Duration) -> bool {
 }
 
 /// Moves a file to its place for good, also over a loss of power.
-fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
+fn persist(draft: TempPath, path: &Path) -> io::Result<()> {
     let folder = path.parent().ok_or_else(|| io::Error::other("a content without a folder"))?;
     let fresh = !folder.is_dir();
     std::fs::create_dir_all(folder)?;
@@ -313,22 +313,22 @@ fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
 }
 
 /// A content while it comes.
-enum Writing {
+enum Upload {
     File { file: BufWriter<File>, path: TempPath },
-    Pieces { unkept: Unkept, next: u64, buffer: BytesMut, clock: Clock },
+    Pieces { pending: PendingUpload, next: u64, buffer: BytesMut, clock: Clock },
 }
 
-impl Writing {
-    async fn begin(place: &Place) -> io::Result<Self> {
-        match place {
-            Place::Disk(folder) => {
+impl Upload {
+    async fn begin(storage: &Storage) -> io::Result<Self> {
+        match storage {
+            Storage::Disk(folder) => {
                 let folder = folder.join(INCOMING);
                 let (file, path) = blocking(move || NamedTempFile::new_in(folder)).await?.into_parts();
                 Ok(Self::File { file: BufWriter::with_capacity(WRITE_BYTES, File::from_std(file)), path })
             }
-            Place::Store(Pieces { store, clock, tracker }) => {
-                let (unkept, buffer) = (Unkept::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
-                Ok(Self::Pieces { unkept, next: 0, buffer, clock: clock.clone() })
+            Storage::Store(Pieces { store, clock, tracker }) => {
+                let (pending, buffer) = (PendingUpload::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
+                Ok(Self::Pieces { pending, next: 0, buffer, clock: clock.clone() })
             }
         }
     }
@@ -350,11 +350,11 @@ impl Writing {
 
     /// Writes the piece down that was gathered, if it has so many bytes.
     async fn flush(&mut self, bytes_min: usize) -> Result<(), JobsError> {
-        if let Self::Pieces { unkept, next, buffer, clock } = self
+        if let Self::Pieces { pending, next, buffer, clock } = self
             && buffer.len() >= bytes_min
             && !buffer.is_empty()
         {
-            unkept.put(*next, clock.now(), buffer).await?;
+            pending.put(*next, clock.now(), buffer).await?;
             *next += 1;
             buffer.clear();
         }
@@ -365,7 +365,7 @@ impl Writing {
     async fn end(mut self) -> Result<Draft, JobsError> {
         self.flush(1).await?;
         match self {
-            Self::Pieces { unkept, .. } => Ok(Draft::Pieces(unkept)),
+            Self::Pieces { pending, .. } => Ok(Draft::Pieces(pending)),
             Self::File { mut file, path } => {
                 file.flush().await?;
                 file.into_inner().sync_all().await?;

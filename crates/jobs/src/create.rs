@@ -14,7 +14,7 @@ use palestra_state::Digest;
 
 use super::change::Change;
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::IdempotencyRow;
@@ -179,7 +179,7 @@ fn order(
     Ok(Order { tenant: tenant.clone(), row, spec, named, key })
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     /// The job that an earlier call with this key made, whatever that call said.
     async fn of_key(&mut self, tenant: &Tenant, key: &str) -> Result<Option<StoredJob>, JobsError> {
         let Some(answer) = self.transaction.answer(tenant, OPERATION, key).await? else { return Ok(None) };
@@ -278,12 +278,12 @@ impl Turn<'_> {
             };
             self.transaction.insert_answer(&answer).await?;
         }
-        self.moved(change.row.id, blocked == 0);
+        self.changed(change.row.id, blocked == 0);
         Ok(StoredJob { row: change.row, spec: order.spec.clone() })
     }
 
     async fn cancel(&mut self, tenant: &str, id: JobId) -> Result<(), JobsError> {
-        let row = self.of_tenant(tenant, id).await?;
+        let row = self.job_of_tenant(tenant, id).await?;
         let state = row.state;
         let mut change = Change::of(row, self.clock().now());
         match state {
@@ -295,7 +295,7 @@ impl Turn<'_> {
     }
 
     async fn retry(&mut self, tenant: &str, id: JobId, queued_max: u64) -> Result<(), JobsError> {
-        let row = self.of_tenant(tenant, id).await?;
+        let row = self.job_of_tenant(tenant, id).await?;
         if !matches!(row.state, JobState::Failed | JobState::Cancelled) {
             let state = row.state.as_str();
             let detail = format!("job {id} is {state}: only jobs that failed or were cancelled can be tried again");
@@ -333,7 +333,7 @@ impl Turn<'_> {
             return Err(JobsError::NotOver(format!("job {} needs job {id} and is not over", other.id)));
         }
         self.transaction.delete_job(id).await?;
-        self.moved(id, false);
+        self.changed(id, false);
         Ok(())
     }
 }
@@ -363,9 +363,9 @@ impl Jobs {
         let jobs = self.clone();
         let stored = self
             .to_end(async move {
-                let mut turn = jobs.turn(Durability::Disk).await?;
-                let done = turn.insert(&order, jobs.0.settings.queued_max).await;
-                turn.settle(done).await
+                let mut queue = jobs.begin(Durability::Disk).await?;
+                let done = queue.insert(&order, jobs.0.settings.queued_max).await;
+                queue.settle(done).await
             })
             .await?;
         self.view(stored).await
@@ -379,9 +379,9 @@ impl Jobs {
         let (jobs, owner) = (self.clone(), tenant.clone());
         let stored = self
             .to_end(async move {
-                let mut turn = jobs.turn(Durability::Disk).await?;
-                let done = turn.of_key(&owner, &key).await;
-                turn.settle(done).await
+                let mut queue = jobs.begin(Durability::Disk).await?;
+                let done = queue.of_key(&owner, &key).await;
+                queue.settle(done).await
             })
             .await?;
         match stored {
@@ -398,9 +398,9 @@ impl Jobs {
     pub async fn cancel(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.cancel(&owner, id).await;
-            turn.settle(done).await
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.cancel(&owner, id).await;
+            queue.settle(done).await
         })
         .await?;
         self.job(tenant, id).await
@@ -413,9 +413,9 @@ impl Jobs {
     pub async fn retry(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.retry(&owner, id, jobs.0.settings.queued_max).await;
-            turn.settle(done).await
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.retry(&owner, id, jobs.0.settings.queued_max).await;
+            queue.settle(done).await
         })
         .await?;
         self.job(tenant, id).await
@@ -428,13 +428,13 @@ impl Jobs {
     pub async fn delete(&self, tenant: &Tenant, id: JobId) -> Result<(), JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
+            let mut queue = jobs.begin(Durability::Disk).await?;
             let done = async {
-                let row = turn.of_tenant(&owner, id).await?;
-                turn.delete(&row).await
+                let row = queue.job_of_tenant(&owner, id).await?;
+                queue.delete(&row).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }

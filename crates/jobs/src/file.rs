@@ -9,9 +9,9 @@ use palestra_protocol::job::Artifact;
 use palestra_protocol::name::NameKind;
 use tokio_util::bytes::Bytes;
 
-use super::content::{Bounds, Received};
+use super::content::{Received, SizeLimits};
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -29,7 +29,7 @@ fn is_name(name: &str) -> bool {
     NameKind::File.fits(name)
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn add_file(&mut self, row: &FileRow, content: Option<&ContentRow>, quota: u64) -> Result<(), JobsError> {
         if let Some(content) = content {
             self.transaction.put_content(content).await?;
@@ -70,8 +70,8 @@ impl Jobs {
         bytes: BoxStream<'_, io::Result<Bytes>>,
     ) -> Result<ReceivedFile, JobsError> {
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
-        let bounds = Bounds { most, kept: self.0.store.kept_bytes(tenant).await?, quota };
-        Ok(ReceivedFile(self.0.contents.receive(bytes, bounds).await?))
+        let limits = SizeLimits { most, kept: self.0.store.kept_bytes(tenant).await?, quota };
+        Ok(ReceivedFile(self.0.contents.receive(bytes, limits).await?))
     }
 
     /// Keeps a file that came.
@@ -97,11 +97,11 @@ impl Jobs {
             let (digest, size_bytes) = (received.digest.clone(), received.size_bytes);
             let row =
                 FileRow { id: FileId::new(), tenant, name, purpose, digest, size_bytes, created_at: now, job: None };
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let content = jobs.0.contents.keep(received, now).await?;
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.add_file(&row, content.as_ref(), jobs.0.settings.quota_bytes).await;
-            turn.settle(done).await?;
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.add_file(&row, content.as_ref(), jobs.0.settings.quota_bytes).await;
+            queue.settle(done).await?;
             Ok(row)
         })
         .await
@@ -145,9 +145,9 @@ impl Jobs {
     pub async fn delete_file(&self, tenant: &Tenant, id: FileId) -> Result<(), JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.remove_file(&owner, id).await;
-            turn.settle(done).await
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.remove_file(&owner, id).await;
+            queue.settle(done).await
         })
         .await
     }

@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::change::{Change, counts_former_episodes};
+use super::queue_transaction::QueueTransaction;
 use super::schedule::choose;
-use super::turn::Turn;
 use super::{Jobs, JobsError, WorkerScope};
 use crate::metrics::JOBS_LEASED;
 use palestra_store::Durability;
-use palestra_store::row::job::{StoredJob, Wanted};
+use palestra_store::row::job::{CandidateFilter, StoredJob};
 
 /// Longest that a call waits for a job.
 const WAIT_MS_MAX: u64 = 30_000;
@@ -55,14 +55,19 @@ struct Claimed {
     token: String,
 }
 
-impl Turn<'_> {
-    async fn claim(&mut self, jobs: &Jobs, wanted: &Wanted, worker: &str) -> Result<Option<Claimed>, JobsError> {
-        let candidates = self.transaction.candidates(wanted).await?;
+impl QueueTransaction<'_> {
+    async fn claim(
+        &mut self,
+        jobs: &Jobs,
+        filter: &CandidateFilter,
+        worker: &str,
+    ) -> Result<Option<Claimed>, JobsError> {
+        let candidates = self.transaction.candidates(filter).await?;
         if candidates.is_empty() {
             return Ok(None);
         }
         let running: HashMap<String, u64> = self.transaction.running().await?.into_iter().collect();
-        let Some(id) = choose(&candidates, &running, wanted) else { return Ok(None) };
+        let Some(id) = choose(&candidates, &running, filter) else { return Ok(None) };
         let Some(mut stored) = self.transaction.stored_job(id).await? else { return Ok(None) };
         if stored.row.state != JobState::Queued {
             return Ok(None);
@@ -93,7 +98,7 @@ impl Jobs {
             let news = self.0.queue_news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let wanted = Wanted {
+            let filter = CandidateFilter {
                 tenant: scope.tenant.as_deref().map(str::to_owned),
                 kinds: request.kinds.clone(),
                 device: request.device,
@@ -101,8 +106,8 @@ impl Jobs {
                 now: self.0.clock.now(),
             };
             // Outside of any transaction first: most looks find nothing.
-            if !self.0.store.job_candidates(&wanted).await?.is_empty()
-                && let Some(lease) = self.claim(wanted, &request.worker).await?
+            if !self.0.store.job_candidates(&filter).await?.is_empty()
+                && let Some(lease) = self.claim(filter, &request.worker).await?
             {
                 return Ok(Some(lease));
             }
@@ -120,11 +125,11 @@ impl Jobs {
     }
 
     /// Claims a job on a task of its own. Where the caller is gone by then the job goes back at once.
-    async fn claim(&self, wanted: Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
+    async fn claim(&self, filter: CandidateFilter, worker: &str) -> Result<Option<Lease>, JobsError> {
         let (reply, answer) = oneshot::channel();
         let (jobs, worker) = (self.clone(), worker.to_owned());
         self.0.tracker.spawn(async move {
-            let leased = jobs.claim_now(&wanted, &worker).await;
+            let leased = jobs.claim_now(&filter, &worker).await;
             if let Err(Ok(Some(lease))) = reply.send(leased)
                 && let Err(error) = jobs.give_back(lease.job.id, lease.fence, Change::release).await
             {
@@ -134,10 +139,10 @@ impl Jobs {
         answer.await.map_err(|_| JobsError::Internal("the claim of a job ended by itself".to_owned()))?
     }
 
-    async fn claim_now(&self, wanted: &Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
-        let mut turn = self.turn(Durability::Disk).await?;
-        let claimed = turn.claim(self, wanted, worker).await;
-        let Some(claimed) = turn.settle(claimed).await? else { return Ok(None) };
+    async fn claim_now(&self, filter: &CandidateFilter, worker: &str) -> Result<Option<Lease>, JobsError> {
+        let mut queue = self.begin(Durability::Disk).await?;
+        let claimed = queue.claim(self, filter, worker).await;
+        let Some(claimed) = queue.settle(claimed).await? else { return Ok(None) };
         let (id, fence, kind) = (claimed.stored.row.id, claimed.stored.row.fence, claimed.stored.row.kind);
         metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
         let lease = self.hand_out(claimed).await;
@@ -181,27 +186,27 @@ impl Jobs {
         let damaged = damaged.join(", ");
         let message =
             format!("files of newer checkpoints are missing, cut short or cannot be read ({damaged}): {begins}");
-        let mut turn = self.turn(Durability::Process).await?;
+        let mut queue = self.begin(Durability::Process).await?;
         let done = async {
-            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
-            let mut change = Change::of(row, turn.clock().now());
+            let row = queue.leased_job(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, queue.clock().now());
             change.note(JobEventKind::Log, json!({"level": "warn", "message": message}));
-            turn.put(change).await
+            queue.put(change).await
         }
         .await;
-        turn.settle(done).await
+        queue.settle(done).await
     }
 
     /// Ends a lease in a way that does not count as an attempt.
     pub(super) async fn give_back(&self, id: JobId, fence: u64, how: fn(&mut Change)) -> Result<(), JobsError> {
-        let mut turn = self.turn(Durability::Disk).await?;
+        let mut queue = self.begin(Durability::Disk).await?;
         let done = async {
-            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
-            let mut change = Change::of(row, turn.clock().now());
+            let row = queue.leased_job(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, queue.clock().now());
             how(&mut change);
-            turn.put(change).await
+            queue.put(change).await
         }
         .await;
-        turn.settle(done).await
+        queue.settle(done).await
     }
 }

@@ -14,7 +14,9 @@ mod events;
 mod file;
 mod lease;
 pub mod metrics;
+mod pending_upload;
 mod policy;
+mod queue_transaction;
 mod reach;
 mod read;
 mod report;
@@ -25,8 +27,6 @@ mod settings;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod turn;
-mod unkept;
 mod watch;
 mod workers;
 
@@ -48,8 +48,8 @@ use palestra_store::Store;
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;
 pub use palestra_store::row::job::{FileFilter, FileRow, JobFilter};
-use serve::Hub;
-pub use settings::{ArtifactPlace, JobSettings};
+use serve::PolicyRequests;
+pub use settings::{ArtifactStorage, JobSettings};
 use watch::Watches;
 use workers::Workers;
 
@@ -106,12 +106,12 @@ struct Inner {
     cancel: CancellationToken,
     tracker: TaskTracker,
     /// Held by the one change of jobs that is under way in this process.
-    alone: Mutex<()>,
+    queue_lock: Mutex<()>,
     /// Wakes workers that wait for a job.
     queue_news: Notify,
     watches: Arc<Watches>,
     workers: Workers,
-    served: Hub,
+    policy_requests: PolicyRequests,
 }
 
 impl Jobs {
@@ -130,14 +130,14 @@ impl Jobs {
             clock,
             cancel,
             tracker,
-            alone: Mutex::new(()),
+            queue_lock: Mutex::new(()),
             queue_news: Notify::new(),
             watches: Arc::default(),
             workers: Workers::default(),
-            served: Hub::default(),
+            policy_requests: PolicyRequests::default(),
         }));
         let upkeep = jobs.clone();
-        jobs.0.tracker.spawn(async move { upkeep.keep_up().await });
+        jobs.0.tracker.spawn(async move { upkeep.run_upkeep().await });
         Ok(jobs)
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::change::Change;
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -53,14 +53,14 @@ fn check(request: &RegisterPolicy) -> Result<(), JobsError> {
     Ok(())
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn register(
         &mut self,
         scope: &WorkerScope,
         job: JobId,
         request: RegisterPolicy,
     ) -> Result<PolicyRow, JobsError> {
-        let row = self.held(scope, job, request.fence).await?;
+        let row = self.leased_job(scope, job, request.fence).await?;
         let now = self.clock().now();
         let mut files: Vec<Artifact> = Vec::new();
         let mut names = BTreeSet::new();
@@ -119,9 +119,9 @@ impl Jobs {
         check(&request)?;
         let (jobs, scope) = (self.clone(), scope.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.register(&scope, id, request).await;
-            Ok(turn.settle(done).await?.policy)
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.register(&scope, id, request).await;
+            Ok(queue.settle(done).await?.policy)
         })
         .await
     }

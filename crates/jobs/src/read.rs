@@ -20,7 +20,7 @@ const NEEDED_NAMED_MAX: usize = 3;
 
 /// A checkpoint as its event holds it: with the contents that its files had then.
 #[derive(Deserialize)]
-struct Kept {
+struct CheckpointEvent {
     step: u64,
     artifacts: Vec<Artifact>,
 }
@@ -199,7 +199,7 @@ impl Jobs {
 /// The checkpoint of an event, if its files are still there and the same.
 fn complete(event: JobEvent, digests: &HashMap<&str, &str>) -> Option<Checkpoint> {
     let JobEvent { attempt, at, data, .. } = event;
-    let Kept { step, artifacts } = serde_json::from_value(data).ok()?;
+    let CheckpointEvent { step, artifacts } = serde_json::from_value(data).ok()?;
     let same = |file: &Artifact| digests.get(file.name.as_str()) == Some(&file.digest.as_str());
     artifacts.iter().all(same).then_some(Checkpoint { step, attempt, artifacts, created_at: at })
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::change::Change;
 use super::error::fault;
-use super::result_file::KeptResults;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
+use super::result_file::StoredResults;
 use super::{Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::row::job::JobRow;
@@ -45,7 +45,7 @@ struct Metric {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct LogLine {
     level: String,
     #[serde(rename = "message")]
     _message: String,
@@ -53,16 +53,16 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Point {
+struct CheckpointReport {
     step: u64,
     artifacts: Vec<String>,
 }
 
 /// What an event does besides being written down.
-enum Read {
+enum Effect {
     Nothing,
     Progress(Progress),
-    Checkpoint(Point),
+    Checkpoint(CheckpointReport),
 }
 
 fn check_progress(progress: &Progress) -> Result<(), String> {
@@ -78,8 +78,8 @@ fn check_progress(progress: &Progress) -> Result<(), String> {
     Ok(())
 }
 
-fn read(event: &ReportedEvent) -> Result<Read, String> {
-    fn parse<'a, T: Deserialize<'a>>(data: &'a Value) -> Result<T, String> {
+fn parse(event: &ReportedEvent) -> Result<Effect, String> {
+    fn data<'a, T: Deserialize<'a>>(data: &'a Value) -> Result<T, String> {
         T::deserialize(data).map_err(|error| error.to_string())
     }
     if serde_json::to_string(&event.data).map_or(usize::MAX, |text| text.len()) > EVENT_BYTES_MAX {
@@ -87,25 +87,29 @@ fn read(event: &ReportedEvent) -> Result<Read, String> {
     }
     match event.kind {
         JobEventKind::Progress => {
-            let progress: Progress = parse(&event.data)?;
+            let progress: Progress = data(&event.data)?;
             check_progress(&progress)?;
-            Ok(Read::Progress(progress))
+            Ok(Effect::Progress(progress))
         }
         JobEventKind::Metric => {
-            let metric: Metric = parse(&event.data)?;
+            let metric: Metric = data(&event.data)?;
             // What is not finite is null in JSON, and is worth knowing.
             let sane = metric.values.values().all(|value| value.is_number() || value.is_null());
-            if sane { Ok(Read::Nothing) } else { Err("values are numbers by name".to_owned()) }
+            if sane { Ok(Effect::Nothing) } else { Err("values are numbers by name".to_owned()) }
         }
         JobEventKind::Log => {
-            let line: Line = parse(&event.data)?;
+            let line: LogLine = data(&event.data)?;
             let known = matches!(line.level.as_str(), "debug" | "info" | "warn" | "error");
-            if known { Ok(Read::Nothing) } else { Err("level is debug, info, warn or error".to_owned()) }
+            if known { Ok(Effect::Nothing) } else { Err("level is debug, info, warn or error".to_owned()) }
         }
         JobEventKind::Checkpoint => {
-            let point: Point = parse(&event.data)?;
-            let sane = (1..=CHECKPOINT_FILES_MAX).contains(&point.artifacts.len());
-            if sane { Ok(Read::Checkpoint(point)) } else { Err(format!("1 to {CHECKPOINT_FILES_MAX} artefacts")) }
+            let checkpoint: CheckpointReport = data(&event.data)?;
+            let sane = (1..=CHECKPOINT_FILES_MAX).contains(&checkpoint.artifacts.len());
+            if sane {
+                Ok(Effect::Checkpoint(checkpoint))
+            } else {
+                Err(format!("1 to {CHECKPOINT_FILES_MAX} artefacts"))
+            }
         }
         JobEventKind::State | JobEventKind::Artifact | JobEventKind::Policy => {
             Err("the queue itself tells of states, artefacts and policies".to_owned())
@@ -120,12 +124,12 @@ fn cut(text: &mut String, bytes: usize) {
     }
 }
 
-pub(super) fn held(row: &JobRow) -> Result<Held, JobsError> {
+pub(super) fn lease_state(row: &JobRow) -> Result<Held, JobsError> {
     let expires_at = row.lease_expires_at.ok_or(JobsError::LeaseLost)?;
     Ok(Held { expires_at, cancel: row.cancel_requested_at.is_some() })
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn beat(&mut self, lease_ms: u64, row: JobRow, progress: Option<Progress>) -> Result<Held, JobsError> {
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
@@ -134,7 +138,7 @@ impl Turn<'_> {
             change.note_if_room(JobEventKind::Progress, data);
             change.row.progress = Some(progress);
         }
-        let held = held(&change.row)?;
+        let held = lease_state(&change.row)?;
         self.put(change).await?;
         Ok(held)
     }
@@ -144,7 +148,7 @@ impl Turn<'_> {
         lease_ms: u64,
         row: JobRow,
         number: Option<u64>,
-        report: Vec<(ReportedEvent, Read)>,
+        report: Vec<(ReportedEvent, Effect)>,
     ) -> Result<Held, JobsError> {
         if number.is_some_and(|number| number <= row.reports) {
             return self.beat(lease_ms, row, None).await;
@@ -153,27 +157,32 @@ impl Turn<'_> {
         change.renew(lease_ms);
         change.row.reports = number.unwrap_or(change.row.reports);
         for (index, (event, read)) in report.into_iter().enumerate() {
-            match read {
-                Read::Nothing => change.note_if_room(event.kind, event.data),
-                Read::Progress(progress) => {
+            match effect {
+                Effect::Nothing => change.note_if_room(event.kind, event.data),
+                Effect::Progress(progress) => {
                     change.row.progress = Some(progress);
                     change.note_if_room(event.kind, event.data);
                 }
-                Read::Checkpoint(point) => {
-                    let files = self.files(&change.row, index, &point).await?;
-                    change.note(event.kind, json!({"step": point.step, "artifacts": files}));
+                Effect::Checkpoint(checkpoint) => {
+                    let files = self.files(&change.row, index, &checkpoint).await?;
+                    change.note(event.kind, json!({"step": checkpoint.step, "artifacts": files}));
                 }
             }
         }
-        let held = held(&change.row)?;
+        let held = lease_state(&change.row)?;
         self.put(change).await?;
         Ok(held)
     }
 
     /// The files of a checkpoint as they are now: it is complete only while they stay so.
-    async fn files(&mut self, row: &JobRow, index: usize, point: &Point) -> Result<Vec<Artifact>, JobsError> {
+    async fn files(
+        &mut self,
+        row: &JobRow,
+        index: usize,
+        checkpoint: &CheckpointReport,
+    ) -> Result<Vec<Artifact>, JobsError> {
         let mut files = Vec::new();
-        for name in &point.artifacts {
+        for name in &checkpoint.artifacts {
             let file = self.transaction.artifact(row.id, name).await?;
             let detail =
                 || format!("there is no artefact {name:?}: upload the files of a checkpoint before it is told of");
@@ -187,11 +196,11 @@ impl Turn<'_> {
         scope: &WorkerScope,
         id: JobId,
         finish: Finish,
-        results: Option<KeptResults>,
+        results: Option<StoredResults>,
     ) -> Result<(), JobsError> {
         let body = serde_json::to_value(&finish.outcome).map_err(|error| JobsError::Internal(error.to_string()))?;
         let digest = Digest::of_json(&body).to_string();
-        let row = self.of_scope(scope, id).await?;
+        let row = self.job_in_scope(scope, id).await?;
         if row.fence == finish.fence && row.outcome.as_ref() == Some(&digest) && row.state != JobState::Running {
             return Ok(());
         }
@@ -229,14 +238,14 @@ impl Jobs {
         }
         let (jobs, scope) = (self.clone(), scope.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Process).await?;
+            let mut queue = jobs.begin(Durability::Process).await?;
             let done = async {
-                let row = turn.held(&scope, id, heartbeat.fence).await?;
+                let row = queue.leased_job(&scope, id, heartbeat.fence).await?;
                 jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
-                turn.beat(jobs.0.settings.lease_ms, row, heartbeat.progress).await
+                queue.beat(jobs.0.settings.lease_ms, row, heartbeat.progress).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }
@@ -256,8 +265,8 @@ impl Jobs {
         }
         let (mut faults, mut checked) = (Vec::new(), Vec::new());
         for (index, event) in events.into_iter().enumerate() {
-            match read(&event) {
-                Ok(read) => checked.push((event, read)),
+            match parse(&event) {
+                Ok(effect) => checked.push((event, effect)),
                 Err(detail) => {
                     faults.push(Fault { field: Some(format!("events[{index}].data")), detail, ..Fault::default() });
                 }
@@ -267,18 +276,18 @@ impl Jobs {
             return Err(JobsError::Invalid(faults));
         }
         // Only what a later attempt builds on has to survive the loss of power at once.
-        let lasting = checked.iter().any(|(_, read)| matches!(read, Read::Checkpoint(_)));
+        let lasting = checked.iter().any(|(_, effect)| matches!(effect, Effect::Checkpoint(_)));
         let durability = if lasting { Durability::Disk } else { Durability::Process };
         let (jobs, scope) = (self.clone(), scope.clone());
         self.to_end(async move {
-            let mut turn = jobs.turn(durability).await?;
+            let mut queue = jobs.begin(durability).await?;
             let done = async {
-                let row = turn.held(&scope, id, fence).await?;
+                let row = queue.leased_job(&scope, id, fence).await?;
                 jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
-                turn.report(jobs.0.settings.lease_ms, row, number, checked).await
+                queue.report(jobs.0.settings.lease_ms, row, number, checked).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }
@@ -304,11 +313,11 @@ impl Jobs {
         let (jobs, owner) = (self.clone(), scope.clone());
         self.to_end(async move {
             let results = jobs.results(&owner, id, &finish).await?;
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let results = jobs.keep_results(results).await?;
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.finish(&owner, id, finish, results).await;
-            turn.settle(done).await
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.finish(&owner, id, finish, results).await;
+            queue.settle(done).await
         })
         .await?;
         let stored = self.0.store.stored_job(id).await?;

@@ -11,8 +11,8 @@ use palestra_protocol::worker::{Finish, Outcome};
 use serde_json::{Map, Value};
 use tokio_util::bytes::Bytes;
 
-use super::content::{Bounds, Received};
-use super::turn::Turn;
+use super::content::{Received, SizeLimits};
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
@@ -20,7 +20,7 @@ use palestra_store::row::job::{ContentRow, FileRow, JobRow};
 use palestra_store::{Store, StoreError};
 
 /// The name of the table of numbers.
-const NUMBERS: &str = "step_metrics.csv";
+const METRICS_FILE: &str = "step_metrics.csv";
 /// Columns of that table; names beyond are left out, which the log says.
 const COLUMNS_MAX: usize = 1_000;
 /// Events that are read at a time.
@@ -32,20 +32,20 @@ const TOKENS_LEARNT: &str = "tokens_learnt";
 
 /// The files of a result that is about to be named.
 pub(super) struct Results {
-    numbers: Received,
+    metrics: Received,
     /// Files of the policy, whose contents are there already.
     files: Vec<FileRow>,
 }
 
 /// The same, with all contents in their places.
-pub(super) struct KeptResults {
+pub(super) struct StoredResults {
     files: Vec<FileRow>,
     content: Option<ContentRow>,
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     /// Names the files of a job's result.
-    pub(super) async fn name_results(&mut self, results: &KeptResults) -> Result<(), JobsError> {
+    pub(super) async fn name_results(&mut self, results: &StoredResults) -> Result<(), JobsError> {
         if let Some(content) = &results.content {
             self.transaction.put_content(content).await?;
         }
@@ -68,9 +68,9 @@ impl Jobs {
         let held = |row: &JobRow| scope.covers(&row.tenant) && row.kind == JobKind::Train && row.is_held(finish.fence);
         let Some(row) = row.filter(held) else { return Ok(None) };
         // What the server writes down itself is never a reason to refuse a job that is done.
-        let bounds = Bounds { most: u64::MAX, kept: 0, quota: u64::MAX };
-        let numbers = table(Arc::clone(&self.0.store), id).await?;
-        let numbers = self.0.contents.receive(numbers, bounds).await?;
+        let limits = SizeLimits { most: u64::MAX, kept: 0, quota: u64::MAX };
+        let metrics = metrics_table(Arc::clone(&self.0.store), id).await?;
+        let metrics = self.0.contents.receive(metrics, limits).await?;
         let newest = PageRequest { before: None, limit: 1 };
         let policy = self.0.store.policies(&row.tenant, Some(id), &newest).await?.into_iter().next();
         let files = policy.map(|found| found.policy.files).unwrap_or_default().into_iter().map(|file| FileRow {
@@ -89,22 +89,22 @@ impl Jobs {
             FileRow {
                 id: FileId::new(),
                 tenant: row.tenant,
-                name: NUMBERS.to_owned(),
+                name: METRICS_FILE.to_owned(),
                 purpose: FilePurpose::FineTuneResults,
-                digest: numbers.digest.clone(),
-                size_bytes: numbers.size_bytes,
+                digest: metrics.digest.clone(),
+                size_bytes: metrics.size_bytes,
                 created_at: self.0.clock.now(),
                 job: Some(id),
             },
         );
-        Ok(Some(Results { numbers, files }))
+        Ok(Some(Results { metrics, files }))
     }
 
     /// Gives the table its place. To be called while contents are held, until the files are named.
-    pub(super) async fn keep_results(&self, results: Option<Results>) -> Result<Option<KeptResults>, JobsError> {
-        let Some(Results { numbers, files }) = results else { return Ok(None) };
-        let content = self.0.contents.keep(numbers, self.0.clock.now()).await?;
-        Ok(Some(KeptResults { files, content }))
+    pub(super) async fn keep_results(&self, results: Option<Results>) -> Result<Option<StoredResults>, JobsError> {
+        let Some(Results { metrics, files }) = results else { return Ok(None) };
+        let content = self.0.contents.keep(metrics, self.0.clock.now()).await?;
+        Ok(Some(StoredResults { files, content }))
     }
 
     /// The files of a job's result: first its numbers, then its policy.
@@ -114,7 +114,7 @@ impl Jobs {
     pub async fn result_files(&self, tenant: &Tenant, id: JobId) -> Result<Vec<FileRow>, JobsError> {
         self.row(tenant, id).await?;
         let mut files = self.0.store.files_of_job(id).await?;
-        files.sort_by(|a, b| (a.name != NUMBERS, &a.name).cmp(&(b.name != NUMBERS, &b.name)));
+        files.sort_by(|a, b| (a.name != METRICS_FILE, &a.name).cmp(&(b.name != METRICS_FILE, &b.name)));
         Ok(files)
     }
 
@@ -146,14 +146,14 @@ impl Jobs {
 }
 
 /// The numbers of a job as a table: a line per metric event, with its step and attempt, and a column per name.
-async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreError> {
+async fn metrics_table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreError> {
     let (mut names, mut after, mut cut) = (BTreeSet::new(), 0, false);
     loop {
         let page = store.job_events(job, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.number;
         let values = page.iter().filter_map(|event| event.data["values"].as_object());
-        cut |= take_in(&mut names, values.flat_map(Map::keys));
+        cut |= collect_columns(&mut names, values.flat_map(Map::keys));
     }
     if cut {
         tracing::warn!(%job, "a table of numbers has its first {COLUMNS_MAX} columns alone");
@@ -183,7 +183,7 @@ async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreErr
 }
 
 /// Adds names of columns and keeps the first ones alone, in the order of the alphabet; answers whether any was left out.
-fn take_in<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
+fn collect_columns<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
     let mut cut = false;
     for name in more {
         names.insert(name.clone());
@@ -221,9 +221,9 @@ mod tests {
     fn a_table_keeps_its_first_columns_in_whatever_order_their_names_come() {
         let all: Vec<String> = (0..COLUMNS_MAX + 500).map(|number| format!("{number:04}")).collect();
         let (mut names, whole) = (BTreeSet::new(), &all[..COLUMNS_MAX]);
-        assert!(!take_in(&mut names, whole[200..].iter()));
-        assert!(!take_in(&mut names, whole.iter().rev()));
-        assert!(take_in(&mut names, all[700..].iter().rev()));
+        assert!(!collect_columns(&mut names, whole[200..].iter()));
+        assert!(!collect_columns(&mut names, whole.iter().rev()));
+        assert!(collect_columns(&mut names, all[700..].iter().rev()));
         assert!(names.iter().eq(whole));
     }
 

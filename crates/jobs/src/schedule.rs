@@ -10,20 +10,24 @@ use std::collections::HashMap;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Device, JobKind, Resources};
 
-use palestra_store::row::job::{Candidate, Wanted};
+use palestra_store::row::job::{Candidate, CandidateFilter};
 
 /// Whether a worker can do a job of this kind that needs this.
-pub(super) fn fits(kind: JobKind, needed: Resources, worker: &Wanted) -> bool {
+pub(super) fn fits(kind: JobKind, needed: Resources, filter: &CandidateFilter) -> bool {
     let device = match needed.device {
-        Device::Gpu => worker.device == Device::Gpu,
+        Device::Gpu => filter.device == Device::Gpu,
         Device::Cpu | Device::Any => true,
     };
-    device && needed.memory_bytes <= worker.memory_bytes && worker.kinds.contains(&kind)
+    device && needed.memory_bytes <= filter.memory_bytes && filter.kinds.contains(&kind)
 }
 
 /// The job that the worker gets. `running` counts running jobs by tenant.
-pub(super) fn choose(candidates: &[Candidate], running: &HashMap<String, u64>, worker: &Wanted) -> Option<JobId> {
-    let fitting = || candidates.iter().filter(|job| fits(job.kind, job.resources, worker));
+pub(super) fn choose(
+    candidates: &[Candidate],
+    running: &HashMap<String, u64>,
+    filter: &CandidateFilter,
+) -> Option<JobId> {
+    let fitting = || candidates.iter().filter(|job| fits(job.kind, job.resources, filter));
     let gpu_needed = fitting().any(|job| job.resources.device == Device::Gpu);
     fitting()
         .filter(|job| !gpu_needed || job.resources.device == Device::Gpu)
@@ -40,9 +44,9 @@ mod tests {
 
     use super::*;
 
-    fn worker(device: Device) -> Wanted {
+    fn worker(device: Device) -> CandidateFilter {
         let now = Timestamp::from_milliseconds(0);
-        Wanted { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 100, now }
+        CandidateFilter { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 100, now }
     }
 
     fn job(tenant: &str, device: Device, priority: i32, created_ms: i64) -> Candidate {

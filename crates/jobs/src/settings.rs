@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where the bytes of artefacts lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum ArtifactPlace {
+pub enum ArtifactStorage {
     /// In files of the data folder, named by their digest.
     #[default]
     Disk,
@@ -24,7 +24,7 @@ pub struct JobSettings {
     /// Milliseconds that a job is kept after it was over.
     pub retention_ms: u64,
     /// Where the bytes of artefacts lie.
-    pub artifacts: ArtifactPlace,
+    pub artifacts: ArtifactStorage,
     /// Bytes of one artefact.
     pub artifact_bytes_max: u64,
     /// Bytes of artefacts and policies that a tenant may keep, equal contents counted once.
@@ -45,7 +45,7 @@ impl Default for JobSettings {
             lease_ms: 60_000,
             queued_max: 10_000,
             retention_ms: 90 * 86_400_000,
-            artifacts: ArtifactPlace::Disk,
+            artifacts: ArtifactStorage::Disk,
             artifact_bytes_max: 16 << 30,
             quota_bytes: 64 << 30,
             cancel_grace_ms: 30_000,

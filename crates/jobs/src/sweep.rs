@@ -8,7 +8,7 @@ use palestra_protocol::time::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::change::{BACKOFF_MS_MAX, Change};
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{Jobs, JobsError};
 use crate::metrics::{JOBS_QUEUED, JOBS_RUNNING};
 use palestra_store::Durability;
@@ -25,7 +25,7 @@ fn earlier(now: Timestamp, milliseconds: u64) -> Timestamp {
     Timestamp::from_milliseconds(now.milliseconds().saturating_sub(milliseconds))
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     /// Does what is due on a job: the clock may have gone forward or back since it was found.
     async fn sweep(&mut self, id: JobId, lease_ms: u64, cancel_grace_ms: u64) -> Result<(), JobsError> {
         let Some(row) = self.transaction.job(id).await? else { return Ok(()) };
@@ -58,7 +58,7 @@ impl Turn<'_> {
 
 impl Jobs {
     /// Sweeps until the server stops.
-    pub(super) async fn keep_up(&self) {
+    pub(super) async fn run_upkeep(&self) {
         let settings = &self.0.settings;
         let mut rounds = tokio::time::interval(Duration::from_millis(settings.sweep_ms.max(1)));
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -70,7 +70,7 @@ impl Jobs {
                 () = self.0.cancel.cancelled() => return,
                 _ = rounds.tick() => {}
             }
-            self.0.served.tidy();
+            self.0.policy_requests.remove_expired();
             let now = Instant::now();
             if now < begins {
                 continue;
@@ -96,9 +96,9 @@ impl Jobs {
             let mut due = self.0.store.jobs_due(now, latest, asked_before, JOBS_PER_PAGE).await?;
             due.extend(self.0.store.jobs_waiting_beyond(now.plus_ms(BACKOFF_MS_MAX), JOBS_PER_PAGE).await?);
             for id in &due {
-                let mut turn = self.turn(Durability::Disk).await?;
-                let done = turn.sweep(*id, lease_ms, grace_ms).await;
-                turn.settle(done).await?;
+                let mut queue = self.begin(Durability::Disk).await?;
+                let done = queue.sweep(*id, lease_ms, grace_ms).await;
+                queue.settle(done).await?;
             }
             if due.len() < JOBS_PER_PAGE as usize {
                 break;
@@ -117,23 +117,23 @@ impl Jobs {
             let before = earlier(self.0.clock.now(), self.0.settings.retention_ms);
             let old = self.0.store.jobs_over(before, JOBS_PER_PAGE).await?;
             for id in &old {
-                let mut turn = self.turn(Durability::Disk).await?;
+                let mut queue = self.begin(Durability::Disk).await?;
                 let done = async {
-                    match turn.transaction.job(*id).await? {
-                        Some(row) if row.ended_at.is_some_and(|ended| ended < before) => turn.delete(&row).await,
+                    match queue.transaction.job(*id).await? {
+                        Some(row) if row.ended_at.is_some_and(|ended| ended < before) => queue.delete(&row).await,
                         _ => Ok(()),
                     }
                 }
                 .await;
-                turn.settle(done).await?;
+                queue.settle(done).await?;
             }
             if old.len() < JOBS_PER_PAGE as usize {
                 break;
             }
         }
-        let forgotten = self.0.contents.forget_unnamed(self.0.store.as_ref(), self.0.clock.now()).await?;
-        if forgotten > 0 {
-            tracing::info!(forgotten, "removed contents that nothing names");
+        let removed = self.0.contents.remove_unreferenced(self.0.store.as_ref(), self.0.clock.now()).await?;
+        if removed > 0 {
+            tracing::info!(removed, "removed unreferenced contents");
         }
         Ok(())
     }

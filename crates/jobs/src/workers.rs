@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::WorkerScope;
 use super::schedule::fits;
 use palestra_store::Tenant;
-use palestra_store::row::job::{JobRow, Wanted};
+use palestra_store::row::job::{CandidateFilter, JobRow};
 
 /// Workers that are remembered.
 const WORKERS_MAX: usize = 1_024;
@@ -20,9 +20,9 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// Workers by name.
 #[derive(Default)]
-pub(super) struct Workers(Mutex<HashMap<String, Seen>>);
+pub(super) struct Workers(Mutex<HashMap<String, Worker>>);
 
-struct Seen {
+struct Worker {
     tenant: Option<Tenant>,
     kinds: Vec<JobKind>,
     device: Device,
@@ -41,7 +41,7 @@ impl Workers {
                 return;
             }
         }
-        let worker = Seen {
+        let worker = Worker {
             tenant: scope.tenant.clone(),
             kinds: request.kinds.clone(),
             device: request.device,
@@ -62,26 +62,26 @@ impl Workers {
     pub(super) fn missing_for(&self, row: &JobRow) -> Option<String> {
         let now = Instant::now();
         let seen = self.0.lock();
-        let lately: Vec<&Seen> = seen
+        let lately: Vec<&Worker> = seen
             .values()
             .filter(|worker| now.duration_since(worker.at) <= REMEMBERED)
             .filter(|worker| worker.tenant.as_deref().is_none_or(|tenant| tenant == row.tenant))
             .collect();
-        let able = |worker: &&&Seen| {
-            let wanted = Wanted {
+        let able = |worker: &&&Worker| {
+            let filter = CandidateFilter {
                 tenant: None,
                 kinds: worker.kinds.clone(),
                 device: worker.device,
                 memory_bytes: worker.memory_bytes,
                 now: row.created_at,
             };
-            fits(row.kind, row.resources, &wanted)
+            fits(row.kind, row.resources, &filter)
         };
         if lately.iter().any(|worker| able(&worker)) {
             return None;
         }
-        let of_kind: Vec<&&Seen> = lately.iter().filter(|worker| worker.kinds.contains(&row.kind)).collect();
-        let has_device = |worker: &&&Seen| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
+        let of_kind: Vec<&&Worker> = lately.iter().filter(|worker| worker.kinds.contains(&row.kind)).collect();
+        let has_device = |worker: &&&Worker| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
         Some(if of_kind.is_empty() {
             format!("no worker for jobs of kind {} has asked for a job in the last minute", row.kind.as_str())
         } else if !of_kind.iter().any(has_device) {

@@ -12,7 +12,7 @@ use super::cell::{
 use super::engine::{Bulk, BulkRow, Select, Statement, Table};
 use super::field::{Fields, broken};
 use super::row::PageRequest;
-use super::row::job::{Candidate, JobFilter, JobRow, JobSpecRow, Needed, StoredJob, Wanted};
+use super::row::job::{Candidate, CandidateFilter, JobFilter, JobRow, JobSpecRow, Needed, StoredJob};
 
 /// Queued jobs of one tenant that are looked at for one lease. All of them fit, so that the first would do; more are of use
 /// where a worker leaves some to others.
@@ -231,7 +231,7 @@ pub(super) fn place(row: &JobRow) -> Statement<'_> {
 }
 
 /// The heads of the queues of all tenants, of what a worker could do now.
-pub(super) fn candidates(wanted: &Wanted) -> Statement<'_> {
+pub(super) fn candidates(wanted: &CandidateFilter) -> Statement<'_> {
     const BEFORE: &str = "SELECT id, tenant, kind, device, memory_bytes, priority, created_at, served FROM \
         (SELECT jobs.id AS id, jobs.tenant AS tenant, jobs.kind AS kind, jobs.device AS device, \
          jobs.memory_bytes AS memory_bytes, jobs.priority AS priority, jobs.created_at AS created_at, \

@@ -7,7 +7,8 @@ use palestra_protocol::job::Artifact;
 use super::StoreError;
 use super::row::IdempotencyRow;
 use super::row::job::{
-    ArtifactRow, Candidate, ContentRow, FileRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow, StoredJob, Wanted,
+    ArtifactRow, Candidate, CandidateFilter, ContentRow, FileRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow,
+    StoredJob,
 };
 
 /// A transaction about jobs, alone in the queue until its end. Dropped without an end, it is undone.
@@ -32,7 +33,7 @@ pub trait JobTransaction: Send {
     /// How many jobs of a tenant are queued.
     async fn queued(&mut self, tenant: &str) -> Result<u64, StoreError>;
     /// The heads of the queues of all tenants, of what a worker could do now.
-    async fn candidates(&mut self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError>;
+    async fn candidates(&mut self, wanted: &CandidateFilter) -> Result<Vec<Candidate>, StoreError>;
     /// How many jobs run, by tenant.
     async fn running(&mut self) -> Result<Vec<(String, u64)>, StoreError>;
     /// Makes a tenant the one that was served last.

@@ -45,7 +45,7 @@ use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 use serde_json::Value;
 
-use row::job::{Candidate, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
+use row::job::{Candidate, CandidateFilter, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob};
 use row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, Record, RunRow,
     SessionFilter, SessionRow, SnapshotRow, StepRow, VerdictRow,
@@ -283,7 +283,7 @@ pub trait Store: Send + Sync + 'static {
     /// How many queued jobs of its tenant come before a job.
     async fn job_place(&self, row: &JobRow) -> Result<u64, StoreError>;
     /// The heads of the queues of all tenants, of what a worker could do now.
-    async fn job_candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError>;
+    async fn job_candidates(&self, wanted: &CandidateFilter) -> Result<Vec<Candidate>, StoreError>;
     /// Running jobs whose lease ended by `now` or ends after `latest`, or that were asked to stop by `asked_before` or after
     /// `now`.
     async fn jobs_due(

@@ -16,7 +16,9 @@ use serde_json::Value;
 use super::engine::{BulkRow, Engine, Statement, Table, Transaction};
 use super::field::Fields as _;
 use super::job_transaction::JobTransaction;
-use super::row::job::{Candidate, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob, Wanted};
+use super::row::job::{
+    Candidate, CandidateFilter, ContentRow, FileFilter, FileRow, JobFilter, JobRow, PolicyRow, StoredJob,
+};
 use super::row::{
     DefinitionRow, EpisodeFilter, EpisodeRow, IdempotencyRow, KeyRow, NodeRow, PageRequest, RunRow, SessionFilter,
     SessionRow, SnapshotRow, StepRow, VerdictRow,
@@ -342,7 +344,7 @@ impl<E: Engine> Store for Relational<E> {
         Ok(number.unwrap_or_default())
     }
 
-    async fn job_candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError> {
+    async fn job_candidates(&self, wanted: &CandidateFilter) -> Result<Vec<Candidate>, StoreError> {
         self.all(job::candidates(wanted), job::decode_candidate).await
     }
 

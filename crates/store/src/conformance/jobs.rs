@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use super::super::row::PageRequest;
 use super::super::row::job::{
-    ArtifactRow, ContentRow, JobEventRow, JobFilter, JobRow, JobSpecRow, PolicyRow, StoredJob, Wanted,
+    ArtifactRow, CandidateFilter, ContentRow, JobEventRow, JobFilter, JobRow, JobSpecRow, PolicyRow, StoredJob,
 };
 use super::super::{Durability, StoreError};
 use super::Fixture;
@@ -86,8 +86,8 @@ fn over(row: &JobRow, milliseconds: i64) -> JobRow {
     JobRow { state: JobState::Failed, dead_letter: true, ended_at, lease_expires_at: None, ..row.clone() }
 }
 
-fn wanted(device: Device) -> Wanted {
-    Wanted { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 1 << 53, now: at(10) }
+fn wanted(device: Device) -> CandidateFilter {
+    CandidateFilter { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 1 << 53, now: at(10) }
 }
 
 pub(super) async fn a_job_comes_back_as_it_went(fixture: &mut Fixture) {
@@ -188,19 +188,19 @@ pub(super) async fn candidates_are_what_a_worker_could_begin(fixture: &mut Fixtu
     }
     let id = |place: usize| jobs[place].row.id;
     let store = &fixture.store;
-    let found = async |wanted: Wanted| {
+    let found = async |wanted: CandidateFilter| {
         let rows = store.job_candidates(&wanted).await.expect("candidates");
         rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
     // What needs a GPU comes first, then priority, then age.
     assert_eq!(found(wanted(Device::Gpu)).await, [id(1), id(8), id(0), id(5), id(6), id(7)]);
     assert_eq!(found(wanted(Device::Cpu)).await, [id(6)]);
-    assert_eq!(found(Wanted { memory_bytes: 1, ..wanted(Device::Gpu) }).await, [id(5)]);
-    let own = Wanted { tenant: Some("tenant-2".to_owned()), ..wanted(Device::Gpu) };
+    assert_eq!(found(CandidateFilter { memory_bytes: 1, ..wanted(Device::Gpu) }).await, [id(5)]);
+    let own = CandidateFilter { tenant: Some("tenant-2".to_owned()), ..wanted(Device::Gpu) };
     assert_eq!(found(own).await, [id(7)]);
     let kinds = vec![JobKind::Serve, JobKind::Check];
-    assert_eq!(found(Wanted { kinds, ..wanted(Device::Gpu) }).await, [id(4)]);
-    assert_eq!(found(Wanted { now: at(11), ..wanted(Device::Gpu) }).await.len(), 7);
+    assert_eq!(found(CandidateFilter { kinds, ..wanted(Device::Gpu) }).await, [id(4)]);
+    assert_eq!(found(CandidateFilter { now: at(11), ..wanted(Device::Gpu) }).await.len(), 7);
     // The tenant that was served last comes last.
     let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
     transaction.serve("tenant-2").await.expect("served");

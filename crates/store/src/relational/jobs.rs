@@ -11,7 +11,8 @@ use crate::field::Fields as _;
 use crate::job_transaction::JobTransaction;
 use crate::row::IdempotencyRow;
 use crate::row::job::{
-    ArtifactRow, Candidate, ContentRow, FileRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow, StoredJob, Wanted,
+    ArtifactRow, Candidate, CandidateFilter, ContentRow, FileRow, JobEventRow, JobRow, JobSpecRow, Needed, PolicyRow,
+    StoredJob,
 };
 use crate::{Durability, StoreError, answer, artifact, file, job, job_event, policy};
 
@@ -128,7 +129,7 @@ impl<E: Engine> JobTransaction for Open<'_, E> {
         self.number(job::queued(tenant)).await
     }
 
-    async fn candidates(&mut self, wanted: &Wanted) -> Result<Vec<Candidate>, StoreError> {
+    async fn candidates(&mut self, wanted: &CandidateFilter) -> Result<Vec<Candidate>, StoreError> {
         self.all(job::candidates(wanted), job::decode_candidate).await
     }
 

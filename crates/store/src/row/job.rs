@@ -129,7 +129,7 @@ pub struct JobFilter {
 
 /// What a worker can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct CandidateFilter {
     /// One tenant's jobs alone, or everybody's.
     pub tenant: Option<String>,
     pub kinds: Vec<JobKind>,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use palestra_store::{Store, StoreError};
 
 /// Pieces that nothing keeps yet; removed from the store when this is dropped.
-pub(super) struct Unkept {
+pub(super) struct PendingUpload {
     store: Arc<dyn Store>,
     /// Holds the removal.
     tracker: TaskTracker,
@@ -19,7 +19,7 @@ pub(super) struct Unkept {
     kept: bool,
 }
 
-impl Unkept {
+impl PendingUpload {
     /// None yet, under a name of their own.
     pub(super) fn new(store: &Arc<dyn Store>, tracker: &TaskTracker) -> Self {
         let name = Uuid::now_v7().simple().to_string();
@@ -38,7 +38,7 @@ impl Unkept {
     }
 }
 
-impl Drop for Unkept {
+impl Drop for PendingUpload {
     fn drop(&mut self) {
         if self.kept {
             return;

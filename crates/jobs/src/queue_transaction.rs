@@ -12,11 +12,11 @@ use palestra_store::row::job::JobRow;
 use palestra_store::{Durability, JobTransaction};
 
 /// A transaction about jobs. Dropped without an end, it is undone.
-pub(super) struct Turn<'a> {
+pub(super) struct QueueTransaction<'a> {
     jobs: &'a Jobs,
     pub(super) transaction: Box<dyn JobTransaction + 'a>,
     /// Jobs whose state, events or needs changed.
-    moved: Vec<JobId>,
+    changed: Vec<JobId>,
     /// Jobs whose lease is held no more.
     released: Vec<JobId>,
     over: Vec<(JobKind, JobState)>,
@@ -24,45 +24,45 @@ pub(super) struct Turn<'a> {
     /// Whether a job came into reach of workers.
     queued: bool,
     /// One at a time: otherwise changes of jobs would take all connections from sessions.
-    _alone: MutexGuard<'a, ()>,
+    _lock: MutexGuard<'a, ()>,
 }
 
 impl Jobs {
-    pub(super) async fn turn(&self, durability: Durability) -> Result<Turn<'_>, JobsError> {
-        let alone = self.0.alone.lock().await;
+    pub(super) async fn begin(&self, durability: Durability) -> Result<QueueTransaction<'_>, JobsError> {
+        let lock = self.0.queue_lock.lock().await;
         let transaction = self.0.store.change_jobs(durability).await?;
-        Ok(Turn {
+        Ok(QueueTransaction {
             jobs: self,
             transaction,
-            moved: Vec::new(),
+            changed: Vec::new(),
             released: Vec::new(),
             over: Vec::new(),
             leases_lost: 0,
             queued: false,
-            _alone: alone,
+            _lock: lock,
         })
     }
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     pub(super) fn clock(&self) -> &Clock {
         &self.jobs.0.clock
     }
 
     /// A job whose lease with this fence a worker of this scope holds.
-    pub(super) async fn held(&mut self, scope: &WorkerScope, id: JobId, fence: u64) -> Result<JobRow, JobsError> {
-        let row = self.of_scope(scope, id).await?;
+    pub(super) async fn leased_job(&mut self, scope: &WorkerScope, id: JobId, fence: u64) -> Result<JobRow, JobsError> {
+        let row = self.job_in_scope(scope, id).await?;
         if row.is_held(fence) { Ok(row) } else { Err(JobsError::LeaseLost) }
     }
 
     /// A job that a worker of this scope may know.
-    pub(super) async fn of_scope(&mut self, scope: &WorkerScope, id: JobId) -> Result<JobRow, JobsError> {
+    pub(super) async fn job_in_scope(&mut self, scope: &WorkerScope, id: JobId) -> Result<JobRow, JobsError> {
         let row = self.transaction.job(id).await?;
         row.filter(|row| scope.covers(&row.tenant)).ok_or(JobsError::NotFound("job"))
     }
 
     /// A job of a tenant.
-    pub(super) async fn of_tenant(&mut self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
+    pub(super) async fn job_of_tenant(&mut self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
         let row = self.transaction.job(id).await?;
         row.filter(|row| row.tenant == tenant).ok_or(JobsError::NotFound("job"))
     }
@@ -73,8 +73,8 @@ impl Turn<'_> {
     }
 
     /// Takes note of a job that is new or gone.
-    pub(super) fn moved(&mut self, id: JobId, queued: bool) {
-        self.moved.push(id);
+    pub(super) fn changed(&mut self, id: JobId, queued: bool) {
+        self.changed.push(id);
         self.queued |= queued;
     }
 
@@ -96,7 +96,7 @@ impl Turn<'_> {
                 if state == JobState::Succeeded {
                     dependent.row.blocked = dependent.row.blocked.saturating_sub(1);
                     self.transaction.update_job(&dependent.row).await?;
-                    self.moved(dependent.row.id, dependent.row.blocked == 0);
+                    self.changed(dependent.row.id, dependent.row.blocked == 0);
                 } else {
                     dependent.fail_with(id, state);
                     changes.push(dependent);
@@ -117,14 +117,14 @@ impl Turn<'_> {
             self.over.push((row.kind, row.state));
         }
         if !change.events.is_empty() || before != row.state {
-            self.moved(row.id, row.state == JobState::Queued && row.blocked == 0);
+            self.changed(row.id, row.state == JobState::Queued && row.blocked == 0);
         }
         Ok(())
     }
 
     /// Commits what was done and tells of it, or undoes it when it failed.
     pub(super) async fn settle<T>(self, done: Result<T, JobsError>) -> Result<T, JobsError> {
-        let Self { jobs, transaction, moved, released, over, leases_lost, queued, _alone } = self;
+        let Self { jobs, transaction, changed, released, over, leases_lost, queued, _lock } = self;
         let value = match done {
             Ok(value) => value,
             Err(error) => {
@@ -135,9 +135,9 @@ impl Turn<'_> {
         transaction.commit().await?;
         for id in released {
             jobs.0.tokens.forget(id);
-            jobs.0.served.drop_server(id);
+            jobs.0.policy_requests.drop_server(id);
         }
-        for id in moved {
+        for id in changed {
             jobs.0.watches.wake(id);
         }
         for (kind, state) in over {
