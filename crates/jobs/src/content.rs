@@ -1,7 +1,7 @@
-//! The bytes of artefacts, policies and uploaded files, by their digest: in files of the data folder, or in pieces in the store.
+//! The contents of artefacts, policies and uploaded files, by digest: in files of the data folder, or in pieces in the store.
 //!
-//! Bytes are written under a name of their own while they come, made durable, and only then given the name of their digest. What
-//! nothing in the store names is removed after a while, in which an upload under way has time to name its own.
+//! Bytes are received under a temporary name, made durable, and only then named by their digest. Contents that no row references are
+//! deleted after a grace period, in which an upload has time to reference its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,22 +27,21 @@ use palestra_store::row::job::ContentRow;
 
 /// The folder of artefacts in the data folder.
 const FOLDER: &str = "artifacts";
-/// The folder in it of bytes that are still coming.
+/// Its folder of incomplete uploads.
 const INCOMING: &str = "incoming";
-/// How digests are written.
+/// The prefix of digests.
 const DIGEST_PREFIX: &str = "sha256:";
-/// Bytes that are gathered before they are written to a file.
+/// Bytes that are buffered before they are written to a file.
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes that are read from a file at a time.
 const READ_BYTES: usize = 64 * 1024;
 /// Bytes of a piece in the store.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Where contents are kept.
+/// The storage of contents.
 pub(super) struct Contents {
     storage: Storage,
-    /// Shared by uploads from the moment in which a file gets its name until something names it; whoever removes files has it
-    /// alone.
+    /// Shared by uploads from naming a file by its digest until a row references it; exclusive to the removal of files.
     removal_lock: RwLock<()>,
     grace: Duration,
 }
@@ -54,13 +53,13 @@ enum Storage {
 
 /// Contents in pieces in the store.
 struct Pieces {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Clock,
-    /// Holds the removal of what was not kept.
+    /// Runs the deletion of uploads that became no content.
     tracker: TaskTracker,
 }
 
-/// Bytes that came, still without the name of their digest.
+/// Bytes that were received, not yet named by their digest.
 pub(super) struct Received {
     pub(super) digest: String,
     pub(super) size_bytes: u64,
@@ -68,19 +67,19 @@ pub(super) struct Received {
 }
 
 enum Draft {
-    /// Removed when it is dropped.
+    /// Deleted when dropped.
     File(TempPath),
     Pieces(PendingUpload),
 }
 
-/// What bytes that are coming may add up to.
+/// Limits of the size of an upload, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct SizeLimits {
-    /// Of any artefact.
+    /// The most for any artefact.
     pub(super) most: u64,
-    /// What the tenant keeps already.
+    /// The bytes that the tenant has stored already.
     pub(super) kept: u64,
-    /// What the tenant may keep.
+    /// The most bytes that the tenant may store.
     pub(super) quota: u64,
 }
 
@@ -96,19 +95,19 @@ impl SizeLimits {
     }
 }
 
-/// Does work that blocks.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// Whether this is a digest as files are named by: 64 hexadecimal digits.
+/// True for the name of a content: 64 hexadecimal digits.
 fn is_hex(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn hex_of(digest: &str) -> io::Result<&str> {
     let hex = digest.strip_prefix(DIGEST_PREFIX).filter(|hex| is_hex(hex));
-    hex.ok_or_else(|| io::Error::other("a stored digest is none"))
+    hex.ok_or_else(|| io::Error::other("a stored digest is not sha256:<64 hexadecimal digits>"))
 }
 
 fn path_of(folder: &Path, hex: &str) -> PathBuf {
@@ -118,7 +117,7 @@ fn path_of(folder: &Path, hex: &str) -> PathBuf {
 impl Contents {
     pub(super) async fn open(
         settings: &JobSettings,
-        store: &Arc<dyn Store>,
+        store: &Arc<Store>,
         data: &Path,
         clock: &Clock,
         tracker: &TaskTracker,
@@ -134,10 +133,10 @@ impl Contents {
                 Storage::Disk(folder)
             }
         };
-        Ok(Self { storage, removal_lock: RwLock::new(()), grace: Duration::from_millis(settings.unnamed_ms) })
+        Ok(Self { storage, removal_lock: RwLock::new(()), grace: Duration::from_millis(settings.unreferenced_ms) })
     }
 
-    /// Takes bytes in, up to what is allowed.
+    /// Receives bytes within limits.
     pub(super) async fn receive(
         &self,
         mut bytes: BoxStream<'_, io::Result<Bytes>>,
@@ -156,13 +155,13 @@ impl Contents {
         Ok(Received { digest, size_bytes: size, draft: draft.end().await? })
     }
 
-    /// Nothing is removed until this is dropped.
+    /// Blocks the removal of files until the guard is dropped.
     pub(super) async fn block_removal(&self) -> RwLockReadGuard<'_, ()> {
         self.removal_lock.read().await
     }
 
-    /// Gives bytes the name of their digest. To be called while [`Self::block_removal`] is held until something names the digest. Answers
-    /// the row that makes pieces in the store a content.
+    /// Names bytes by their digest. Requires that the guard of [`Self::block_removal`] is held until a row references the digest.
+    /// Returns the row that makes pieces in the store a content.
     pub(super) async fn keep(&self, received: Received, now: Timestamp) -> Result<Option<ContentRow>, JobsError> {
         let Received { digest, size_bytes, draft } = received;
         match (draft, &self.storage) {
@@ -175,12 +174,12 @@ impl Contents {
                 Ok(None)
             }
             (Draft::File(_), Storage::Store(_)) => {
-                Err(JobsError::Internal("a file came where pieces are kept".to_owned()))
+                Err(JobsError::Internal("an upload in a file cannot become a content in the store".to_owned()))
             }
         }
     }
 
-    /// Whether as many bytes of a digest are there as were kept. Whether they are the same shows when they are read.
+    /// True when the content of a digest exists with this size. Its bytes are not compared.
     pub(super) async fn has(&self, digest: &str, size_bytes: u64) -> Result<bool, JobsError> {
         match &self.storage {
             Storage::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
@@ -212,13 +211,14 @@ impl Contents {
             }
             Storage::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
-                let content = content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content is gone"))?;
+                let content =
+                    content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content was deleted"))?;
                 let (store, digest) = (Arc::clone(store), digest.to_owned());
                 let (mut pieces, mut left) = (content.pieces, content.size_bytes);
                 Ok(Box::pin(async_stream::try_stream! {
                     let mut position = 0;
                     while left > 0 {
-                        let piece = piece(store.as_ref(), &digest, &mut pieces, position).await?;
+                        let piece = piece(&store, &digest, &mut pieces, position).await?;
                         left = left.saturating_sub(piece.len() as u64);
                         position += 1;
                         yield Bytes::from(piece);
@@ -228,19 +228,19 @@ impl Contents {
         }
     }
 
-    /// Removes what nothing names; answers how many contents went.
-    pub(super) async fn remove_unreferenced(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
+    /// Deletes unreferenced contents; returns how many files or rows.
+    pub(super) async fn remove_unreferenced(&self, references: &Store, now: Timestamp) -> Result<u64, JobsError> {
         match &self.storage {
             Storage::Store(Pieces { store, .. }) => {
                 let grace = i64::try_from(self.grace.as_millis()).unwrap_or(i64::MAX);
                 let before = Timestamp::from_milliseconds(now.milliseconds().saturating_sub(grace));
-                Ok(store.forget_unnamed(before).await?)
+                Ok(store.delete_unreferenced(before).await?)
             }
-            Storage::Disk(folder) => self.remove_unreferenced_files(folder, names).await,
+            Storage::Disk(folder) => self.remove_unreferenced_files(folder, references).await,
         }
     }
 
-    async fn remove_unreferenced_files(&self, folder: &Path, names: &dyn Store) -> Result<u64, JobsError> {
+    async fn remove_unreferenced_files(&self, folder: &Path, references: &Store) -> Result<u64, JobsError> {
         let mut removed = 0;
         for folder in subfolders(folder.to_owned()).await? {
             let grace = self.grace;
@@ -248,10 +248,10 @@ impl Contents {
             for path in old {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
                 let _lock = self.removal_lock.write().await;
-                if is_hex(&name) && names.is_named(&format!("{DIGEST_PREFIX}{name}")).await? {
+                if is_hex(&name) && references.is_referenced(&format!("{DIGEST_PREFIX}{name}")).await? {
                     continue;
                 }
-                // Once more: an upload may have named it since, which makes it new.
+                // Once more: an upload may have renewed it since.
                 if is_older(&path, self.grace).await {
                     tokio::fs::remove_file(&path).await?;
                     removed += 1;
@@ -262,8 +262,8 @@ impl Contents {
     }
 }
 
-/// A piece of a content that is being read. Where an equal content took its place meanwhile, the rest comes from that one.
-async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
+/// A piece of a content. If an equal upload replaced the content meanwhile, the piece comes from that one.
+async fn piece(store: &Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
     let mut found = store.piece(pieces, position).await.map_err(io::Error::other)?;
     if found.is_none()
         && let Some(content) = store.content(digest).await.map_err(io::Error::other)?
@@ -271,7 +271,9 @@ async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u
         *pieces = content.pieces;
         found = store.piece(pieces, position).await.map_err(io::Error::other)?;
     }
-    found.filter(|piece| !piece.is_empty()).ok_or_else(|| io::Error::other("a piece is missing"))
+    found
+        .filter(|piece| !piece.is_empty())
+        .ok_or_else(|| io::Error::other("a piece of the content is missing: upload the file again"))
 }
 
 async fn subfolders(folder: PathBuf) -> io::Result<Vec<PathBuf>> {
@@ -298,12 +300,12 @@ async fn is_older(path: &Path, than: Duration) -> bool {
     blocking(move || age(&path)).await.is_ok_and(|age| age >= than)
 }
 
-/// Moves a file to its place for good, also over a loss of power.
+/// Renames a file to its final path, durably.
 fn persist(draft: TempPath, path: &Path) -> io::Result<()> {
-    let folder = path.parent().ok_or_else(|| io::Error::other("a content without a folder"))?;
+    let folder = path.parent().ok_or_else(|| io::Error::other("the path of a content has no folder"))?;
     let fresh = !folder.is_dir();
     std::fs::create_dir_all(folder)?;
-    // Also where the content is there already: this makes it new.
+    // Also where the content exists already: this renews its age.
     draft.persist(path).map_err(|error| error.error)?;
     std::fs::File::open(folder)?.sync_all()?;
     match folder.parent().filter(|_| fresh) {
@@ -312,7 +314,7 @@ fn persist(draft: TempPath, path: &Path) -> io::Result<()> {
     }
 }
 
-/// A content while it comes.
+/// An upload that is being received.
 enum Upload {
     File { file: BufWriter<File>, path: TempPath },
     Pieces { pending: PendingUpload, next: u64, buffer: BytesMut, clock: Clock },
@@ -348,7 +350,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Writes the piece down that was gathered, if it has so many bytes.
+    /// Stores the buffered piece, if it has at least this many bytes.
     async fn flush(&mut self, bytes_min: usize) -> Result<(), JobsError> {
         if let Self::Pieces { pending, next, buffer, clock } = self
             && buffer.len() >= bytes_min
@@ -361,7 +363,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes all of it durable.
+    /// Makes all bytes durable.
     async fn end(mut self) -> Result<Draft, JobsError> {
         self.flush(1).await?;
         match self {

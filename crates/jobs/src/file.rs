@@ -1,4 +1,4 @@
-//! Files that tenants upload for jobs to learn from, and those of a job's result.
+//! Files that tenants upload for training, and files of a job's result.
 
 use std::io;
 
@@ -18,13 +18,13 @@ use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
 use palestra_store::row::job::{ContentRow, FileFilter, FileRow};
 
-/// Files that a tenant may have uploaded.
+/// Uploaded files of one tenant.
 const FILES_PER_TENANT_MAX: u64 = 100_000;
 
-/// Bytes of a file that came, still without a name. Dropped, they are gone.
+/// The bytes of a received file, which has no name yet. Dropped, they are deleted.
 pub struct ReceivedFile(Received);
 
-/// Whether this can name a file.
+/// True for a valid name of a file.
 fn is_name(name: &str) -> bool {
     NameKind::File.fits(name)
 }
@@ -34,7 +34,7 @@ impl QueueTransaction<'_> {
         if let Some(content) = content {
             self.transaction.put_content(content).await?;
         }
-        if self.transaction.file_count(&row.tenant).await? >= FILES_PER_TENANT_MAX {
+        if self.transaction.count_uploaded_files(&row.tenant).await? >= FILES_PER_TENANT_MAX {
             return Err(JobsError::TooMany { what: "uploaded files", most: FILES_PER_TENANT_MAX });
         }
         let kept_bytes = self.transaction.kept_bytes(&row.tenant).await?;
@@ -46,8 +46,7 @@ impl QueueTransaction<'_> {
     }
 
     async fn remove_file(&mut self, tenant: &str, id: FileId) -> Result<(), JobsError> {
-        let row = self.transaction.file(id).await?.filter(|row| row.tenant == tenant);
-        let row = row.ok_or(JobsError::NotFound("file"))?;
+        let row = self.transaction.file(tenant, id).await?.ok_or(JobsError::NotFound("file"))?;
         if let Some(job) = row.job {
             return Err(JobsError::NotOver(format!("file {id} belongs to the result of job {job}: delete the job")));
         }
@@ -60,10 +59,10 @@ impl QueueTransaction<'_> {
 }
 
 impl Jobs {
-    /// Takes the bytes of a file in, which [`Self::keep_file`] names.
+    /// Receives the bytes of a file, which [`Self::keep_file`] names.
     ///
     /// # Errors
-    /// When they are too many, or their stream fails. Nothing is kept then.
+    /// When they are too many, or their stream fails. Nothing is stored then.
     pub async fn receive_file(
         &self,
         tenant: &Tenant,
@@ -74,10 +73,10 @@ impl Jobs {
         Ok(ReceivedFile(self.0.contents.receive(bytes, limits).await?))
     }
 
-    /// Keeps a file that came.
+    /// Stores a received file.
     ///
     /// # Errors
-    /// When name or purpose do not fit, or the tenant has no room for it. Nothing is kept then.
+    /// When name or purpose are invalid, or the quota of the tenant is used up. Nothing is stored then.
     pub async fn keep_file(
         &self,
         tenant: &Tenant,
@@ -89,10 +88,10 @@ impl Jobs {
             return Err(JobsError::BadFileName);
         }
         if !FilePurpose::UPLOADED.contains(&purpose) {
-            return Err(fault("purpose", format!("jobs alone leave files for {}", purpose.as_str())));
+            return Err(fault("purpose", format!("only jobs create files for {}", purpose.as_str())));
         }
         let (jobs, tenant) = (self.clone(), tenant.to_string());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let (now, ReceivedFile(received)) = (jobs.0.clock.now(), received);
             let (digest, size_bytes) = (received.digest.clone(), received.size_bytes);
             let row =
@@ -107,7 +106,7 @@ impl Jobs {
         .await
     }
 
-    /// Files of a tenant behind the id that the page names.
+    /// Files of a tenant after the id that the page names.
     ///
     /// # Errors
     /// When the store fails.
@@ -144,7 +143,7 @@ impl Jobs {
     /// When there is no such file, a job that is not over names it, or it belongs to the result of a job.
     pub async fn delete_file(&self, tenant: &Tenant, id: FileId) -> Result<(), JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let mut queue = jobs.begin(Durability::Disk).await?;
             let done = queue.remove_file(&owner, id).await;
             queue.settle(done).await
@@ -152,12 +151,12 @@ impl Jobs {
         .await
     }
 
-    /// Whether the spec of a job names a file.
+    /// True when the spec of a job names a file.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn names_file(&self, job: JobId, file: FileId) -> Result<bool, JobsError> {
-        Ok(self.0.store.names_file(job, file).await?)
+        Ok(self.0.store.job_names_file(job, file).await?)
     }
 }
 

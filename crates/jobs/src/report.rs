@@ -1,4 +1,4 @@
-//! What workers say about the jobs that they hold: heartbeats, events, the end.
+//! Reports of workers about the jobs that they hold: heartbeats, events, outcomes.
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Artifact, Job, JobError, JobEventKind, JobState, Progress};
@@ -30,9 +30,9 @@ const UNIT_CHARACTERS_MAX: usize = 40;
 const MESSAGE_CHARACTERS_MAX: usize = 200;
 /// Bytes of an error's code.
 const CODE_BYTES_MAX: usize = 64;
-/// Bytes of an error's detail that are kept.
+/// Bytes of an error's detail that are stored.
 const DETAIL_BYTES_MAX: usize = 20_000;
-/// Largest number of a report: every reader of JSON knows it exactly.
+/// Largest number of a report: the largest integer that JSON carries exactly.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ struct CheckpointReport {
     artifacts: Vec<String>,
 }
 
-/// What an event does besides being written down.
+/// The effect of an event besides being stored.
 enum Effect {
     Nothing,
     Progress(Progress),
@@ -93,9 +93,9 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
         }
         JobEventKind::Metric => {
             let metric: Metric = data(&event.data)?;
-            // What is not finite is null in JSON, and is worth knowing.
-            let sane = metric.values.values().all(|value| value.is_number() || value.is_null());
-            if sane { Ok(Effect::Nothing) } else { Err("values are numbers by name".to_owned()) }
+            // NaN and infinities are null in JSON, and worth storing.
+            let valid = metric.values.values().all(|value| value.is_number() || value.is_null());
+            if valid { Ok(Effect::Nothing) } else { Err("values maps names to numbers".to_owned()) }
         }
         JobEventKind::Log => {
             let line: LogLine = data(&event.data)?;
@@ -112,7 +112,7 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
             }
         }
         JobEventKind::State | JobEventKind::Artifact | JobEventKind::Policy => {
-            Err("the queue itself tells of states, artefacts and policies".to_owned())
+            Err("the queue itself adds events about states, artefacts and policies".to_owned())
         }
     }
 }
@@ -174,7 +174,7 @@ impl QueueTransaction<'_> {
         Ok(held)
     }
 
-    /// The files of a checkpoint as they are now: it is complete only while they stay so.
+    /// The files of a checkpoint with their present digests: it is complete only while these stay the same.
     async fn files(
         &mut self,
         row: &JobRow,
@@ -185,7 +185,7 @@ impl QueueTransaction<'_> {
         for name in &checkpoint.artifacts {
             let file = self.transaction.artifact(row.id, name).await?;
             let detail =
-                || format!("there is no artefact {name:?}: upload the files of a checkpoint before it is told of");
+                || format!("there is no artefact {name:?}: upload the files of a checkpoint before you report it");
             files.push(file.ok_or_else(|| fault(format!("events[{index}].data.artifacts"), detail()))?);
         }
         Ok(files)
@@ -217,31 +217,31 @@ impl QueueTransaction<'_> {
                 change.fail_attempt(error, retry);
             }
             Outcome::Cancelled if change.row.cancel_requested_at.is_some() => change.cancel(),
-            Outcome::Cancelled => return Err(fault("outcome", "nobody asked this job to stop: release it instead")),
+            Outcome::Cancelled => return Err(fault("outcome", "the job was not asked to stop: release it instead")),
             Outcome::Released => change.release(),
         }
         if let Some(results) = results {
-            self.name_results(&results).await?;
+            self.insert_results(&results).await?;
         }
         self.put(change).await
     }
 }
 
 impl Jobs {
-    /// Keeps a lease.
+    /// Extends a lease.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when it is held no more.
+    /// [`JobsError::LeaseLost`] when it is not held any more.
     pub async fn heartbeat(&self, scope: &WorkerScope, id: JobId, heartbeat: Heartbeat) -> Result<Held, JobsError> {
         if let Some(progress) = &heartbeat.progress {
             check_progress(progress).map_err(|detail| fault("progress", detail))?;
         }
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let mut queue = jobs.begin(Durability::Process).await?;
             let done = async {
                 let row = queue.leased_job(&scope, id, heartbeat.fence).await?;
-                jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
+                jobs.0.workers.record_heartbeat(row.worker.as_deref().unwrap_or_default());
                 queue.beat(jobs.0.settings.lease_ms, row, heartbeat.progress).await
             }
             .await;
@@ -250,11 +250,11 @@ impl Jobs {
         .await
     }
 
-    /// Writes down what happened, and keeps the lease. A report with a number is written once, however often it is sent.
-    /// Of a job whose log is full, checkpoints are still written, and progress is still the job's.
+    /// Stores events, and extends the lease. A report with a number is stored once, however often it is sent. When the log of the job is
+    /// full, checkpoints are still stored, and progress is still shown.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; every event that does not fit, and then nothing is written.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; every event that is invalid, and then nothing is stored.
     pub async fn report(&self, scope: &WorkerScope, id: JobId, report: Report) -> Result<Held, JobsError> {
         let Report { fence, number, events } = report;
         if number.is_some_and(|number| !(1..=NUMBER_MAX).contains(&number)) {
@@ -275,15 +275,15 @@ impl Jobs {
         if !faults.is_empty() {
             return Err(JobsError::Invalid(faults));
         }
-        // Only what a later attempt builds on has to survive the loss of power at once.
+        // Only checkpoints, which later attempts continue from, have to survive the loss of power at once.
         let lasting = checked.iter().any(|(_, effect)| matches!(effect, Effect::Checkpoint(_)));
         let durability = if lasting { Durability::Disk } else { Durability::Process };
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let mut queue = jobs.begin(durability).await?;
             let done = async {
                 let row = queue.leased_job(&scope, id, fence).await?;
-                jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
+                jobs.0.workers.record_heartbeat(row.worker.as_deref().unwrap_or_default());
                 queue.report(jobs.0.settings.lease_ms, row, number, checked).await
             }
             .await;
@@ -292,10 +292,10 @@ impl Jobs {
         .await
     }
 
-    /// Ends a lease. Said again with the same outcome it is the same as once, until the job is leased again.
+    /// Ends a lease. The same outcome may be sent again until the job is leased again.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more.
     pub async fn finish(&self, scope: &WorkerScope, id: JobId, finish: Finish) -> Result<Job, JobsError> {
         if let Outcome::Succeeded { result } = &finish.outcome
             && serde_json::to_string(result).map_or(usize::MAX, |text| text.len()) > RESULT_BYTES_MAX
@@ -308,10 +308,10 @@ impl Jobs {
         if let Outcome::Failed { error: JobError { code, .. }, .. } = &finish.outcome
             && code.is_empty()
         {
-            return Err(fault("outcome.error.code", "say what kind of failure it was"));
+            return Err(fault("outcome.error.code", "name the kind of failure"));
         }
         let (jobs, owner) = (self.clone(), scope.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let results = jobs.results(&owner, id, &finish).await?;
             let _no_removal = jobs.0.contents.block_removal().await;
             let results = jobs.keep_results(results).await?;

@@ -1,7 +1,7 @@
-//! Which job a worker gets: a pure function of what is queued and what runs.
+//! The choice of the job that a worker gets: a pure function of queued and running jobs.
 //!
 //! Tenants take turns by what they use: the one with the fewest running jobs goes first, among those the one that was served
-//! longest ago; within a tenant priority decides, then age. A worker with a GPU leaves what needs none to others, unless nothing
+//! longest ago; within a tenant priority decides, then age. A worker with a GPU gets a job that needs none only when no queued job
 //! needs one.
 
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use palestra_protocol::job::{Device, JobKind, Resources};
 
 use palestra_store::row::job::{Candidate, CandidateFilter};
 
-/// Whether a worker can do a job of this kind that needs this.
+/// True when a worker can run a job of this kind with these resources.
 pub(super) fn fits(kind: JobKind, needed: Resources, filter: &CandidateFilter) -> bool {
     let device = match needed.device {
         Device::Gpu => filter.device == Device::Gpu,
@@ -21,7 +21,7 @@ pub(super) fn fits(kind: JobKind, needed: Resources, filter: &CandidateFilter) -
     device && needed.memory_bytes <= filter.memory_bytes && filter.kinds.contains(&kind)
 }
 
-/// The job that the worker gets. `running` counts running jobs by tenant.
+/// The job that the worker gets. `running` holds the number of running jobs by tenant.
 pub(super) fn choose(
     candidates: &[Candidate],
     running: &HashMap<String, u64>,

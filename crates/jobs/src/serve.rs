@@ -1,6 +1,6 @@
-//! Requests to policies, and the workers that answer them: workers come and fetch, so that none has to be reachable.
+//! Requests to policies and the workers that serve them. Workers pull requests, so that none has to be reachable.
 //!
-//! All of it lives in memory: a request waits no longer than its caller, and a worker that lost its lease answers nothing.
+//! All state is in memory: a request waits no longer than its caller, and a worker that lost its lease answers nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use palestra_store::Tenant;
 
 /// Requests that wait for one policy.
 const QUEUE_REQUESTS_MAX: usize = 256;
-/// Requests of one policy that workers took and have not answered.
+/// Requests of one policy that workers fetched and have not answered.
 const DISPATCHED_REQUESTS_MAX: usize = 4_096;
 /// Requests or answers of one exchange.
 const EXCHANGE_MAX: usize = 1_024;
@@ -39,18 +39,18 @@ const OBSERVATION_NUMBERS_MAX: usize = 1 << 20;
 const TOKENS_MAX: u32 = 32_768;
 /// Highest temperature.
 const TEMPERATURE_MAX: f32 = 10.0;
-/// A waiting exchange looks after its lease so often in the time of one.
+/// The number of times that a waiting exchange checks its lease within the duration of one.
 const LOOKS_PER_LEASE: u64 = 4;
 
 type Reply = oneshot::Sender<Result<ActAnswer, JobsError>>;
 
-/// What waits for policies, and who answers for them.
+/// Requests by policy, and the workers that serve each.
 #[derive(Default)]
 pub(super) struct PolicyRequests(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Of the last request.
+    /// The number of the last request.
     number: u64,
     queues: HashMap<PolicyId, PolicyQueue>,
 }
@@ -60,7 +60,7 @@ struct PolicyQueue {
     waiting: VecDeque<Waiting>,
     dispatched: HashMap<u64, Dispatched>,
     servers: HashMap<JobId, Server>,
-    /// Wakes workers that wait for requests.
+    /// Notifies workers that wait for requests.
     news: Arc<Notify>,
 }
 
@@ -75,14 +75,14 @@ struct Dispatched {
     reply: Reply,
 }
 
-/// A worker that answers for a policy.
+/// A worker that serves a policy.
 struct Server {
     fence: u64,
-    /// It is believed to live until then.
+    /// The time until which it counts as alive.
     until: Instant,
 }
 
-/// A worker that exchanges, and for which policy.
+/// The lease of a worker that serves a policy.
 #[derive(Clone, Copy)]
 struct ServingLease {
     policy: PolicyId,
@@ -91,7 +91,7 @@ struct ServingLease {
 }
 
 impl PolicyQueue {
-    /// Drops servers for which `gone` holds, and fails what they took. Without any left, nobody waits any more.
+    /// Removes servers for which `gone` holds, and fails the requests that they fetched. Without servers, all waiting requests fail.
     fn drop_servers(&mut self, gone: impl Fn(JobId, &Server) -> bool) {
         self.servers.retain(|job, server| !gone(*job, server));
         let lost: Vec<u64> = self
@@ -102,7 +102,7 @@ impl PolicyQueue {
             .collect();
         for number in lost {
             if let Some(dispatched) = self.dispatched.remove(&number) {
-                let detail = "the worker that answers for the policy lost its lease: ask again".to_owned();
+                let detail = "the worker that serves the policy lost its lease: send the request again".to_owned();
                 let _gone = dispatched
                     .reply
                     .send(Err(JobsError::ServeFailed(JobError { code: LEASE_LOST.to_owned(), detail })));
@@ -117,7 +117,7 @@ impl PolicyQueue {
 }
 
 impl PolicyRequests {
-    /// Queues a request, if somebody answers for the policy.
+    /// Queues a request, if a worker serves the policy.
     fn enqueue(&self, policy: PolicyId, request: ActRequest, reply: Reply) -> Result<(), JobsError> {
         let mut inner = self.0.lock();
         inner.number += 1;
@@ -138,7 +138,7 @@ impl PolicyRequests {
         Ok(())
     }
 
-    /// Takes note that a worker lives; answers what wakes it. A worker of an earlier lease of the job is forgotten.
+    /// Registers a worker as alive; returns its notification. A worker under an earlier lease of the job is removed.
     fn register(&self, serving: ServingLease, lease: Duration) -> Arc<Notify> {
         let mut inner = self.0.lock();
         let queue = inner.queues.entry(serving.policy).or_default();
@@ -149,7 +149,7 @@ impl PolicyRequests {
         Arc::clone(&queue.news)
     }
 
-    /// Hands answers to those who asked. What nobody waits for any more, or another worker took, is left.
+    /// Passes answers to the callers. Answers to requests that nobody waits for, or that another worker fetched, are ignored.
     fn answer(&self, serving: ServingLease, answers: Vec<ServedAnswer>) {
         let mut inner = self.0.lock();
         let Some(queue) = inner.queues.get_mut(&serving.policy) else { return };
@@ -158,13 +158,16 @@ impl PolicyRequests {
                 continue;
             }
             let Some(dispatched) = queue.dispatched.remove(&number) else { continue };
-            let silent = || JobError { code: "internal".to_owned(), detail: "the worker gave no answer".to_owned() };
-            let done = answer.ok_or_else(|| JobsError::ServeFailed(error.unwrap_or_else(silent)));
+            let missing = || JobError {
+                code: "internal".to_owned(),
+                detail: "the worker sent neither answer nor error".to_owned(),
+            };
+            let done = answer.ok_or_else(|| JobsError::ServeFailed(error.unwrap_or_else(missing)));
             let _gone = dispatched.reply.send(done);
         }
     }
 
-    /// Takes requests out of the queue, in the order in which they came.
+    /// Takes requests from the queue, in order of arrival.
     fn take(&self, serving: ServingLease, most: usize) -> Vec<ServedRequest> {
         let mut inner = self.0.lock();
         let Some(queue) = inner.queues.get_mut(&serving.policy) else { return Vec::new() };
@@ -181,7 +184,7 @@ impl PolicyRequests {
         requests
     }
 
-    /// The lease of a job is held no more.
+    /// Removes the worker of a job whose lease ended.
     pub(super) fn drop_server(&self, job: JobId) {
         let mut inner = self.0.lock();
         for queue in inner.queues.values_mut().filter(|queue| queue.servers.contains_key(&job)) {
@@ -189,7 +192,7 @@ impl PolicyRequests {
         }
     }
 
-    /// Forgets workers that went silent, and policies for which nobody answers.
+    /// Removes workers that are not alive, and policies that no worker serves.
     pub(super) fn remove_expired(&self) {
         let now = Instant::now();
         let mut inner = self.0.lock();
@@ -226,7 +229,7 @@ impl Jobs {
     /// Asks a policy to act.
     ///
     /// # Errors
-    /// [`JobsError::PolicyCold`] when no worker answers for it, [`JobsError::Busy`] when too many wait already; when it fails or
+    /// [`JobsError::PolicyCold`] when no worker serves it, [`JobsError::Busy`] when too many wait already; when it fails or
     /// does not answer in time.
     pub async fn act(&self, tenant: &Tenant, policy: PolicyId, request: ActRequest) -> Result<ActAnswer, JobsError> {
         check_act(&request)?;
@@ -244,10 +247,10 @@ impl Jobs {
         }
     }
 
-    /// Hands answers in and takes requests out, for the worker of a job of kind `serve`. It keeps the lease.
+    /// Accepts answers and returns requests, for the worker of a job of kind `serve`. Extends the lease.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; when the job is of another kind, or too much is asked for.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; when the job is of another kind, or a number is above its limit.
     pub async fn exchange(&self, scope: &WorkerScope, id: JobId, exchange: Exchange) -> Result<Exchanged, JobsError> {
         let Exchange { fence, answers, take, wait_ms } = exchange;
         let take = usize::try_from(take).unwrap_or(usize::MAX);
@@ -263,21 +266,21 @@ impl Jobs {
         self.0.policy_requests.answer(serving, answers);
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
         let lease = Duration::from_millis(self.0.settings.lease_ms);
-        let watch = self.0.watches.listen(id);
+        let watch = self.0.watches.subscribe(id);
         loop {
-            let changed = watch.notify().notified();
+            let changed = watch.changed().notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let kept = self.keep(scope, id, fence).await?;
+            let held = self.extend(scope, id, fence).await?;
             let queue = self.0.policy_requests.register(serving, lease);
             let news = queue.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            // Nothing is waited for between this and the answer, so that no request is dispatched in vain.
+            // No await between this and the return, so that no request is lost.
             let requests = self.0.policy_requests.take(serving, take);
             let now = Instant::now();
-            if !requests.is_empty() || take == 0 || kept.cancel || now >= deadline || self.0.cancel.is_cancelled() {
-                return Ok(Exchanged { requests, expires_at: kept.expires_at, cancel: kept.cancel });
+            if !requests.is_empty() || take == 0 || held.cancel || now >= deadline || self.0.cancel.is_cancelled() {
+                return Ok(Exchanged { requests, expires_at: held.expires_at, cancel: held.cancel });
             }
             let look = Duration::from_millis(self.0.settings.lease_ms / LOOKS_PER_LEASE);
             tokio::select! {
@@ -289,14 +292,14 @@ impl Jobs {
         }
     }
 
-    /// Keeps a lease, which is written down only once a part of it has passed.
-    async fn keep(
+    /// Extends a lease, but only once a part of it has passed.
+    async fn extend(
         &self,
         scope: &WorkerScope,
         id: JobId,
         fence: u64,
     ) -> Result<palestra_protocol::worker::Held, JobsError> {
-        let row = self.0.store.job_of_anybody(id).await?.filter(|row| row.is_held(fence));
+        let row = self.0.store.job(id).await?.filter(|row| row.is_held(fence));
         let held = lease_state(&row.ok_or(JobsError::LeaseLost)?)?;
         let lease_ms = self.0.settings.lease_ms;
         let fresh = self.0.clock.now().plus_ms(lease_ms - lease_ms / LOOKS_PER_LEASE);

@@ -122,7 +122,7 @@ async fn what_nothing_names_is_removed_and_policies_keep_theirs() {
                 .map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap().count());
             assert_eq!(files.sum::<usize>(), 2);
         } else {
-            assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 0);
+            assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 0);
         }
         fixture.end().await;
     }
@@ -214,7 +214,7 @@ async fn what_is_uploaded_again_is_whole_again() {
         size_bytes: file.size_bytes,
         created_at: file.created_at,
     };
-    let mut transaction = fixture.store.change_jobs(Durability::Process).await.unwrap();
+    let mut transaction = fixture.store.lock_jobs(Durability::Process).await.unwrap();
     transaction.put_content(&damaged).await.unwrap();
     transaction.commit().await.unwrap();
     let (_, mut content) = fixture.jobs.open_artifact(&owner, id, "checkpoint/1").await.unwrap();
@@ -240,7 +240,7 @@ async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
     assert!(found.len() < bytes.len());
     fixture.upload(&lease, "model", &bytes).await.unwrap();
     fixture.clock.advance_ms(1_000);
-    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 3);
+    assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 3);
     found.extend(read(content).await);
     assert!(found == bytes);
     fixture.end().await;
@@ -248,7 +248,7 @@ async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
 
 #[tokio::test]
 async fn an_upload_that_takes_long_is_not_swept_away() {
-    let limits = JobSettings { artifacts: ArtifactStorage::Store, unnamed_ms: 1_000, ..settings() };
+    let limits = JobSettings { artifacts: ArtifactStorage::Store, unreferenced_ms: 1_000, ..settings() };
     let fixture = Fixture::sqlite(limits).await;
     let id = fixture.create("acme", check()).await.id;
     let lease = fixture.next().await;
@@ -291,7 +291,7 @@ async fn pieces_of_what_is_not_kept_go_at_once() {
     tracker.wait().await;
     assert!(fixture.store.piece(&kept.pieces, 1).await.unwrap().is_some());
     fixture.clock.advance_ms(1);
-    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 2, "those that were kept alone");
+    assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 2, "those that were kept alone");
     fixture.end().await;
 }
 

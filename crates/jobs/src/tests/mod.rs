@@ -1,5 +1,6 @@
 //! The queue as its callers meet it, on a store of its own per test and with a clock that is moved by hand.
 
+mod attempts;
 mod files;
 mod model;
 mod queue;
@@ -30,7 +31,7 @@ const EVERYBODY: WorkerScope = WorkerScope { tenant: None };
 struct Fixture {
     jobs: Jobs,
     auth: Auth,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Clock,
     settings: JobSettings,
     cancel: CancellationToken,
@@ -41,7 +42,7 @@ struct Fixture {
 
 /// Settings under which nothing happens by itself.
 fn settings() -> JobSettings {
-    JobSettings { sweep_ms: 86_400_000, unnamed_ms: 0, ..JobSettings::default() }
+    JobSettings { sweep_ms: 86_400_000, unreferenced_ms: 0, ..JobSettings::default() }
 }
 
 impl Fixture {
@@ -130,7 +131,7 @@ impl Fixture {
 }
 
 async fn start(
-    store: &Arc<dyn Store>,
+    store: &Arc<Store>,
     auth: &Auth,
     clock: &Clock,
     settings: &JobSettings,
