@@ -124,7 +124,7 @@ impl Jobs {
         }
     }
 
-    /// Claims a job on a task of its own. Where the caller is gone by then the job goes back at once.
+    /// Claims a job on a task of its own. If the caller has left by then, the job is queued again at once.
     async fn claim(&self, filter: CandidateFilter, worker: &str) -> Result<Option<Lease>, JobsError> {
         let (reply, answer) = oneshot::channel();
         let (jobs, worker) = (self.clone(), worker.to_owned());
@@ -180,8 +180,8 @@ impl Jobs {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<(), JobsError> {
         let begins = match checkpoint {
-            Some(checkpoint) => format!("this attempt goes on from the checkpoint after step {}", checkpoint.step),
-            None => "this attempt begins anew".to_owned(),
+            Some(checkpoint) => format!("this attempt continues from the checkpoint after step {}", checkpoint.step),
+            None => "this attempt starts over".to_owned(),
         };
         let damaged = damaged.join(", ");
         let message = format!("files of newer checkpoints are missing, truncated or unreadable ({damaged}): {begins}");

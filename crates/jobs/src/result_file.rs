@@ -161,12 +161,12 @@ async fn metrics_table(store: Arc<Store>, job: JobId) -> Result<ByteStream, Stor
     }
     Ok(Box::pin(async_stream::try_stream! {
         // A metric may have the name of one of the first two columns.
-        let told = names.iter().map(|name| match name.as_str() {
+        let columns = names.iter().map(|name| match name.as_str() {
             "step" => "step (metric)",
             "attempt" => "attempt (metric)",
             name => name,
         });
-        let head = ["step", "attempt"].into_iter().chain(told).map(field);
+        let head = ["step", "attempt"].into_iter().chain(columns).map(field);
         yield line(head);
         let mut after = 0;
         loop {

@@ -134,7 +134,7 @@ fn origin(row: &dyn Fields) -> Result<Option<Origin>, StoreError> {
     match (row.id_or_none("origin_episode")?, row.number_or_none("origin_seq")?) {
         (Some(episode), Some(seq)) => Ok(Some(Origin { episode, seq })),
         (None, None) => Ok(None),
-        _ => Err(broken("origin_episode", "it comes without origin_seq, or the other way round")),
+        _ => Err(broken("origin_episode", "only one of origin_episode and origin_seq is set")),
     }
 }
 

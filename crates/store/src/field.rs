@@ -56,7 +56,7 @@ impl dyn Fields + '_ {
     /// An id, or none.
     pub(super) fn id_or_none<T: FromStr>(&self, name: &str) -> Result<Option<T>, StoreError> {
         let text = self.text_or_none(name)?;
-        text.map(|text| text.parse().map_err(|_| broken(name, "it is no such id"))).transpose()
+        text.map(|text| text.parse().map_err(|_| broken(name, "it is not an id of this kind"))).transpose()
     }
 
     /// An id.

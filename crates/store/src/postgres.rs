@@ -71,7 +71,7 @@ impl PostgresEngine {
     }
 }
 
-/// The same error, with the address where it says that nobody answered.
+/// The error of a connection, with the address if no server answered.
 fn unreachable_at(address: &str, error: sqlx::Error) -> StoreError {
     let detail = match &error {
         // Refused connections are tried again until the time is over.

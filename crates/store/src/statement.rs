@@ -120,7 +120,7 @@ pub(super) struct Bulk {
 pub(super) enum Form {
     /// New rows of a table.
     Insert { table: &'static str, conflict: &'static str },
-    /// A change of rows that exist: the passed rows stand between the two as a table `r`.
+    /// A change of existing rows: the passed rows are a table `r` between the two parts.
     Change { before: &'static str, after: &'static str },
 }
 

@@ -183,9 +183,9 @@ async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
     fixture.finish(&lease, Outcome::Released).await.unwrap();
     let next = fixture.next().await;
     assert_eq!(next.checkpoint.as_ref().unwrap().step, 1);
-    let told = fixture.events("acme", id).await.pop().unwrap();
-    assert_eq!((told.kind, &told.data["level"]), (JobEventKind::Log, &json!("warn")));
-    let message = told.data["message"].as_str().unwrap();
+    let event = fixture.events("acme", id).await.pop().unwrap();
+    assert_eq!((event.kind, &event.data["level"]), (JobEventKind::Log, &json!("warn")));
+    let message = event.data["message"].as_str().unwrap();
     assert!(message.contains("checkpoint/3, checkpoint/2") && message.contains("after step 1"), "{message}");
 
     // No folder is there any more, which is another error than that there is no file.
@@ -195,8 +195,8 @@ async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
     assert_eq!(fixture.jobs.checkpoints(&owner, id).await.unwrap(), []);
     fixture.finish(&next, Outcome::Released).await.unwrap();
     assert_eq!(fixture.next().await.checkpoint, None);
-    let told = fixture.events("acme", id).await.pop().unwrap();
-    assert!(told.data["message"].as_str().unwrap().contains("begins anew"), "{told:?}");
+    let event = fixture.events("acme", id).await.pop().unwrap();
+    assert!(event.data["message"].as_str().unwrap().contains("starts over"), "{event:?}");
     fixture.end().await;
 }
 

@@ -24,7 +24,7 @@ use palestra_store::clock::Clock;
 use palestra_store::{self as store, Store, Target};
 use palestra_test_support::postgres::Database;
 
-/// Serves everybody.
+/// The scope of all tenants.
 const EVERYBODY: WorkerScope = WorkerScope { tenant: None };
 
 /// A queue of one test.
@@ -40,7 +40,7 @@ struct Fixture {
     folder: tempfile::TempDir,
 }
 
-/// Settings under which nothing happens by itself.
+/// Settings without sweeps in the background.
 fn settings() -> JobSettings {
     JobSettings { sweep_ms: 86_400_000, unreferenced_ms: 0, ..JobSettings::default() }
 }
@@ -163,7 +163,7 @@ fn job(kind: JobKind, spec: Value) -> CreateJob {
     }
 }
 
-/// A job that anybody can do.
+/// A job that every worker can run.
 fn check() -> CreateJob {
     job(JobKind::Check, json!({"environment": "puzzle/countdown"}))
 }

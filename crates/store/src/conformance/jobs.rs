@@ -193,7 +193,7 @@ pub(super) async fn candidates_fit_the_worker_and_can_begin(fixture: &mut Fixtur
         let rows = store.job_candidates(&wanted).await.expect("candidates");
         rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
-    // What needs a GPU comes first, then priority, then age.
+    // Jobs that need a GPU come first, then priority decides, then age.
     assert_eq!(found(wanted(Device::Gpu)).await, [id(1), id(8), id(0), id(5), id(6), id(7)]);
     assert_eq!(found(wanted(Device::Cpu)).await, [id(6)]);
     assert_eq!(found(CandidateFilter { memory_bytes: 1, ..wanted(Device::Gpu) }).await, [id(5)]);
@@ -359,7 +359,7 @@ pub(super) async fn contents_stay_while_they_are_referenced(fixture: &mut Fixtur
     transaction.put_artifact(&named).await.expect("it is put");
     transaction.commit().await.expect("it is committed");
     assert_eq!(store.delete_unreferenced(at(0)).await.expect("a number"), 0);
-    // A content without a name, and the pieces of `first` and `cut`; those of `new` are too new, and `slow` still comes.
+    // An unreferenced content, and the pieces of `first` and `cut`; those of `new` are too new, and `slow` is still being uploaded.
     assert_eq!(store.delete_unreferenced(at(10)).await.expect("a number"), 5);
     assert_eq!(store.content("sha256:a").await.expect("a query").map(|row| row.pieces).as_deref(), Some("second"));
     assert_eq!(store.content("sha256:b").await.expect("a query"), None);

@@ -163,7 +163,7 @@ pub(super) async fn a_hundred_thousand_rows_are_published(fixture: &mut Fixture)
     });
     let took = began.elapsed();
     let waited = committed.expect("the commit has its turn");
-    eprintln!("{ROWS} rows in {took:?}; a commit beside it after {waited:?}");
+    eprintln!("{ROWS} rows in {took:?}; a concurrent commit after {waited:?}");
     assert!(published.expect("it is new").1);
     assert!(waited < took, "the commit came between the rows");
     for index in [0, 1, 2_047, 2_048, 50_000, ROWS - 1] {

@@ -193,7 +193,7 @@ pub(super) async fn unusual_text_round_trips(fixture: &mut Fixture) {
     let store = &fixture.store;
     assert_eq!(store.session(TENANT, session.id).await.expect("a session"), Some(session));
     assert_eq!(store.last_step(episode.id).await.expect("a step"), Some(step));
-    // A bare NUL fits no column of PostgreSQL; on both engines a stand-in takes its place.
+    // PostgreSQL cannot store a bare NUL; both engines replace it.
     let stored = store.snapshot(TENANT, named.id).await.expect("a snapshot").expect("it is there");
     assert_eq!(stored.name.as_deref(), Some("a\u{fffd}b"));
     assert_eq!(store.session("tenant\0", named.session).await.expect("a query"), None);

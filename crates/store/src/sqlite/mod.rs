@@ -1,4 +1,4 @@
-//! SQLite, the embedded engine: one connection writes, a few read beside it (write-ahead log).
+//! SQLite, the embedded engine: one connection writes, a few others read concurrently (write-ahead log).
 
 mod writer;
 
@@ -17,7 +17,7 @@ use super::row::NodeRow;
 use super::statement::Statement;
 use super::{Durability, Groups, StoreError, migration};
 
-/// Readers beside the one writer.
+/// Connections that read.
 const READ_CONNECTIONS: u32 = 4;
 /// Longest wait of a statement for another process that holds the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

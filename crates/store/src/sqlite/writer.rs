@@ -68,7 +68,7 @@ impl Writer {
         Ok(transaction)
     }
 
-    /// Ends the thread once it has done what it was asked for.
+    /// Ends the thread after all tasks that were sent to it.
     pub(super) async fn close(&self) {
         let Some(Thread { tasks, handle }) = self.lock().await.0.take() else { return };
         drop(tasks);
@@ -176,7 +176,7 @@ impl WriteConnection {
 
     /// Writes a batch, if the node is held by its incarnation.
     fn write_fenced(&self, node: &NodeRow, batch: &Batch<'_>) -> Result<(), StoreError> {
-        // There is one writer at a time, so nothing can change beside it.
+        // There is one writer at a time, so the row cannot change during the transaction.
         let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2";
         if self.fetch(node::held(held, node))?.is_empty() {
             return Err(StoreError::Fenced);
