@@ -18,7 +18,7 @@ pub enum StepOrder {
 }
 
 /// Takes one row of a result.
-pub type Visit<'a> = dyn FnMut(&dyn Fields) -> Result<(), StoreError> + Send + 'a;
+pub(super) type Visit<'a> = dyn FnMut(&dyn Fields) -> Result<(), StoreError> + Send + 'a;
 
 /// Answers queries: on pooled connections, or inside one transaction.
 ///
