@@ -85,7 +85,7 @@ pub struct App(Arc<Inner>);
 
 struct Inner {
     config: Config,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     catalog: Catalog,
     backends: Backends,
     sessions: Sessions,
@@ -104,7 +104,7 @@ struct Inner {
 /// What a server stands on: everything outside its process, and the clock.
 pub struct Ground {
     /// Where everything is kept.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     /// The built-in environments.
     pub kinds: Vec<Arc<dyn EnvironmentKind>>,
     /// What places are made of.
@@ -206,7 +206,7 @@ impl App {
 
     /// Where everything is kept.
     #[must_use]
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &Arc<Store> {
         &self.0.store
     }
 
@@ -299,7 +299,7 @@ impl App {
 }
 
 /// The store that a configuration names.
-async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StoreError> {
+async fn open_store(config: &Config) -> Result<Arc<Store>, StoreError> {
     let target = match &config.database_url {
         Some(url) => Target::Postgres(url.reveal().to_owned()),
         None => Target::Sqlite(config.data.join(DATABASE_FILE)),

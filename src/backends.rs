@@ -40,7 +40,7 @@ pub enum BackendsError {
 ///
 /// # Errors
 /// When a back end that the configuration names cannot be used. Where it leaves the choice, those that cannot are left out.
-pub async fn open_desk(config: &Config, store: &dyn Store, node: &str) -> Result<Desk, BackendsError> {
+pub async fn open_desk(config: &Config, store: &Store, node: &str) -> Result<Desk, BackendsError> {
     let sandboxes = sandboxes(config, node).await?;
     for backend in sandboxes.backends() {
         let mut keep = BTreeSet::new();
@@ -158,9 +158,9 @@ pub fn databases(config: &Config, node: &str) -> Databases {
     })
 }
 
-async fn belongs_to_open_session(store: &dyn Store, disk: &str) -> Result<bool, StoreError> {
+async fn belongs_to_open_session(store: &Store, disk: &str) -> Result<bool, StoreError> {
     let Ok(id) = disk.parse::<EpisodeId>() else { return Ok(false) };
-    let Some(episode) = store.episode_of_anybody(id).await? else { return Ok(false) };
+    let Some(episode) = store.episode_of_any_tenant(id).await? else { return Ok(false) };
     let session = store.session(&episode.tenant, episode.session).await?;
     Ok(session.is_some_and(|session| session.state == SessionState::Open && session.episode == id))
 }

@@ -9,7 +9,7 @@ use figment::Figment;
 use figment::providers::{Format, Serialized, Toml};
 use serde::{Deserialize, Serialize};
 
-use palestra_jobs::{ArtifactPlace, JobSettings};
+use palestra_jobs::{ArtifactStorage, JobSettings};
 use palestra_session::SessionSettings;
 
 mod arguments;
@@ -122,7 +122,7 @@ pub struct Config {
     /// Milliseconds that a job is kept after it was over.
     pub job_retention_ms: u64,
     /// Where the bytes of artefacts lie.
-    pub artifacts: ArtifactPlace,
+    pub artifacts: ArtifactStorage,
     /// Bytes of one artefact.
     pub artifact_bytes_max: u64,
     /// Bytes of artefacts and policies that a tenant may keep, equal contents counted once.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{LogFormat, SandboxChoice, Secret};
-use palestra_jobs::ArtifactPlace;
+use palestra_jobs::ArtifactStorage;
 
 /// The flags of [`Config`], each of which is also an environment variable.
 #[derive(Debug, Clone, Default, Args, Serialize)]
@@ -178,7 +178,7 @@ pub struct ConfigArguments {
     /// Where the bytes of artefacts lie: on disk, or in the store for several nodes without a folder in common [default: disk].
     #[arg(long, env = "PALESTRA_ARTIFACTS")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    artifacts: Option<ArtifactPlace>,
+    artifacts: Option<ArtifactStorage>,
     /// Bytes of one artefact [default: 17179869184, 16 GiB].
     #[arg(long, env = "PALESTRA_ARTIFACT_BYTES_MAX")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Tokens of leases: JWTs (HS256) that let a worker do in the tenant of its job what the job needs, while it holds the lease.
+//! Tokens of leases: JWTs (HS256) with the permissions that a job needs in its tenant, valid while its lease is held.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::cache::Cache;
 use super::{AuthError, Grant, Principal, hs256};
 
 const ISSUER: &str = "palestra";
-/// For whom these tokens are: no session's token passes for one, and none of these for a session's.
+/// The audience: tokens of sessions are refused as tokens of leases, and the other way round.
 const AUDIENCE: &str = "palestra/job";
-/// Milliseconds after which a token ends although its lease was renewed all the time: longer than any job.
+/// Longest life of a token in milliseconds, however often its lease is renewed: longer than any job.
 const TOKEN_MS: u64 = 366 * 86_400_000;
-/// A credential longer than this is not looked at.
+/// Longest credential that is parsed, in bytes.
 const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
@@ -30,13 +30,13 @@ struct Claims {
     exp: u64,
 }
 
-/// Makes and reads the tokens of leases. Cheap to clone.
+/// Signs and verifies the tokens of leases. Cheap to clone.
 #[derive(Clone)]
 pub struct JobTokens(Arc<Inner>);
 
 struct Inner {
     signing: EncodingKey,
-    reading: DecodingKey,
+    verifying: DecodingKey,
     validation: Validation,
     cache: Arc<Cache>,
 }
@@ -44,38 +44,38 @@ struct Inner {
 impl JobTokens {
     pub(super) fn new(key: &[u8; 32], cache: Arc<Cache>) -> Self {
         hs256::install();
-        // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
+        // The algorithm is fixed: a token that names another one is refused.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
         validation.set_audience(&[AUDIENCE]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is judged below, by the server's own clock.
+        // Expiry is checked below, with the server's clock.
         validation.validate_exp = false;
-        let (signing, reading) = (EncodingKey::from_secret(key), DecodingKey::from_secret(key));
-        Self(Arc::new(Inner { signing, reading, validation, cache }))
+        let (signing, verifying) = (EncodingKey::from_secret(key), DecodingKey::from_secret(key));
+        Self(Arc::new(Inner { signing, verifying, validation, cache }))
     }
 
-    /// The token of the lease of `job` with this fence; none where it cannot be written, which the log says.
+    /// The token of the lease of `job` with this fence; `None`, with an error in the log, if it cannot be encoded.
     #[must_use]
     pub fn mint(&self, tenant: &str, job: JobId, fence: u64, now: Timestamp) -> Option<String> {
         let exp = u64::try_from(now.plus_ms(TOKEN_MS).milliseconds()).unwrap_or(0).div_ceil(1_000);
         let (iss, aud) = (ISSUER.to_owned(), AUDIENCE.to_owned());
         let claims = Claims { iss, aud, sub: job, tenant: tenant.to_owned(), fence, exp };
         let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.0.signing);
-        token.inspect_err(|error| tracing::error!(%error, "the token of a lease could not be written")).ok()
+        token.inspect_err(|error| tracing::error!(%error, "the token of a lease could not be encoded")).ok()
     }
 
-    /// Lets no token of this job pass without a look at whether its lease is held.
+    /// Removes the tokens of a job from the cache, so that the next call checks its lease.
     pub fn forget(&self, job: JobId) {
         self.0.cache.forget_job(job);
     }
 
-    /// Whom a token stands for, if its lease is held.
+    /// The principal of a token. The caller checks that the lease is held.
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, AuthError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(AuthError::Refused);
         }
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.0.reading, &self.0.validation)
+        let claims = jsonwebtoken::decode::<Claims>(token, &self.0.verifying, &self.0.validation)
             .map_err(|_| AuthError::Refused)?
             .claims;
         let expires_at =

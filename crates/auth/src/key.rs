@@ -1,18 +1,18 @@
-//! API keys: `pk_<id>_<secret>`, of which the server keeps an HMAC alone.
+//! API keys: `pk_<id>_<secret>`. The server stores only an HMAC.
 
 use hmac::{Hmac, Mac};
 use palestra_protocol::id::KeyId;
 use sha2::Sha256;
 use uuid::Uuid;
 
-/// Every key begins with this, so that leaked ones can be found.
+/// The prefix of every key, so that leaked ones can be found.
 const PREFIX: &str = "pk_";
 /// Hexadecimal digits of the id.
 const ID_DIGITS: usize = 32;
 /// Random bytes of the secret part.
 const SECRET_BYTES: usize = 32;
 
-/// A key in the form that its owner has it.
+/// A key with its secret, as its owner holds it.
 pub(super) struct KeySecret {
     id: KeyId,
     secret: [u8; SECRET_BYTES],
@@ -42,12 +42,12 @@ impl KeySecret {
         format!("{PREFIX}{}_{}", self.id.uuid().as_simple(), hex::encode(self.secret))
     }
 
-    /// What is stored of it: HMAC-SHA-256 of id and secret with the server's pepper.
+    /// The stored form: HMAC-SHA-256 of id and secret with the server's pepper.
     pub(super) fn mac(&self, pepper: &[u8; 32]) -> [u8; 32] {
         self.hmac(pepper).finalize().into_bytes().into()
     }
 
-    /// Whether this is the key that `mac` was stored of; takes the same time either way.
+    /// True when `mac` is the stored form of this key; runs in constant time.
     pub(super) fn matches(&self, mac: &[u8], pepper: &[u8; 32]) -> bool {
         self.hmac(pepper).verify_slice(mac).is_ok()
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_key_is_none() {
+    fn malformed_keys_are_refused() {
         let key = KeySecret::generate().reveal();
         for text in
             ["", "pk_", "pk__", &key[1..], &key[..key.len() - 1], &format!("{key}0"), &key.replace("pk_", "pk_-")]

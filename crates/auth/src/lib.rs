@@ -1,4 +1,4 @@
-//! Who is calling: API keys, tokens of sessions and of leases, and what each may do.
+//! Authentication and authorisation: API keys, tokens of sessions and of leases, and their permissions.
 
 mod cache;
 mod hs256;
@@ -30,28 +30,28 @@ pub use secret::{RootSecret, SecretError};
 pub use token::Minter;
 use token::Tokens;
 
-/// The tenant that everything belongs to until another is made. It is the operator's.
+/// The tenant of the operator, the only one until another is made.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// Why a caller was refused.
+/// The reason why a caller was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// No credential came along.
+    /// The request has no credential.
     #[error("send a credential as `Authorization: Bearer <key>`")]
     Missing,
-    /// The credential is none, or is none any more. Which of these is not told.
+    /// The credential is not valid. The answer does not tell why.
     #[error("the credential is unknown, expired or revoked")]
     Refused,
     /// The key lacks a scope.
     #[error("this needs a key with the scope {}", .0.as_str())]
     Scope(Scope),
-    /// What shows the whole server was asked for with another tenant's key.
-    #[error("this shows the whole server, and needs a key of its operator: one of the tenant `{DEFAULT_TENANT}`")]
+    /// A call that shows the whole server came with another tenant's key.
+    #[error("this shows the whole server: use a key of its operator, the tenant `{DEFAULT_TENANT}`")]
     NotTheOperator,
-    /// A session's token was used for something that only keys may do.
-    #[error("a session's token may step and read observations, and nothing else")]
+    /// The token of a session was used for a call that needs a key.
+    #[error("the token of a session may only step and read observations: use an API key")]
     TokenTooNarrow,
-    /// A session's token was used for another session.
+    /// The token of a session was used for another session.
     #[error("the token is for another session")]
     OtherSession,
     /// The store failed.
@@ -59,19 +59,19 @@ pub enum AuthError {
     Store(#[from] StoreError),
 }
 
-/// Tells who is calling, and makes and revokes credentials.
+/// Authenticates callers, and makes and revokes credentials.
 pub struct Auth {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Clock,
     pepper: [u8; 32],
-    /// Digest of the key that is set from outside, and whom it stands for.
+    /// Digest of the configured key, and its principal.
     admin_key: Option<([u8; 32], Arc<Principal>)>,
     tokens: Tokens,
-    /// Of pages, which stand in paths.
+    /// Tokens of pages, which are part of paths.
     pages: Tokens,
-    /// Of leases.
+    /// Tokens of leases.
     jobs: JobTokens,
-    /// Key of the ids that names stand for.
+    /// Key of the ids that are derived from names.
     names: [u8; 32],
     cache: Arc<Cache>,
 }
@@ -79,7 +79,7 @@ pub struct Auth {
 impl Auth {
     /// Authentication against the keys of `store`. `admin_key` is always accepted as the admin of [`DEFAULT_TENANT`].
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, clock: Clock, root: &RootSecret, admin_key: Option<&str>) -> Self {
+    pub fn new(store: Arc<Store>, clock: Clock, root: &RootSecret, admin_key: Option<&str>) -> Self {
         let cache = Arc::<Cache>::default();
         Self {
             store,
@@ -94,7 +94,7 @@ impl Auth {
         }
     }
 
-    /// Who sends this bearer credential.
+    /// The principal of a bearer credential.
     ///
     /// # Errors
     /// When the credential is not valid now, or the store fails.
@@ -108,13 +108,13 @@ impl Auth {
         if let Some(principal) = self.cache.get(&digest, now) {
             return Ok(principal);
         }
-        // A credential is verified once and kept until it expires or is revoked.
-        let watch = self.cache.watch();
+        // A credential is verified once and cached until it expires or is revoked.
+        let revision = self.cache.revision();
         let principal = Arc::new(match KeySecret::parse(bearer) {
             Some(secret) => self.verify_key(&secret, now).await?,
             None => self.verify_token(bearer, now).await?,
         });
-        self.cache.insert(digest, Arc::clone(&principal), now, &watch);
+        self.cache.insert(digest, Arc::clone(&principal), now, &revision);
         Ok(principal)
     }
 
@@ -131,7 +131,7 @@ impl Auth {
         Ok(Principal::of_key(&row))
     }
 
-    /// Whether a principal that was let in earlier would be let in now. Sockets ask this again and again.
+    /// True while the credential of an authenticated principal is still valid. Sockets check this periodically.
     ///
     /// # Errors
     /// When the store fails.
@@ -141,7 +141,7 @@ impl Auth {
             return Ok(false);
         }
         if let Grant::Job { job, fence } = principal.grant {
-            let row = self.store.job_of_anybody(job).await?;
+            let row = self.store.job(job).await?;
             return Ok(row.is_some_and(|row| *row.tenant == *principal.tenant && row.is_held(fence)));
         }
         match principal.key {
@@ -181,7 +181,7 @@ impl Auth {
         Ok(self.store.keys(tenant, page).await?.into_iter().map(public).collect())
     }
 
-    /// Revokes a key; false when the tenant has none of this id. Other nodes follow within [`cache::KEPT_MS`].
+    /// Revokes a key; false when the tenant has none of this id. Other nodes follow within [`cache::CACHED_MS`].
     ///
     /// # Errors
     /// When the store fails.
@@ -191,7 +191,7 @@ impl Auth {
         Ok(revoked)
     }
 
-    /// Whether the tenant has a key that can manage keys.
+    /// True when the tenant has a valid key that can manage keys.
     ///
     /// # Errors
     /// When the store fails.
@@ -218,13 +218,13 @@ impl Auth {
         self.tokens.minter(maker, expires_at)
     }
 
-    /// Makes what the paths of pages of single sessions end with, valid as long as the sessions' tokens are.
+    /// Makes tokens for the paths of pages of single sessions, valid as long as the sessions' tokens.
     #[must_use]
     pub fn page_minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
         self.pages.minter(maker, expires_at)
     }
 
-    /// Who may use the page of a session whose path ends so. It is not kept as credentials are, so that it never passes for one.
+    /// The principal of a token in the path of a page. It is not cached like a credential, so that it is never accepted as one.
     ///
     /// # Errors
     /// When it is not valid now, or the store fails.
@@ -233,13 +233,13 @@ impl Auth {
         if self.is_still_valid(&principal).await? { Ok(Arc::new(principal)) } else { Err(AuthError::Refused) }
     }
 
-    /// Makes the credentials of leases.
+    /// The issuer of tokens of leases.
     #[must_use]
     pub fn job_tokens(&self) -> JobTokens {
         self.jobs.clone()
     }
 
-    /// The id that words stand for: always the same here, and foreseen by nobody who lacks the root secret.
+    /// The id that is derived from words: the same on every call, and unpredictable without the root secret.
     #[must_use]
     pub fn id_of(&self, words: &[&str]) -> Uuid {
         let mut hmac = secret::hmac(&self.names);

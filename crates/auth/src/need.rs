@@ -1,19 +1,19 @@
-//! What a job needs to know of environments beyond what everybody sees who plays them. The token of its lease reaches so far.
+//! Privileged reads of environments that a job needs, which the token of its lease permits.
 
 use palestra_protocol::spec::Spec;
 use palestra_protocol::spec::play::{Baseline, EnvironmentMix, PolicyFrom};
 
-/// Something that is told of an environment to those alone who publish, and to jobs that need it.
+/// A privileged read of an environment, open to publishers and to jobs that need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// What built-in policies do in its tasks.
+    /// The actions of built-in policies in its tasks.
     Actions,
-    /// Its definition, and whether its tasks are sound.
+    /// Its definition, and proofs of its tasks.
     Definition,
 }
 
 impl Need {
-    /// Whether a job has this need of an environment, `family/name` or `family/name@version`.
+    /// True when a job needs this of an environment, `family/name` or `family/name@version`.
     #[must_use]
     pub fn is_of(self, spec: &Spec, environment: &str) -> bool {
         match (self, spec) {
@@ -22,29 +22,29 @@ impl Need {
                     Some(Baseline::Policy(policy)) => Some(&policy.from),
                     _ => None,
                 };
-                let knows = knows(&evaluate.policy.from) || baseline.is_some_and(knows);
-                knows && is_played(&evaluate.environments, environment)
+                let privileged = is_privileged(&evaluate.policy.from) || baseline.is_some_and(is_privileged);
+                privileged && is_played(&evaluate.environments, environment)
             }
             (Self::Actions, Spec::Collect(collect)) => {
-                knows(&collect.policy.from) && is_played(&collect.environments, environment)
+                is_privileged(&collect.policy.from) && is_played(&collect.environments, environment)
             }
-            (_, Spec::Check(check)) => means(&check.environment, environment),
+            (_, Spec::Check(check)) => refers_to(&check.environment, environment),
             _ => false,
         }
     }
 }
 
-/// Whether a policy plays from what solves tasks, or from the definition.
-fn knows(from: &PolicyFrom) -> bool {
+/// True for policies that act on solutions or on the definition.
+fn is_privileged(from: &PolicyFrom) -> bool {
     matches!(from, PolicyFrom::Oracle | PolicyFrom::Random)
 }
 
 fn is_played(environments: &[EnvironmentMix], environment: &str) -> bool {
-    environments.iter().any(|mix| means(&mix.name, environment))
+    environments.iter().any(|mix| refers_to(&mix.name, environment))
 }
 
-/// Whether a name in a job means an environment: a name without a version means all of them.
-fn means(named: &str, environment: &str) -> bool {
+/// True when a name in a job refers to an environment: a name without a version refers to all versions.
+fn refers_to(named: &str, environment: &str) -> bool {
     named == environment || environment.split_once('@').is_some_and(|(plain, _)| plain == named)
 }
 
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_named_is_meant_alone() {
+    fn a_name_with_a_version_refers_to_that_version_alone() {
         let named = json!({"environment": "app/a@1"});
         assert_eq!(needs(JobKind::Check, &named, "app/a@1"), [true, true]);
         assert_eq!(needs(JobKind::Check, &named, "app/a@2"), [false, false]);

@@ -1,4 +1,4 @@
-//! Principals: who is calling, and the one place that says what they may do to sessions.
+//! Principals, and their permissions.
 
 use palestra_protocol::id::{JobId, KeyId, SessionId};
 use palestra_protocol::key::{Scope, WhoAmI};
@@ -8,37 +8,36 @@ use super::{AuthError, DEFAULT_TENANT};
 use palestra_store::Tenant;
 use palestra_store::row::KeyRow;
 
-/// Who is calling.
+/// An authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// Whose data is reached.
+    /// The owner of the data.
     pub tenant: Tenant,
-    /// What may be done.
+    /// The permissions.
     pub grant: Grant,
-    /// When the credential stops working by itself.
+    /// The time at which the credential expires.
     pub expires_at: Option<Timestamp>,
-    /// The key that the credential lives and dies with: itself, or the one that made a session's token.
+    /// The key whose revocation revokes the credential: the key itself, or the maker of a token.
     pub key: Option<KeyId>,
 }
 
-/// What a credential grants.
+/// The permissions of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// An API key's scopes.
     Scopes(Vec<Scope>),
-    /// Acting in one session.
+    /// Steps in one session.
     Session(SessionId),
-    /// What a job needs in its tenant, while the lease with this fence is held.
+    /// The permissions that a job needs in its tenant, while the lease with this fence is held.
     Job {
         /// The job.
         job: JobId,
-        /// Of the lease.
+        /// The fence of the lease.
         fence: u64,
     },
 }
 
-/// What the holder of a lease may do besides working on its job. Of jobs, policies and files it reaches those alone that its job
-/// needs.
+/// Permissions of the holder of a lease besides work on its job. They cover only those jobs, policies and files that the job needs.
 const SCOPES_OF_A_LEASE: [Scope; 3] = [Scope::Sessions, Scope::StateRead, Scope::Jobs];
 
 impl Principal {
@@ -60,7 +59,7 @@ impl Principal {
     /// Refuses callers without a scope. `admin` implies every other.
     ///
     /// # Errors
-    /// When the scope is missing, or the caller has but a session's token.
+    /// When the scope is missing, or the credential is the token of a session.
     pub fn require(&self, scope: Scope) -> Result<(), AuthError> {
         match &self.grant {
             Grant::Scopes(scopes) if scopes.contains(&scope) || scopes.contains(&Scope::Admin) => Ok(()),
@@ -70,8 +69,8 @@ impl Principal {
         }
     }
 
-    /// Refuses callers without a scope in the operator's tenant, for what shows the whole server: keys of other tenants do not reach
-    /// it, whatever their scopes.
+    /// Refuses callers without a scope in the operator's tenant, for calls that show the whole server. Keys of other tenants are
+    /// refused, whatever their scopes.
     ///
     /// # Errors
     /// When the scope is missing, or the key is another tenant's.
@@ -80,7 +79,7 @@ impl Principal {
         if *self.tenant == *DEFAULT_TENANT { Ok(()) } else { Err(AuthError::NotTheOperator) }
     }
 
-    /// Refuses callers who may not see what the acting side of a session sees.
+    /// Refuses callers who may not read the observations of a session.
     ///
     /// # Errors
     /// When the key lacks the scope, or the token is for another session.
@@ -92,13 +91,13 @@ impl Principal {
         }
     }
 
-    /// Whether this is the acting side, which must learn neither rewards nor verdicts nor anything privileged.
+    /// True for the acting side of a session, which must see neither rewards nor verdicts nor privileged state.
     #[must_use]
     pub const fn is_acting_side(&self) -> bool {
         matches!(self.grant, Grant::Session(_))
     }
 
-    /// What the caller is told of itself.
+    /// The answer to a caller about itself.
     #[must_use]
     pub fn describe(&self) -> WhoAmI {
         let (scopes, key, session) = match &self.grant {

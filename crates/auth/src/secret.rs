@@ -1,4 +1,4 @@
-//! The root secret, from which everything that is signed or hashed with a key derives.
+//! The root secret, from which all other keys are derived.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,42 +7,42 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Random bytes of a root secret that is made here.
+/// Random bytes of a generated root secret.
 const ROOT_BYTES: usize = 32;
 /// A file longer than this is no root secret.
 const FILE_BYTES_MAX: u64 = 4_096;
 
-/// The root secret cannot be read or made.
+/// The root secret cannot be read or created.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Of the file.
-    #[error("the root secret {} cannot be read or made: {source}", path.display())]
+    /// The file cannot be read or written.
+    #[error("the root secret {} cannot be read or created: {source}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file does not hold a root secret.
     #[error("{} is no root secret: expected 64 hexadecimal digits", .0.display())]
     Broken(PathBuf),
 }
 
-/// Signs nothing by itself: each use derives a key of its own.
+/// The root secret. It signs nothing itself: each use derives a key of its own.
 #[derive(Clone)]
 pub struct RootSecret(Vec<u8>);
 
 impl RootSecret {
-    /// A secret that was given from outside.
+    /// A configured secret.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self(text.as_bytes().to_vec())
     }
 
-    /// The secret in a file, which is made with mode 0600 where it is not there.
+    /// The secret in a file, which is created with mode 0600 if it does not exist.
     ///
     /// # Errors
-    /// When the file can be neither read nor made, or holds something else.
+    /// When the file can be neither read nor created, or does not hold a root secret.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
         let fail = |source| SecretError::File { path: path.to_owned(), source };
         match File::open(path) {
@@ -84,7 +84,7 @@ pub(super) fn random_bytes<const LENGTH: usize>() -> [u8; LENGTH] {
     bytes
 }
 
-/// Writes a file that only its owner can read, whole or not at all, also over a loss of power.
+/// Writes a file that only its owner can read, atomically and durably.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut options = File::options();

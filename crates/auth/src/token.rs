@@ -1,5 +1,5 @@
-//! Session tokens: JWTs (HS256) that let their bearer act in one session and nowhere else. Those of pages are of another audience,
-//! so that what stands in a path is of no use in a header.
+//! Session tokens: JWTs (HS256) that let their bearer act in one session only. Tokens of pages have another audience, so that a token
+//! from a path is refused in a header.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use sha2::Sha256;
 use super::{AuthError, Grant, Principal, hs256, secret};
 
 const ISSUER: &str = "palestra";
-/// For whom tokens are that stand in headers.
+/// The audience of tokens in headers.
 pub(super) const SESSION: &str = "palestra/session";
-/// For whom tokens are that stand in the path of a page.
+/// The audience of tokens in paths of pages.
 pub(super) const PAGE: &str = "palestra/page";
-/// A credential longer than this is not looked at.
+/// Longest credential that is parsed, in bytes.
 const TOKEN_BYTES_MAX: usize = 2_048;
 
-/// How every token begins: `{"typ":"JWT","alg":"HS256"}`, encoded.
+/// The encoded header of every token: `{"typ":"JWT","alg":"HS256"}`.
 const HEADER: &str = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.";
-/// How the last claim begins.
+/// The beginning of the last claim.
 const SUBJECT: &str = r#""sub":""#;
-/// How many bytes the encoding takes at a time.
-const ENCODED_AT_ONCE: usize = 3;
-/// Characters of what follows the claims that sessions share: the encoded rest of the last claim, a dot and the signature.
+/// Bytes of one group of Base64.
+const BASE64_GROUP: usize = 3;
+/// Characters after the shared claims: the encoded rest of the last claim, a dot and the signature.
 const REST_CHARS: usize = 51 + 1 + 43;
 
 #[derive(Deserialize)]
@@ -45,39 +45,39 @@ struct Claims {
     exp: u64,
 }
 
-/// The claims that tokens share which are made by one caller at one time.
+/// The claims that the tokens of one minter share.
 #[derive(Serialize)]
 struct SharedClaims<'a> {
     iss: &'static str,
     aud: &'static str,
     tenant: &'a str,
-    /// The key that made the token; it does not outlive it.
+    /// The key that made the token and whose revocation revokes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<KeyId>,
     /// Seconds since 1970.
     exp: u64,
 }
 
-/// Signs and reads session tokens.
+/// Signs and verifies session tokens.
 pub(super) struct Tokens {
-    /// Has taken in the key.
+    /// Initialised with the key.
     signing: Hmac<Sha256>,
-    reading: DecodingKey,
+    verifying: DecodingKey,
     validation: Validation,
     audience: &'static str,
 }
 
-/// Makes tokens that differ in their session alone: what they share is encoded and hashed once.
+/// Makes tokens that differ only in their session: the shared part is encoded and hashed once.
 pub struct Minter {
-    beginning: String,
-    /// Has taken in the key and the beginning.
+    prefix: String,
+    /// Initialised with the key and the prefix.
     signing: Hmac<Sha256>,
     /// Seconds since 1970.
     exp: u64,
 }
 
 impl Minter {
-    /// Whether its tokens are those of sessions that end then.
+    /// True when its tokens expire at this time.
     #[must_use]
     pub fn serves(&self, expires_at: Timestamp) -> bool {
         self.exp == seconds(expires_at)
@@ -86,18 +86,18 @@ impl Minter {
     /// The token of a session.
     #[must_use]
     pub fn mint(&self, session: SessionId) -> String {
-        let mut token = String::with_capacity(self.beginning.len() + REST_CHARS);
-        token.push_str(&self.beginning);
+        let mut token = String::with_capacity(self.prefix.len() + REST_CHARS);
+        token.push_str(&self.prefix);
         URL_SAFE_NO_PAD.encode_string(format!(r#"{session}"}}"#), &mut token);
         let mut signing = self.signing.clone();
-        signing.update(&token.as_bytes()[self.beginning.len()..]);
+        signing.update(&token.as_bytes()[self.prefix.len()..]);
         token.push('.');
         URL_SAFE_NO_PAD.encode_string(signing.finalize().into_bytes(), &mut token);
         token
     }
 }
 
-/// A point in time as claims name it, rounded up.
+/// Seconds since 1970, rounded up.
 fn seconds(at: Timestamp) -> u64 {
     u64::try_from(at.milliseconds()).unwrap_or(0).div_ceil(1_000)
 }
@@ -105,14 +105,14 @@ fn seconds(at: Timestamp) -> u64 {
 impl Tokens {
     pub(super) fn new(key: &[u8; 32], audience: &'static str) -> Self {
         hs256::install();
-        // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
+        // The algorithm is fixed: a token that names another one is refused.
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is judged below, by the server's own clock.
+        // Expiry is checked below, with the server's clock.
         validation.validate_exp = false;
-        Self { signing: secret::hmac(key), reading: DecodingKey::from_secret(key), validation, audience }
+        Self { signing: secret::hmac(key), verifying: DecodingKey::from_secret(key), validation, audience }
     }
 
     /// Makes the tokens of `maker` that are valid until `expires_at`, rounded up to a second.
@@ -122,29 +122,29 @@ impl Tokens {
         let mut text = match serde_json::to_string(&claims) {
             Ok(text) => text,
             Err(error) => {
-                tracing::error!(%error, "the claims of session tokens could not be written");
+                tracing::error!(%error, "the claims of session tokens could not be encoded");
                 return None;
             }
         };
         text.pop();
         text.push(',');
-        // White space, so that what follows is encoded by itself.
-        while !(text.len() + SUBJECT.len()).is_multiple_of(ENCODED_AT_ONCE) {
+        // White space to a full group, so that the rest can be encoded separately.
+        while !(text.len() + SUBJECT.len()).is_multiple_of(BASE64_GROUP) {
             text.push(' ');
         }
         text.push_str(SUBJECT);
-        let mut beginning = HEADER.to_owned();
-        URL_SAFE_NO_PAD.encode_string(text, &mut beginning);
+        let mut prefix = HEADER.to_owned();
+        URL_SAFE_NO_PAD.encode_string(text, &mut prefix);
         let mut signing = self.signing.clone();
-        signing.update(beginning.as_bytes());
-        Some(Minter { beginning, signing, exp })
+        signing.update(prefix.as_bytes());
+        Some(Minter { prefix, signing, exp })
     }
 
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, AuthError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(AuthError::Refused);
         }
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.reading, &self.validation)
+        let claims = jsonwebtoken::decode::<Claims>(token, &self.verifying, &self.validation)
             .map_err(|_| AuthError::Refused)?
             .claims;
         let expires_at =

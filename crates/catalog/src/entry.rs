@@ -1,4 +1,4 @@
-//! An environment that can be played, and where a built-in one comes from.
+//! Environments with compiled tools, and the sources of built-in ones.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use palestra_environment::tool::Toolbox;
 use palestra_families::app::shipped::Shipped;
 use palestra_families::backends::Backends;
 
-/// The tools that a session is offered.
+/// The tools of a session.
 pub struct Offer {
-    /// As OpenAI function tools.
+    /// OpenAI function tools.
     pub tools: Shared<List<Value>>,
-    /// The same compiled.
+    /// The same, compiled.
     pub toolbox: Toolbox,
 }
 
-/// An environment that can be played, with its tools compiled.
+/// An environment with its compiled tools.
 pub struct Entry {
     /// The kind.
     pub kind: Arc<dyn EnvironmentKind>,
-    /// What sessions of each surface are offered; never empty.
+    /// The tools of each surface; never empty.
     offers: Vec<(Surface, Offer)>,
-    /// Done once the kind is prepared.
+    /// Set once the kind is prepared.
     prepared: OnceCell<()>,
-    /// `family/name`, which the rows of its sessions share.
+    /// `family/name`, shared by the rows of its sessions.
     pub name: Arc<str>,
-    /// Digest of its definition, shared likewise.
+    /// Digest of its definition, shared by the rows of its sessions.
     pub digest: Arc<str>,
     full_name: String,
 }
@@ -51,13 +51,13 @@ impl Entry {
         Ok(Arc::new(Self { kind, offers, prepared: OnceCell::new(), name, digest, full_name }))
     }
 
-    /// What the API shows.
+    /// The public description.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.kind.spec()
     }
 
-    /// What sessions with these settings are offered.
+    /// The tools of sessions with these settings.
     #[must_use]
     pub fn offer(&self, config: &Map<String, Value>) -> &Offer {
         let surface = self.kind.surface(config);
@@ -65,7 +65,7 @@ impl Entry {
         &found.unwrap_or(&self.offers[0]).1
     }
 
-    /// Makes what all sessions share, once.
+    /// Prepares the state that all sessions share, once.
     pub(super) async fn prepare(&self) -> Result<(), CatalogError> {
         if !self.kind.prepares() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Entry {
         self.prepared.get_or_try_init(prepare).await.copied()
     }
 
-    /// Whether opening a place takes little time and nothing outside, so that it may be given up at any moment.
+    /// True when a session opens quickly and without resources outside this process, so that it may be cancelled at any moment.
     #[must_use]
     pub fn opens_at_once(&self) -> bool {
         !self.kind.heavy() && self.spec().capabilities.recovery == Recovery::Replay
@@ -90,21 +90,21 @@ impl Entry {
     }
 }
 
-/// A built-in environment. Its tools are compiled when it is first played, since most servers play a few of all.
+/// A built-in environment, built on first use, since most servers use only a few.
 pub(super) struct Builtin {
     pub(super) source: Source,
     entry: OnceCell<Arc<Entry>>,
 }
 
-/// Where a built-in environment comes from.
+/// The source of a built-in environment.
 pub(super) enum Source {
-    /// It is there.
+    /// A kind that is already built.
     Kind(Arc<dyn EnvironmentKind>),
-    /// It is compiled when it is first asked for.
+    /// An app, compiled on first use.
     App(Shipped),
-    /// Its rows are read when it is first asked for.
+    /// Work in sandboxes, whose rows are read on first use.
     Work(work::shipped::Shipped, Backends),
-    /// Its templates are read when it is first asked for.
+    /// SQL, whose templates are read on first use.
     Sql(sql::shipped::Shipped, Backends),
 }
 

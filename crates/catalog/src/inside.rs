@@ -1,5 +1,5 @@
-//! What is told of environments to those alone who publish, or whose job needs it: what built-in policies do, which follows from what
-//! solves tasks, and whether tasks are sound.
+//! Privileged reads of environments, for publishers and for jobs that need them: the actions of built-in policies, which reveal
+//! solutions, and proofs of tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,37 +15,37 @@ use palestra_environment::policy::Builtin;
 use palestra_environment::proof::live::Exhibit;
 use palestra_environment::task::TaskError;
 
-/// Episodes whose actions are told at the same time.
-const TOLD_AT_ONCE_MAX: usize = 2;
+/// Episodes of built-in policies that run concurrently.
+const EPISODES_MAX: usize = 2;
 
-/// Room for episodes whose actions are told.
-static TELLING: Semaphore = Semaphore::const_new(TOLD_AT_ONCE_MAX);
+/// Permits of these episodes.
+static EPISODES: Semaphore = Semaphore::const_new(EPISODES_MAX);
 
-/// Which actions of a built-in policy are wanted.
+/// A page of the actions of a built-in policy in a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionPage {
-    /// Whose.
+    /// The policy.
     pub policy: Builtin,
     /// The task's id.
     pub task: String,
-    /// Randomness of the random policy.
+    /// Seed of the random policy.
     pub seed: u64,
-    /// How many to pass over.
+    /// The number of actions to skip.
     pub offset: u64,
-    /// How many.
+    /// The number of actions to return.
     pub limit: u64,
 }
 
-/// Why nothing is told.
+/// An error of a privileged read.
 #[derive(Debug, thiserror::Error)]
 pub enum InsideError {
     /// There is no such environment or task.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// The environment cannot tell it.
+    /// The environment does not support it.
     #[error("{0}")]
     NotSupported(String),
-    /// This server lacks what it takes.
+    /// This server lacks a required back end.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -62,32 +62,32 @@ impl From<TaskError> for InsideError {
     }
 }
 
-/// Says, once it is dropped, that nobody waits for the actions any more.
-struct Waiting(Arc<AtomicBool>);
+/// Sets the flag when the caller leaves.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Catalog {
-    /// What a built-in policy does in a task; fewer actions than were asked for where it gives up.
+    /// Actions of a built-in policy in a task; fewer than requested where it gives up.
     ///
     /// # Errors
     /// When there is no such environment or task, or no solution of it is known.
     pub async fn actions(&self, tenant: &str, name: &str, page: ActionPage) -> Result<Vec<Action>, InsideError> {
         let entry = self.resolve(tenant, name).await?;
         let task = self.task_of_id(&entry, &page.task).await?;
-        let room = TELLING.acquire().await.map_err(|error| CatalogError::Broken(error.to_string()))?;
-        let given_up = Arc::new(AtomicBool::new(false));
-        let _waiting = Waiting(Arc::clone(&given_up));
+        let permit = EPISODES.acquire().await.map_err(|error| CatalogError::Broken(error.to_string()))?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let act = move || {
-            let _room = room;
+            let _permit = permit;
             let Some(mut policy) = page.policy.begin(&entry.kind, &task, page.seed) else { return Ok(None) };
             let mut actions = Vec::new();
             for number in 0..page.offset.saturating_add(page.limit) {
-                if given_up.load(Ordering::Relaxed) {
+                if cancelled.load(Ordering::Relaxed) {
                     break;
                 }
                 match policy.next_action() {
@@ -102,14 +102,17 @@ impl Catalog {
         blocking(act).await?.ok_or_else(unknown)
     }
 
-    /// Proves a task by doing it where tasks of its environment are done.
+    /// Proves a task by running its solution in the environment.
     ///
     /// # Errors
-    /// When there is no such environment or task, its tasks are not proven so, or this server lacks what they are done with.
+    /// When there is no such environment or task, its tasks have no such proof, or this server lacks a required back end.
     pub async fn prove(&self, tenant: &str, name: &str, asked: &ProveTask) -> Result<ProvenTask, InsideError> {
         let entry = self.resolve(tenant, name).await?;
         let Some(prover) = entry.kind.prover() else {
-            let detail = format!("tasks of {} are not done in sandboxes or databases", entry.name);
+            let detail = format!(
+                "tasks of {} run neither in sandboxes nor in databases, so there is nothing to prove",
+                entry.name
+            );
             return Err(InsideError::NotSupported(detail));
         };
         let (split, number) = (asked.split.as_str(), asked.number);
@@ -119,7 +122,7 @@ impl Catalog {
             return Err(TaskError::OutOfRange { split: split.to_owned(), length, index: number }.into());
         }
         prover.equipped().map_err(InsideError::Unavailable)?;
-        let _alone = self.0.proving.lock().await;
+        let _lock = self.0.proving.lock().await;
         let exhibit = match entry.kind.tasks() {
             Tasks::Stored(_) => {
                 let task = self.task_at(&entry, split, number).await?;
@@ -130,7 +133,7 @@ impl Catalog {
                 let (entry, split) = (entry.clone(), split.to_owned());
                 let make = move || match entry.kind.prover() {
                     Some(prover) => Ok(prover.case(&split, number)),
-                    None => Err(CatalogError::Broken("what proves its tasks is gone".to_owned())),
+                    None => Err(CatalogError::Broken("the prover of its tasks is missing".to_owned())),
                 };
                 blocking(make).await?
             }

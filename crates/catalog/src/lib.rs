@@ -1,4 +1,4 @@
-//! The catalog: every environment that a tenant can name, built in or published, and the choice of a task in it.
+//! The catalog: every environment of a tenant, built in or published, and the choice of tasks.
 
 mod entry;
 mod inside;
@@ -26,14 +26,14 @@ use palestra_store::row::DefinitionRow;
 use palestra_store::{Store, StoreError};
 pub use tasks::{TASKS_PER_PAGE_MAX, TaskOrStoreError, TaskPage};
 
-/// Published definitions that are kept built; beyond that, they are built again when touched.
+/// Published definitions that are cached as built kinds; others are built again when used.
 const PUBLISHED_KEPT_MAX: usize = 1_024;
-/// Of these, apps, which keep their initial databases too.
+/// Apps among these, which hold their initial databases too.
 const APPS_KEPT_MAX: usize = 64;
-/// Definitions that are checked at the same time.
+/// Definitions that are checked concurrently.
 const CHECKED_AT_ONCE_MAX: usize = 2;
 
-/// Why the catalog refused.
+/// An error of the catalog.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// The tenant has no such environment.
@@ -42,7 +42,7 @@ pub enum CatalogError {
     /// The environment has no such task.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The definition is wrong; every fault that was found.
+    /// The definition is invalid; all faults.
     #[error("the definition has {} faults", .0.len())]
     Faults(Vec<Fault>),
     /// The store failed.
@@ -53,29 +53,29 @@ pub enum CatalogError {
     Broken(String),
 }
 
-/// Every environment that can be named.
+/// All environments. Cheap to clone.
 #[derive(Clone)]
 pub struct Catalog(Arc<Inner>);
 
 struct Inner {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     builtin: HashMap<String, Builtin>,
     /// Earlier versions of built-in environments, by name.
     former: HashMap<String, Vec<Builtin>>,
-    /// What places are made of.
+    /// Handles of sandboxes and databases.
     backends: Backends,
     /// By tenant, name and version.
     published: DashMap<(String, String, u32), Arc<Entry>>,
-    /// Room for definitions that are checked.
+    /// Permits of checks.
     checking: Arc<Semaphore>,
-    /// Held by the one task that is proven: what it is done in is named by it.
+    /// Held by the one proof at a time: its sandbox or database is named by the task.
     proving: Mutex<()>,
 }
 
 impl Catalog {
     /// A catalog of built-in kinds, of the apps that are shipped, and of what the store holds.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, backends: Backends) -> Self {
+    pub fn new(store: Arc<Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, backends: Backends) -> Self {
         let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
         let work = work::shipped::all().into_iter();
@@ -136,7 +136,7 @@ impl Catalog {
         {
             return Ok(Arc::clone(&entry));
         }
-        // A NUL cannot be stored, so nothing has such a name.
+        // A NUL cannot be stored, so no environment has such a name.
         if plain.contains('\0') {
             return Err(unknown());
         }
@@ -157,7 +157,7 @@ impl Catalog {
             self.0.published.clear();
         }
         let is_app = |entry: &Entry| entry.spec().family == app::FAMILY;
-        if is_app(&entry) && self.0.published.iter().filter(|kept| is_app(kept)).count() >= APPS_KEPT_MAX {
+        if is_app(&entry) && self.0.published.iter().filter(|cached| is_app(cached)).count() >= APPS_KEPT_MAX {
             self.0.published.retain(|_, kept| !is_app(kept));
         }
         self.0.published.insert(key, Arc::clone(&entry));
@@ -180,7 +180,7 @@ impl Catalog {
         Ok(specs)
     }
 
-    /// What the API shows of one environment.
+    /// The public description of one environment.
     ///
     /// # Errors
     /// As [`Catalog::resolve`].
@@ -216,7 +216,7 @@ fn definition(row: &DefinitionRow) -> Definition<'_> {
     }
 }
 
-/// Runs work that may take long where it holds nobody up.
+/// Runs long work on a thread for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,
 ) -> Result<T, CatalogError> {

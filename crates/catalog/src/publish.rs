@@ -1,4 +1,4 @@
-//! Publication: what is checked and proven before a definition is stored.
+//! Publication: checks and proofs before a definition is stored.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use palestra_families::published::Submission;
 use palestra_families::work;
 use palestra_store::row::DefinitionRow;
 
-/// Rows of a publication that are proven at the same time.
+/// Rows of a publication that are proven concurrently.
 const ADMITTED_AT_ONCE_MAX: usize = 4;
-/// Rows that were refused and are told.
-const FAULTS_TOLD_MAX: usize = 100;
+/// Refused rows that are reported.
+const FAULTS_MAX: usize = 100;
 
 impl Catalog {
     /// Publishes a definition as the next version of its name; the same content again is the version that exists.
     ///
     /// # Errors
-    /// With every fault of the definition; nothing is stored then.
+    /// All faults of the definition; nothing is stored then.
     pub async fn publish(
         &self,
         tenant: &str,
         submission: Submission,
         now: Timestamp,
     ) -> Result<Published, CatalogError> {
-        let room = Arc::clone(&self.0.checking).acquire_owned().await;
+        let permit = Arc::clone(&self.0.checking).acquire_owned().await;
         let backends = self.0.backends.clone();
-        // Dropped together with the request.
-        let (_waiting, left) = oneshot::channel();
+        // Dropped with the request.
+        let (_caller, left) = oneshot::channel();
         let parse = move || {
-            // Held until the work is done, also where nobody waits for it any more.
-            let _room = room;
+            // Held until the work ends, even if the caller left.
+            let _permit = permit;
             submission.parse(&backends, left).map_err(CatalogError::Faults)
         };
         let parsed = blocking(parse).await?;
         if self.0.builtin.contains_key(&parsed.name) {
-            let detail = format!("{} is an environment that is shipped: choose another name", parsed.name);
+            let detail = format!("{} is a built-in environment: choose another name", parsed.name);
             return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
         }
         self.admit(&parsed).await?;
@@ -59,10 +59,10 @@ impl Catalog {
         Ok(Published { environment: self.built(row).await?.spec().clone(), created, notes: parsed.notes })
     }
 
-    /// Proves by execution that rows of work can be played and judged.
+    /// Proves by execution that rows of work can be solved and verified.
     async fn admit(&self, parsed: &Parsed) -> Result<(), CatalogError> {
         let Some(work) = work::family(&parsed.name) else { return Ok(()) };
-        let _room = self.0.checking.acquire().await;
+        let _permit = self.0.checking.acquire().await;
         let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
         let rows: Vec<(&String, (usize, &Value))> = rows.collect();
         let mut faults = Vec::new();
@@ -72,7 +72,7 @@ impl Catalog {
                 let Err(detail) = refused else { continue };
                 faults.push(Fault { field: Some(format!("{split}-{index}")), detail, ..Fault::default() });
             }
-            if faults.len() >= FAULTS_TOLD_MAX {
+            if faults.len() >= FAULTS_MAX {
                 break;
             }
         }

@@ -14,16 +14,16 @@ use palestra_store::StoreError;
 /// Tasks in one page of a listing.
 pub const TASKS_PER_PAGE_MAX: u64 = 1_000;
 
-/// Which tasks of a split are wanted.
+/// A page of the tasks of a split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPage {
     /// The split.
     pub split: String,
-    /// Names a fixed permutation of the split; the natural order where left out.
+    /// The key of a permutation of the split; the natural order for `None`.
     pub shuffle: Option<u64>,
-    /// The first place.
+    /// The first position.
     pub offset: u64,
-    /// Most rows.
+    /// Most tasks.
     pub limit: u64,
 }
 
@@ -47,7 +47,7 @@ impl Catalog {
     /// The task that a choice names; a random one of the `train` split without a choice.
     ///
     /// # Errors
-    /// When the choice contradicts itself or names nothing.
+    /// When the choice contradicts itself or names no task.
     pub async fn choose(&self, entry: &Arc<Entry>, choice: Option<&TaskChoice>) -> Result<Arc<Task>, TaskOrStoreError> {
         let nothing = TaskChoice::default();
         let choice = choice.unwrap_or(&nothing);
@@ -90,7 +90,7 @@ impl Catalog {
     /// The task that an id recreates.
     ///
     /// # Errors
-    /// When the id names nothing here.
+    /// When the environment has no task with this id.
     pub async fn task_of_id(&self, entry: &Arc<Entry>, id: &str) -> Result<Arc<Task>, TaskOrStoreError> {
         let parsed: TaskId = id.parse()?;
         let length = split_length(entry.spec(), &parsed.split)?;
@@ -148,7 +148,7 @@ impl Catalog {
     }
 }
 
-/// A task was not found, or could not be looked for.
+/// A task was not found, or the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskOrStoreError {
     /// There is no such task.

@@ -1,12 +1,12 @@
-//! Files that jobs leave.
+//! Artefacts: files of jobs.
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Artifact, JobEventKind};
 use palestra_protocol::name::NameKind;
 
 use super::change::Change;
-use super::content::Bounds;
-use super::turn::Turn;
+use super::content::SizeLimits;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -15,12 +15,12 @@ use palestra_store::row::job::{ArtifactRow, ContentRow};
 /// Files of one job.
 const FILES_PER_JOB_MAX: u64 = 10_000;
 
-/// Whether this can name an artefact.
+/// True for a valid name of an artefact.
 pub(super) fn is_name(name: &str) -> bool {
     NameKind::Path.fits(name)
 }
 
-/// Whether what was announced, with or without `sha256:` before it, is what came.
+/// Refuses a digest that differs from the announced one, which may lack the prefix `sha256:`.
 fn check_digest(announced: Option<&str>, found: &str) -> Result<(), JobsError> {
     let bare = |digest: &str| digest.trim().to_ascii_lowercase().trim_start_matches("sha256:").to_owned();
     match announced {
@@ -31,7 +31,7 @@ fn check_digest(announced: Option<&str>, found: &str) -> Result<(), JobsError> {
     }
 }
 
-/// A file that is about to be named.
+/// A file with a stored content, which no row references yet.
 struct Naming {
     id: JobId,
     fence: u64,
@@ -40,15 +40,15 @@ struct Naming {
     quota: u64,
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn name_file(&mut self, scope: &WorkerScope, naming: &Naming) -> Result<(), JobsError> {
         let Naming { id, fence, artifact, content, quota } = naming;
-        let row = self.held(scope, *id, *fence).await?;
+        let row = self.leased_job(scope, *id, *fence).await?;
         if let Some(content) = content {
             self.transaction.put_content(content).await?;
         }
         let before = self.transaction.artifact(*id, &artifact.name).await?;
-        if before.is_none() && self.transaction.artifact_count(*id).await? >= FILES_PER_JOB_MAX {
+        if before.is_none() && self.transaction.count_artifacts(*id).await? >= FILES_PER_JOB_MAX {
             return Err(JobsError::TooMany { what: "artefacts of this job", most: FILES_PER_JOB_MAX });
         }
         let kept_bytes = self.transaction.kept_bytes(&row.tenant).await?;
@@ -65,11 +65,11 @@ impl Turn<'_> {
 }
 
 impl Jobs {
-    /// Keeps a file of a job, in place of an earlier one of its name. The lease is not kept by this: heartbeats go on meanwhile.
+    /// Stores a file of a job, in place of an earlier one of its name. This does not extend the lease: send heartbeats meanwhile.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more, at the beginning or at the end; when the name is none, the bytes
-    /// are too many or not those of `digest`, or their stream fails. Nothing is kept then.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more, at the beginning or at the end; when the name is invalid, the bytes
+    /// are too many or not those of `digest`, or their stream fails. Nothing is stored then.
     pub async fn upload(
         &self,
         scope: &WorkerScope,
@@ -82,35 +82,35 @@ impl Jobs {
         if !is_name(&name) {
             return Err(JobsError::BadArtifactName);
         }
-        let row = self.0.store.job_of_anybody(id).await?.filter(|row| scope.covers(&row.tenant));
+        let row = self.0.store.job(id).await?.filter(|row| scope.covers(&row.tenant));
         let row = row.ok_or(JobsError::NotFound("job"))?;
         if !row.is_held(fence) {
             return Err(JobsError::LeaseLost);
         }
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
-        let bounds = Bounds { most, kept: self.0.store.kept_bytes(&row.tenant).await?, quota };
-        let received = self.0.contents.receive(bytes, bounds).await?;
+        let limits = SizeLimits { most, kept: self.0.store.kept_bytes(&row.tenant).await?, quota };
+        let received = self.0.contents.receive(bytes, limits).await?;
         check_digest(digest.as_deref(), &received.digest)?;
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let now = jobs.0.clock.now();
             let (digest, size_bytes) = (received.digest.clone(), received.size_bytes);
             let artifact = Artifact { name, digest, size_bytes, created_at: now };
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let content = jobs.0.contents.keep(received, now).await?;
             let naming = Naming { id, fence, artifact, content, quota };
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.name_file(&scope, &naming).await;
-            turn.settle(done).await?;
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.name_file(&scope, &naming).await;
+            queue.settle(done).await?;
             Ok(naming.artifact)
         })
         .await
     }
 
-    /// Removes a file of a job, such as one of a checkpoint that a newer one took the place of.
+    /// Deletes a file of a job, such as one of a replaced checkpoint.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; when there is no such file.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; when there is no such file.
     pub async fn delete_artifact(
         &self,
         scope: &WorkerScope,
@@ -119,15 +119,15 @@ impl Jobs {
         fence: u64,
     ) -> Result<(), JobsError> {
         let (jobs, scope, name) = (self.clone(), scope.clone(), name.to_owned());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Process).await?;
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Process).await?;
             let done = async {
-                turn.held(&scope, id, fence).await?;
-                let was_there = turn.transaction.delete_artifact(id, &name).await?;
+                queue.leased_job(&scope, id, fence).await?;
+                let was_there = queue.transaction.delete_artifact(id, &name).await?;
                 if was_there { Ok(()) } else { Err(JobsError::NotFound("artefact")) }
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! How a job goes from one state to the next: pure changes of its row, each of which writes an event.
+//! State transitions of a job: pure changes of its row, each with an event.
 
 use palestra_protocol::id::{JobId, RunId};
 use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobKind, JobState};
@@ -9,33 +9,33 @@ use palestra_store::row::job::{JobEventRow, JobRow};
 
 /// Milliseconds until the second attempt; each further one waits twice as long.
 pub(super) const BACKOFF_MS: u64 = 5_000;
-/// Milliseconds that no attempt waits longer than.
+/// Longest back-off, in milliseconds.
 pub(super) const BACKOFF_MS_MAX: u64 = 600_000;
 
-/// Events of one job; beyond it only those come in that something is built on.
+/// Events of one job; beyond it only events that later attempts or clients depend on are stored.
 pub(super) const EVENTS_PER_JOB_MAX: u64 = 1_000_000;
 
-/// The code of the error of a job whose workers went silent.
+/// The error code of a job whose workers stopped sending heartbeats.
 pub(super) const LEASE_LOST: &str = "lease_lost";
-/// The code of the error of a job that needed one which did not succeed.
+/// The error code of a job that needs one which did not succeed.
 pub(super) const DEPENDENCY: &str = "dependency";
 
-/// Whether an attempt at a job of this kind counts the episodes that former attempts played.
-pub(super) const fn counts_former_episodes(kind: JobKind) -> bool {
+/// True when an attempt at a job of this kind counts the episodes of earlier attempts.
+pub(super) const fn counts_earlier_episodes(kind: JobKind) -> bool {
     matches!(kind, JobKind::Evaluate | JobKind::Collect)
 }
 
-/// Milliseconds until the next attempt after so many.
+/// Milliseconds until the attempt after this number of them.
 pub(super) fn backoff_ms(attempts: u32) -> u64 {
     let doublings = attempts.saturating_sub(1).min(32);
     BACKOFF_MS.saturating_mul(1 << doublings).min(BACKOFF_MS_MAX)
 }
 
-/// A job that is being changed, with the events that tell of it.
+/// A job that is being changed, with the events of the change.
 pub(super) struct Change {
     pub(super) row: JobRow,
     pub(super) events: Vec<JobEventRow>,
-    /// How it stood before.
+    /// The state before the change.
     pub(super) before: JobState,
     now: Timestamp,
 }
@@ -47,24 +47,24 @@ impl Change {
 
     /// Adds an event.
     pub(super) fn note(&mut self, kind: JobEventKind, data: Value) {
-        self.tell_of_the_end();
+        self.note_full_log();
         self.write(kind, data);
     }
 
-    /// Adds an event where there is room: one that tells how it goes, and that nothing is built on.
+    /// Adds an event that nothing depends on, unless the log is full.
     pub(super) fn note_if_room(&mut self, kind: JobEventKind, data: Value) {
-        self.tell_of_the_end();
+        self.note_full_log();
         if self.row.events < EVENTS_PER_JOB_MAX {
             self.write(kind, data);
         }
     }
 
-    /// The event with the number of the bound is always the line that says so.
-    fn tell_of_the_end(&mut self) {
+    /// Makes the event with the number of the bound the line which says that the log is full.
+    fn note_full_log(&mut self) {
         if self.row.events + 1 == EVENTS_PER_JOB_MAX {
             let message = format!(
-                "this is event {EVENTS_PER_JOB_MAX} of this job, and its log is full: numbers, lines and progress of its \
-                 workers are written down no more; states, files, checkpoints and policies are"
+                "this is event {EVENTS_PER_JOB_MAX} of this job, so its log is full: metrics, log lines and progress of its \
+                 workers are no longer stored; states, files, checkpoints and policies are"
             );
             self.write(JobEventKind::Log, json!({"level": "warn", "message": message}));
         }
@@ -84,12 +84,12 @@ impl Change {
         self.note(JobEventKind::State, data);
     }
 
-    /// It was queued.
+    /// Records that the job was queued.
     pub(super) fn created(&mut self) {
         self.note_state(&json!({}));
     }
 
-    /// A worker gets it.
+    /// Begins an attempt under a new lease.
     pub(super) fn begin(&mut self, worker: &str, lease_ms: u64) {
         let run = RunId::new();
         let row = &mut self.row;
@@ -102,20 +102,20 @@ impl Change {
         row.lease_expires_at = Some(self.now.plus_ms(lease_ms));
         row.started_at = Some(self.now);
         (row.not_before, row.outcome, row.cancel_requested_at) = (None, None, None);
-        // What was played counts in the next attempt; every other kind of work begins anew.
-        row.progress = row.progress.take().filter(|_| counts_former_episodes(row.kind));
+        // Episodes of earlier attempts count; every other kind of work starts over.
+        row.progress = row.progress.take().filter(|_| counts_earlier_episodes(row.kind));
         if let Some(progress) = &mut row.progress {
             (progress.message, progress.remaining_ms) = (None, None);
         }
         self.note_state(&json!({"worker": worker, "run": run}));
     }
 
-    /// Its worker is alive.
+    /// Extends the lease after a sign of life from the worker.
     pub(super) fn renew(&mut self, lease_ms: u64) {
         self.row.lease_expires_at = Some(self.now.plus_ms(lease_ms));
     }
 
-    /// Its worker is to stop.
+    /// Asks the worker to stop.
     pub(super) fn request_cancel(&mut self) {
         if self.row.cancel_requested_at.is_none() {
             self.row.cancel_requested_at = Some(self.now);
@@ -138,26 +138,26 @@ impl Change {
         self.note_state(more);
     }
 
-    /// It is done.
+    /// Ends the job with its result.
     pub(super) fn succeed(&mut self, result: Value) {
         self.row.result = Some(result);
         self.row.error = None;
         self.end(JobState::Succeeded, &json!({}));
     }
 
-    /// It was cancelled.
+    /// Ends the job as cancelled.
     pub(super) fn cancel(&mut self) {
         self.end(JobState::Cancelled, &json!({}));
     }
 
-    /// It failed for good.
+    /// Ends the job with an error.
     pub(super) fn fail(&mut self, error: JobError) {
         let more = json!({"error": error});
         self.row.error = Some(error);
         self.end(JobState::Failed, &more);
     }
 
-    /// The attempt failed: another one follows where that could help and there are some left.
+    /// Ends the attempt with an error. Another one follows if `retry` is set and attempts are left.
     pub(super) fn fail_attempt(&mut self, error: JobError, retry: bool) {
         if self.row.cancel_requested_at.is_some() {
             self.row.error = Some(error);
@@ -173,7 +173,7 @@ impl Change {
         self.requeue(Some(not_before), &more);
     }
 
-    /// Its worker went silent.
+    /// Takes the lease back, because no heartbeat came.
     pub(super) fn lose_lease(&mut self) {
         let worker = self.row.worker.as_deref().unwrap_or_default();
         let detail = format!("worker {worker:?} sent no heartbeat until its lease ended");
@@ -188,25 +188,25 @@ impl Change {
         self.row.attempts = self.row.attempts.saturating_sub(1);
     }
 
-    /// Its worker stops; the attempt does not count.
+    /// Queues the job again, because its worker stops; the attempt does not count.
     pub(super) fn release(&mut self) {
         self.take_back(None, &json!({"released": true}));
     }
 
-    /// It could not be handed out; the attempt does not count, and other jobs go first for a while.
+    /// Queues the job again after a delay, because it could not be handed out; the attempt does not count.
     pub(super) fn postpone(&mut self) {
         let not_before = self.now.plus_ms(BACKOFF_MS);
         self.take_back(Some(not_before), &json!({"released": true, "not_before": not_before}));
     }
 
-    /// A job that it needs did not succeed.
+    /// Fails the job, because one that it needs did not succeed.
     pub(super) fn fail_with(&mut self, needed: JobId, state: JobState) {
         let how = if state == JobState::Cancelled { "was cancelled" } else { "failed" };
         let detail = format!("{needed}, which has to succeed first, {how}: retry that one, then this one");
         self.fail(JobError { code: DEPENDENCY.to_owned(), detail });
     }
 
-    /// It is tried again from the beginning, once so many jobs have succeeded.
+    /// Queues the job again with fresh attempts, once `blocked` jobs have succeeded.
     pub(super) fn retry(&mut self, blocked: u64) {
         let row = &mut self.row;
         (row.attempts, row.blocked, row.dead_letter) = (0, blocked, false);
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_wait_twice_as_long_each_time_up_to_ten_minutes() {
+    fn the_back_off_doubles_up_to_ten_minutes() {
         assert_eq!(
             [1, 2, 3, 7, 8, 20, u32::MAX].map(backoff_ms),
             [5_000, 10_000, 20_000, 320_000, 600_000, 600_000, 600_000]

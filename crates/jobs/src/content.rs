@@ -1,7 +1,7 @@
-//! The bytes of artefacts, policies and uploaded files, by their digest: in files of the data folder, or in pieces in the store.
+//! The contents of artefacts, policies and uploaded files, by digest: in files of the data folder, or in pieces in the store.
 //!
-//! Bytes are written under a name of their own while they come, made durable, and only then given the name of their digest. What
-//! nothing in the store names is removed after a while, in which an upload under way has time to name its own.
+//! Bytes are received under a temporary name, made durable, and only then named by their digest. Contents that no row references are
+//! deleted after a grace period, in which an upload has time to reference its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,48 +19,47 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use tokio_util::bytes::{Bytes, BytesMut};
 use tokio_util::task::TaskTracker;
 
-use super::unkept::Unkept;
-use super::{ArtifactPlace, ByteStream, JobSettings, JobsError};
+use super::pending_upload::PendingUpload;
+use super::{ArtifactStorage, ByteStream, JobSettings, JobsError};
 use palestra_store::Store;
 use palestra_store::clock::Clock;
 use palestra_store::row::job::ContentRow;
 
 /// The folder of artefacts in the data folder.
 const FOLDER: &str = "artifacts";
-/// The folder in it of bytes that are still coming.
+/// Its folder of incomplete uploads.
 const INCOMING: &str = "incoming";
-/// How digests are written.
+/// The prefix of digests.
 const DIGEST_PREFIX: &str = "sha256:";
-/// Bytes that are gathered before they are written to a file.
+/// Bytes that are buffered before they are written to a file.
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes that are read from a file at a time.
 const READ_BYTES: usize = 64 * 1024;
 /// Bytes of a piece in the store.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Where contents are kept.
+/// The storage of contents.
 pub(super) struct Contents {
-    place: Place,
-    /// Shared by uploads from the moment in which a file gets its name until something names it; whoever removes files has it
-    /// alone.
-    naming: RwLock<()>,
-    unnamed: Duration,
+    storage: Storage,
+    /// Shared by uploads from naming a file by its digest until a row references it; exclusive to the removal of files.
+    removal_lock: RwLock<()>,
+    grace: Duration,
 }
 
-enum Place {
+enum Storage {
     Disk(PathBuf),
     Store(Pieces),
 }
 
 /// Contents in pieces in the store.
 struct Pieces {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Clock,
-    /// Holds the removal of what was not kept.
+    /// Runs the deletion of uploads that became no content.
     tracker: TaskTracker,
 }
 
-/// Bytes that came, still without the name of their digest.
+/// Bytes that were received, not yet named by their digest.
 pub(super) struct Received {
     pub(super) digest: String,
     pub(super) size_bytes: u64,
@@ -68,23 +67,23 @@ pub(super) struct Received {
 }
 
 enum Draft {
-    /// Removed when it is dropped.
+    /// Deleted when dropped.
     File(TempPath),
-    Pieces(Unkept),
+    Pieces(PendingUpload),
 }
 
-/// What bytes that are coming may add up to.
+/// Limits of the size of an upload, in bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    /// Of any artefact.
+pub(super) struct SizeLimits {
+    /// The most for any artefact.
     pub(super) most: u64,
-    /// What the tenant keeps already.
+    /// The bytes that the tenant has stored already.
     pub(super) kept: u64,
-    /// What the tenant may keep.
+    /// The most bytes that the tenant may store.
     pub(super) quota: u64,
 }
 
-impl Bounds {
+impl SizeLimits {
     fn check(&self, size: u64) -> Result<(), JobsError> {
         if size > self.most {
             return Err(JobsError::TooLarge(self.most));
@@ -96,19 +95,19 @@ impl Bounds {
     }
 }
 
-/// Does work that blocks.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// Whether this is a digest as files are named by: 64 hexadecimal digits.
+/// True for the name of a content: 64 hexadecimal digits.
 fn is_hex(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn hex_of(digest: &str) -> io::Result<&str> {
     let hex = digest.strip_prefix(DIGEST_PREFIX).filter(|hex| is_hex(hex));
-    hex.ok_or_else(|| io::Error::other("a stored digest is none"))
+    hex.ok_or_else(|| io::Error::other("a stored digest is not sha256:<64 hexadecimal digits>"))
 }
 
 fn path_of(folder: &Path, hex: &str) -> PathBuf {
@@ -118,37 +117,37 @@ fn path_of(folder: &Path, hex: &str) -> PathBuf {
 impl Contents {
     pub(super) async fn open(
         settings: &JobSettings,
-        store: &Arc<dyn Store>,
+        store: &Arc<Store>,
         data: &Path,
         clock: &Clock,
         tracker: &TaskTracker,
     ) -> Result<Self, JobsError> {
-        let place = match settings.artifacts {
-            ArtifactPlace::Store => {
+        let storage = match settings.artifacts {
+            ArtifactStorage::Store => {
                 let (store, clock, tracker) = (Arc::clone(store), clock.clone(), tracker.clone());
-                Place::Store(Pieces { store, clock, tracker })
+                Storage::Store(Pieces { store, clock, tracker })
             }
-            ArtifactPlace::Disk => {
+            ArtifactStorage::Disk => {
                 let folder = data.join(FOLDER);
                 tokio::fs::create_dir_all(folder.join(INCOMING)).await?;
-                Place::Disk(folder)
+                Storage::Disk(folder)
             }
         };
-        Ok(Self { place, naming: RwLock::new(()), unnamed: Duration::from_millis(settings.unnamed_ms) })
+        Ok(Self { storage, removal_lock: RwLock::new(()), grace: Duration::from_millis(settings.unreferenced_ms) })
     }
 
-    /// Takes bytes in, up to what is allowed.
+    /// Receives bytes within limits.
     pub(super) async fn receive(
         &self,
         mut bytes: BoxStream<'_, io::Result<Bytes>>,
-        bounds: Bounds,
+        limits: SizeLimits,
     ) -> Result<Received, JobsError> {
-        let mut draft = Writing::begin(&self.place).await?;
+        let mut draft = Upload::begin(&self.storage).await?;
         let (mut hash, mut size) = (Sha256::new(), 0_u64);
         while let Some(chunk) = bytes.next().await {
             let chunk = chunk?;
             size = size.saturating_add(chunk.len() as u64);
-            bounds.check(size)?;
+            limits.check(size)?;
             hash.update(&chunk);
             draft.write(&chunk).await?;
         }
@@ -156,39 +155,39 @@ impl Contents {
         Ok(Received { digest, size_bytes: size, draft: draft.end().await? })
     }
 
-    /// Nothing is removed until this is dropped.
-    pub(super) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
-        self.naming.read().await
+    /// Blocks the removal of files until the guard is dropped.
+    pub(super) async fn block_removal(&self) -> RwLockReadGuard<'_, ()> {
+        self.removal_lock.read().await
     }
 
-    /// Gives bytes the name of their digest. To be called while [`Self::hold`] is held until something names the digest. Answers
-    /// the row that makes pieces in the store a content.
+    /// Names bytes by their digest. Requires that the guard of [`Self::block_removal`] is held until a row references the digest.
+    /// Returns the row that makes pieces in the store a content.
     pub(super) async fn keep(&self, received: Received, now: Timestamp) -> Result<Option<ContentRow>, JobsError> {
         let Received { digest, size_bytes, draft } = received;
-        match (draft, &self.place) {
+        match (draft, &self.storage) {
             (Draft::Pieces(pieces), _) => {
                 Ok(Some(ContentRow { digest, pieces: pieces.keep(), size_bytes, created_at: now }))
             }
-            (Draft::File(draft), Place::Disk(folder)) => {
+            (Draft::File(draft), Storage::Disk(folder)) => {
                 let path = path_of(folder, hex_of(&digest)?);
-                blocking(move || place_file(draft, &path)).await?;
+                blocking(move || persist(draft, &path)).await?;
                 Ok(None)
             }
-            (Draft::File(_), Place::Store(_)) => {
-                Err(JobsError::Internal("a file came where pieces are kept".to_owned()))
+            (Draft::File(_), Storage::Store(_)) => {
+                Err(JobsError::Internal("an upload in a file cannot become a content in the store".to_owned()))
             }
         }
     }
 
-    /// Whether as many bytes of a digest are there as were kept. Whether they are the same shows when they are read.
+    /// True when the content of a digest exists with this size. Its bytes are not compared.
     pub(super) async fn has(&self, digest: &str, size_bytes: u64) -> Result<bool, JobsError> {
-        match &self.place {
-            Place::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
+        match &self.storage {
+            Storage::Disk(folder) => match tokio::fs::metadata(path_of(folder, hex_of(digest)?)).await {
                 Ok(found) => Ok(found.len() == size_bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error.into()),
             },
-            Place::Store(Pieces { store, .. }) => {
+            Storage::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
                 Ok(content.is_some_and(|content| content.size_bytes == size_bytes))
             }
@@ -197,8 +196,8 @@ impl Contents {
 
     /// The bytes of a digest.
     pub(super) async fn read(&self, digest: &str) -> Result<ByteStream, JobsError> {
-        match &self.place {
-            Place::Disk(folder) => {
+        match &self.storage {
+            Storage::Disk(folder) => {
                 let mut file = File::open(path_of(folder, hex_of(digest)?)).await?;
                 Ok(Box::pin(async_stream::try_stream! {
                     loop {
@@ -210,15 +209,16 @@ impl Contents {
                     }
                 }))
             }
-            Place::Store(Pieces { store, .. }) => {
+            Storage::Store(Pieces { store, .. }) => {
                 let content = store.content(digest).await?;
-                let content = content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content is gone"))?;
+                let content =
+                    content.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the content was deleted"))?;
                 let (store, digest) = (Arc::clone(store), digest.to_owned());
                 let (mut pieces, mut left) = (content.pieces, content.size_bytes);
                 Ok(Box::pin(async_stream::try_stream! {
                     let mut position = 0;
                     while left > 0 {
-                        let piece = piece(store.as_ref(), &digest, &mut pieces, position).await?;
+                        let piece = piece(&store, &digest, &mut pieces, position).await?;
                         left = left.saturating_sub(piece.len() as u64);
                         position += 1;
                         yield Bytes::from(piece);
@@ -228,42 +228,42 @@ impl Contents {
         }
     }
 
-    /// Removes what nothing names; answers how many contents went.
-    pub(super) async fn forget_unnamed(&self, names: &dyn Store, now: Timestamp) -> Result<u64, JobsError> {
-        match &self.place {
-            Place::Store(Pieces { store, .. }) => {
-                let grace = i64::try_from(self.unnamed.as_millis()).unwrap_or(i64::MAX);
+    /// Deletes unreferenced contents; returns how many files or rows.
+    pub(super) async fn remove_unreferenced(&self, references: &Store, now: Timestamp) -> Result<u64, JobsError> {
+        match &self.storage {
+            Storage::Store(Pieces { store, .. }) => {
+                let grace = i64::try_from(self.grace.as_millis()).unwrap_or(i64::MAX);
                 let before = Timestamp::from_milliseconds(now.milliseconds().saturating_sub(grace));
-                Ok(store.forget_unnamed(before).await?)
+                Ok(store.delete_unreferenced(before).await?)
             }
-            Place::Disk(folder) => self.forget_files(folder, names).await,
+            Storage::Disk(folder) => self.remove_unreferenced_files(folder, references).await,
         }
     }
 
-    async fn forget_files(&self, folder: &Path, names: &dyn Store) -> Result<u64, JobsError> {
-        let mut forgotten = 0;
+    async fn remove_unreferenced_files(&self, folder: &Path, references: &Store) -> Result<u64, JobsError> {
+        let mut removed = 0;
         for folder in subfolders(folder.to_owned()).await? {
-            let unnamed = self.unnamed;
-            let old = blocking(move || files_older(&folder, unnamed)).await?;
+            let grace = self.grace;
+            let old = blocking(move || files_older(&folder, grace)).await?;
             for path in old {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-                let _alone = self.naming.write().await;
-                if is_hex(&name) && names.is_named(&format!("{DIGEST_PREFIX}{name}")).await? {
+                let _lock = self.removal_lock.write().await;
+                if is_hex(&name) && references.is_referenced(&format!("{DIGEST_PREFIX}{name}")).await? {
                     continue;
                 }
-                // Once more: an upload may have named it since, which makes it new.
-                if is_older(&path, self.unnamed).await {
+                // Once more: an upload may have renewed it since.
+                if is_older(&path, self.grace).await {
                     tokio::fs::remove_file(&path).await?;
-                    forgotten += 1;
+                    removed += 1;
                 }
             }
         }
-        Ok(forgotten)
+        Ok(removed)
     }
 }
 
-/// A piece of a content that is being read. Where an equal content took its place meanwhile, the rest comes from that one.
-async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
+/// A piece of a content. If an equal upload replaced the content meanwhile, the piece comes from that one.
+async fn piece(store: &Store, digest: &str, pieces: &mut String, position: u64) -> io::Result<Vec<u8>> {
     let mut found = store.piece(pieces, position).await.map_err(io::Error::other)?;
     if found.is_none()
         && let Some(content) = store.content(digest).await.map_err(io::Error::other)?
@@ -271,7 +271,9 @@ async fn piece(store: &dyn Store, digest: &str, pieces: &mut String, position: u
         *pieces = content.pieces;
         found = store.piece(pieces, position).await.map_err(io::Error::other)?;
     }
-    found.filter(|piece| !piece.is_empty()).ok_or_else(|| io::Error::other("a piece is missing"))
+    found
+        .filter(|piece| !piece.is_empty())
+        .ok_or_else(|| io::Error::other("a piece of the content is missing: upload the file again"))
 }
 
 async fn subfolders(folder: PathBuf) -> io::Result<Vec<PathBuf>> {
@@ -298,12 +300,12 @@ async fn is_older(path: &Path, than: Duration) -> bool {
     blocking(move || age(&path)).await.is_ok_and(|age| age >= than)
 }
 
-/// Moves a file to its place for good, also over a loss of power.
-fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
-    let folder = path.parent().ok_or_else(|| io::Error::other("a content without a folder"))?;
+/// Renames a file to its final path, durably.
+fn persist(draft: TempPath, path: &Path) -> io::Result<()> {
+    let folder = path.parent().ok_or_else(|| io::Error::other("the path of a content has no folder"))?;
     let fresh = !folder.is_dir();
     std::fs::create_dir_all(folder)?;
-    // Also where the content is there already: this makes it new.
+    // Also where the content exists already: this renews its age.
     draft.persist(path).map_err(|error| error.error)?;
     std::fs::File::open(folder)?.sync_all()?;
     match folder.parent().filter(|_| fresh) {
@@ -312,23 +314,23 @@ fn place_file(draft: TempPath, path: &Path) -> io::Result<()> {
     }
 }
 
-/// A content while it comes.
-enum Writing {
+/// An upload that is being received.
+enum Upload {
     File { file: BufWriter<File>, path: TempPath },
-    Pieces { unkept: Unkept, next: u64, buffer: BytesMut, clock: Clock },
+    Pieces { pending: PendingUpload, next: u64, buffer: BytesMut, clock: Clock },
 }
 
-impl Writing {
-    async fn begin(place: &Place) -> io::Result<Self> {
-        match place {
-            Place::Disk(folder) => {
+impl Upload {
+    async fn begin(storage: &Storage) -> io::Result<Self> {
+        match storage {
+            Storage::Disk(folder) => {
                 let folder = folder.join(INCOMING);
                 let (file, path) = blocking(move || NamedTempFile::new_in(folder)).await?.into_parts();
                 Ok(Self::File { file: BufWriter::with_capacity(WRITE_BYTES, File::from_std(file)), path })
             }
-            Place::Store(Pieces { store, clock, tracker }) => {
-                let (unkept, buffer) = (Unkept::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
-                Ok(Self::Pieces { unkept, next: 0, buffer, clock: clock.clone() })
+            Storage::Store(Pieces { store, clock, tracker }) => {
+                let (pending, buffer) = (PendingUpload::new(store, tracker), BytesMut::with_capacity(PIECE_BYTES));
+                Ok(Self::Pieces { pending, next: 0, buffer, clock: clock.clone() })
             }
         }
     }
@@ -348,24 +350,24 @@ impl Writing {
         Ok(())
     }
 
-    /// Writes the piece down that was gathered, if it has so many bytes.
+    /// Stores the buffered piece, if it has at least this many bytes.
     async fn flush(&mut self, bytes_min: usize) -> Result<(), JobsError> {
-        if let Self::Pieces { unkept, next, buffer, clock } = self
+        if let Self::Pieces { pending, next, buffer, clock } = self
             && buffer.len() >= bytes_min
             && !buffer.is_empty()
         {
-            unkept.put(*next, clock.now(), buffer).await?;
+            pending.put(*next, clock.now(), buffer).await?;
             *next += 1;
             buffer.clear();
         }
         Ok(())
     }
 
-    /// Makes all of it durable.
+    /// Makes all bytes durable.
     async fn end(mut self) -> Result<Draft, JobsError> {
         self.flush(1).await?;
         match self {
-            Self::Pieces { unkept, .. } => Ok(Draft::Pieces(unkept)),
+            Self::Pieces { pending, .. } => Ok(Draft::Pieces(pending)),
             Self::File { mut file, path } => {
                 file.flush().await?;
                 file.into_inner().sync_all().await?;

@@ -1,4 +1,4 @@
-//! What tenants do with jobs: queue, cancel, try again, delete.
+//! Operations of tenants on jobs: create, cancel, retry, delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use palestra_state::Digest;
 
 use super::change::Change;
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::IdempotencyRow;
@@ -23,27 +23,27 @@ use palestra_store::{Durability, StoreError};
 
 /// Jobs that one job may name in `after`.
 const AFTER_MAX: usize = 64;
-/// Attempts where a job names no number.
+/// Attempts of a job that does not set a number.
 const ATTEMPTS_DEFAULT: u32 = 3;
 /// Attempts that a job may ask for.
 const ATTEMPTS_MAX: u32 = 20;
-/// Farthest that a priority lies from 0.
+/// Largest absolute value of a priority.
 const PRIORITY_MAX: i32 = 100;
 /// Bytes of a job's metadata.
 const METADATA_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an idempotency key.
 const KEY_BYTES_MAX: usize = 255;
-/// Largest amount of memory that JSON carries exactly, in bytes.
+/// Largest amount of memory, in bytes: the largest integer that JSON carries exactly.
 const MEMORY_BYTES_MAX: u64 = (1 << 53) - 1;
-/// Under which operation the answers of this call are kept.
+/// The operation under which answers of this call are stored.
 const OPERATION: &str = "job";
 
-/// What a job names: jobs that have to succeed first, and policies and files that have to be there.
+/// The references of a job: jobs that have to succeed first, and policies and files that have to exist.
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) jobs: BTreeSet<JobId>,
     pub(super) policies: BTreeSet<PolicyId>,
-    /// With the field that names each.
+    /// Each with the field that names it.
     files: BTreeMap<FileId, &'static str>,
 }
 
@@ -92,7 +92,7 @@ impl Named {
     }
 }
 
-/// A request that was read and checked.
+/// A valid request, as rows.
 struct Order {
     tenant: Tenant,
     row: JobRow,
@@ -179,11 +179,12 @@ fn order(
     Ok(Order { tenant: tenant.clone(), row, spec, named, key })
 }
 
-impl Turn<'_> {
-    /// The job that an earlier call with this key made, whatever that call said.
+impl QueueTransaction<'_> {
+    /// The job that an earlier call with this key made, whatever its request was.
     async fn of_key(&mut self, tenant: &Tenant, key: &str) -> Result<Option<StoredJob>, JobsError> {
         let Some(answer) = self.transaction.answer(tenant, OPERATION, key).await? else { return Ok(None) };
-        let id = answer.answer.parse().map_err(|_| JobsError::Internal("a kept answer names no job".to_owned()))?;
+        let id =
+            answer.answer.parse().map_err(|_| JobsError::Internal("a stored answer holds no job id".to_owned()))?;
         Ok(self.transaction.stored_job(id).await?)
     }
 
@@ -195,7 +196,8 @@ impl Turn<'_> {
             if answer.request != order.spec.request {
                 return Err(JobsError::KeyReused);
             }
-            let id = answer.answer.parse().map_err(|_| JobsError::Internal("a kept answer names no job".to_owned()))?;
+            let id =
+                answer.answer.parse().map_err(|_| JobsError::Internal("a stored answer holds no job id".to_owned()))?;
             let made = self.transaction.stored_job(id).await?;
             return made.map(Some).ok_or(JobsError::NotFound("job"));
         }
@@ -206,7 +208,7 @@ impl Turn<'_> {
         Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)))
     }
 
-    /// Looks for everything that a job names; answers how many jobs have not succeeded yet.
+    /// Checks everything that a job names; returns the number of jobs that have not succeeded yet.
     async fn look_up(&mut self, tenant: &str, named: &Named) -> Result<u64, JobsError> {
         let mut faults = Vec::new();
         let mut blocked = 0;
@@ -215,7 +217,7 @@ impl Turn<'_> {
             let detail = match row.map(|row| row.state) {
                 None => format!("there is no job {id}"),
                 Some(JobState::Failed | JobState::Cancelled) => {
-                    format!("job {id} did not succeed, so that nothing can come after it: retry that one first")
+                    format!("job {id} did not succeed: retry it first")
                 }
                 Some(JobState::Succeeded) => continue,
                 Some(JobState::Queued | JobState::Running) => {
@@ -226,13 +228,13 @@ impl Turn<'_> {
             faults.push(Fault { field: Some("after".to_owned()), detail, ..Fault::default() });
         }
         for id in &named.policies {
-            if self.transaction.policy(*id).await?.is_none_or(|row| row.tenant != tenant) {
+            if self.transaction.policy(tenant, *id).await?.is_none() {
                 let (field, detail) = (Some("spec.policy".to_owned()), format!("there is no policy {id}"));
                 faults.push(Fault { field, detail, ..Fault::default() });
             }
         }
         for (id, field) in &named.files {
-            let row = self.transaction.file(*id).await?.filter(|row| row.tenant == tenant);
+            let row = self.transaction.file(tenant, *id).await?;
             let detail = match row.map(|row| row.purpose) {
                 Some(FilePurpose::FineTune) => continue,
                 Some(other) => {
@@ -250,7 +252,7 @@ impl Turn<'_> {
             return Ok(made);
         }
         let blocked = self.look_up(&order.tenant, &order.named).await?;
-        if self.transaction.queued(&order.tenant).await? >= queued_max {
+        if self.transaction.count_queued_jobs(&order.tenant).await? >= queued_max {
             return Err(JobsError::TooMany { what: "queued jobs", most: queued_max });
         }
         let now = self.clock().now();
@@ -265,8 +267,8 @@ impl Turn<'_> {
             Err(error) => return Err(error.into()),
         }
         let files: Vec<FileId> = order.named.files.keys().copied().collect();
-        self.transaction.name_files(order.row.id, &files).await?;
-        self.transaction.append(&change.events).await?;
+        self.transaction.insert_job_files(order.row.id, &files).await?;
+        self.transaction.append_job_events(&change.events).await?;
         if let Some(key) = &order.key {
             let answer = IdempotencyRow {
                 tenant: order.tenant.to_string(),
@@ -278,12 +280,12 @@ impl Turn<'_> {
             };
             self.transaction.insert_answer(&answer).await?;
         }
-        self.moved(change.row.id, blocked == 0);
+        self.changed(change.row.id, blocked == 0);
         Ok(StoredJob { row: change.row, spec: order.spec.clone() })
     }
 
     async fn cancel(&mut self, tenant: &str, id: JobId) -> Result<(), JobsError> {
-        let row = self.of_tenant(tenant, id).await?;
+        let row = self.job_of_tenant(tenant, id).await?;
         let state = row.state;
         let mut change = Change::of(row, self.clock().now());
         match state {
@@ -295,17 +297,17 @@ impl Turn<'_> {
     }
 
     async fn retry(&mut self, tenant: &str, id: JobId, queued_max: u64) -> Result<(), JobsError> {
-        let row = self.of_tenant(tenant, id).await?;
+        let row = self.job_of_tenant(tenant, id).await?;
         if !matches!(row.state, JobState::Failed | JobState::Cancelled) {
             let state = row.state.as_str();
             let detail = format!("job {id} is {state}: only jobs that failed or were cancelled can be tried again");
             return Err(JobsError::NotRetryable(detail));
         }
-        if self.transaction.queued(tenant).await? >= queued_max {
+        if self.transaction.count_queued_jobs(tenant).await? >= queued_max {
             return Err(JobsError::TooMany { what: "queued jobs", most: queued_max });
         }
         let mut blocked = 0;
-        for (needed, state) in self.transaction.needs(id).await? {
+        for (needed, state) in self.transaction.job_needs(id).await? {
             match state {
                 Some(JobState::Succeeded) => {}
                 Some(JobState::Queued | JobState::Running) => blocked += 1,
@@ -316,7 +318,7 @@ impl Turn<'_> {
                 None => return Err(JobsError::NotRetryable(format!("job {id} needs {needed}, which was deleted"))),
             }
         }
-        if let Some(file) = self.transaction.lost_file(id).await? {
+        if let Some(file) = self.transaction.missing_file_of_job(id).await? {
             return Err(JobsError::NotRetryable(format!("job {id} needs {file}, which was deleted")));
         }
         let mut change = Change::of(row, self.clock().now());
@@ -329,11 +331,11 @@ impl Turn<'_> {
         if !row.state.is_over() {
             return Err(JobsError::NotOver(format!("job {id} is {}: cancel it first", row.state.as_str())));
         }
-        if let Some(other) = self.transaction.dependents(id).await?.first() {
+        if let Some(other) = self.transaction.job_dependents(id).await?.first() {
             return Err(JobsError::NotOver(format!("job {} needs job {id} and is not over", other.id)));
         }
         self.transaction.delete_job(id).await?;
-        self.moved(id, false);
+        self.changed(id, false);
         Ok(())
     }
 }
@@ -342,7 +344,7 @@ impl Jobs {
     /// Queues a job. The same id or the same `key` (`Idempotency-Key`) with the same content again is the job that exists.
     ///
     /// # Errors
-    /// When the request does not fit, names what is not there, the id or key is taken by other content, or too many are queued.
+    /// When the request is invalid, names missing objects, its id or key is used with other content, or too many jobs are queued.
     pub async fn create(&self, tenant: &Tenant, request: CreateJob, key: Option<String>) -> Result<Job, JobsError> {
         self.create_from(tenant, request, None, key).await
     }
@@ -362,26 +364,26 @@ impl Jobs {
         let order = order(tenant, request, read, key, self.0.clock.now())?;
         let jobs = self.clone();
         let stored = self
-            .to_end(async move {
-                let mut turn = jobs.turn(Durability::Disk).await?;
-                let done = turn.insert(&order, jobs.0.settings.queued_max).await;
-                turn.settle(done).await
+            .run_to_end(async move {
+                let mut queue = jobs.begin(Durability::Disk).await?;
+                let done = queue.insert(&order, jobs.0.settings.queued_max).await;
+                queue.settle(done).await
             })
             .await?;
         self.view(stored).await
     }
 
-    /// The job that an earlier call with this key made; none where there is none any more.
+    /// The job that an earlier call with this key made; `None` when it was deleted.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn made_with(&self, tenant: &Tenant, key: String) -> Result<Option<Job>, JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
         let stored = self
-            .to_end(async move {
-                let mut turn = jobs.turn(Durability::Disk).await?;
-                let done = turn.of_key(&owner, &key).await;
-                turn.settle(done).await
+            .run_to_end(async move {
+                let mut queue = jobs.begin(Durability::Disk).await?;
+                let done = queue.of_key(&owner, &key).await;
+                queue.settle(done).await
             })
             .await?;
         match stored {
@@ -397,25 +399,25 @@ impl Jobs {
     /// When there is no such job.
     pub async fn cancel(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.cancel(&owner, id).await;
-            turn.settle(done).await
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.cancel(&owner, id).await;
+            queue.settle(done).await
         })
         .await?;
         self.job(tenant, id).await
     }
 
-    /// Queues a job again that failed or was cancelled, with fresh attempts. It goes on from its last checkpoint.
+    /// Queues a failed or cancelled job again, with fresh attempts. It continues from its last checkpoint.
     ///
     /// # Errors
     /// When there is no such job, it is in another state, or what it needs did not succeed.
     pub async fn retry(&self, tenant: &Tenant, id: JobId) -> Result<Job, JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.retry(&owner, id, jobs.0.settings.queued_max).await;
-            turn.settle(done).await
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.retry(&owner, id, jobs.0.settings.queued_max).await;
+            queue.settle(done).await
         })
         .await?;
         self.job(tenant, id).await
@@ -427,23 +429,23 @@ impl Jobs {
     /// When there is no such job, it is not over, or one that is not over needs it.
     pub async fn delete(&self, tenant: &Tenant, id: JobId) -> Result<(), JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Disk).await?;
             let done = async {
-                let row = turn.of_tenant(&owner, id).await?;
-                turn.delete(&row).await
+                let row = queue.job_of_tenant(&owner, id).await?;
+                queue.delete(&row).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }
 }
 
-/// Whether a job of this kind serves a policy, and which.
+/// The policy that a job of kind `serve` serves.
 pub(super) fn served_policy(stored: &StoredJob) -> Result<PolicyId, JobsError> {
     match Spec::read(stored.row.kind, &stored.spec.spec) {
         Ok(Spec::Serve(serve)) if stored.row.kind == JobKind::Serve => Ok(serve.policy),
-        _ => Err(fault("fence", "only a job of kind serve answers for a policy")),
+        _ => Err(fault("fence", "only a job of kind serve serves a policy")),
     }
 }

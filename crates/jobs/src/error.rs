@@ -1,4 +1,4 @@
-//! Why the queue refused. Nothing here knows of HTTP.
+//! Errors of the queue, without status codes of HTTP.
 
 use std::io;
 
@@ -7,65 +7,67 @@ use palestra_protocol::problem::Fault;
 
 use palestra_store::StoreError;
 
-/// Why the queue refused. What was refused changed nothing.
+/// An error of the queue. The refused call changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// There is no such thing for this tenant or worker.
+    /// The tenant or worker has no such object.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The request does not fit.
-    #[error("the request does not fit")]
+    /// The request is invalid.
+    #[error("the request is invalid")]
     Invalid(Vec<Fault>),
-    /// The lease was given to another worker, was taken back, or its job is over.
-    #[error("this lease is held no more: it expired and was taken back, or its job is over; stop, and lease again")]
+    /// The lease was taken back, or its job is over.
+    #[error(
+        "this lease is not held any more, because it expired or its job is over: stop this attempt and lease again"
+    )]
     LeaseLost,
-    /// Only jobs that are over can be deleted, and they and files only while no job that is not over needs them.
+    /// A job or file cannot be deleted, because it or a job that needs it is queued or running.
     #[error("{0}")]
     NotOver(String),
-    /// Only jobs that failed or were cancelled can be tried again, and only where what they need succeeded.
+    /// A job cannot be retried: it did not fail, or something that it needs is missing or failed.
     #[error("{0}")]
     NotRetryable(String),
-    /// The id is taken by something else.
+    /// The id is taken by another object.
     #[error("{0}")]
     Conflict(String),
     /// The idempotency key was used with another request.
-    #[error("this idempotency key was used with another request")]
+    #[error("this idempotency key was used with another request: choose another key")]
     KeyReused,
-    /// The tenant keeps as much as it may.
+    /// The quota of the tenant is used up.
     #[error(
-        "the tenant keeps {kept_bytes} of at most {quota_bytes} bytes of artefacts, policies and files: delete files, or jobs \
+        "the tenant stores {kept_bytes} of at most {quota_bytes} bytes of artefacts, policies and files: delete files, or jobs \
          that are over, or have the quota raised"
     )]
     QuotaExceeded {
-        /// What is kept already.
+        /// Bytes that are stored already.
         kept_bytes: u64,
-        /// What may be kept.
+        /// Bytes that may be stored.
         quota_bytes: u64,
     },
-    /// A file is larger than any may be.
+    /// A file is too large.
     #[error("a file has at most {0} bytes")]
     TooLarge(u64),
-    /// What came is not what was announced.
-    #[error("what came has the digest {found}, not {announced}: send it again")]
+    /// The received bytes do not have the announced digest.
+    #[error("the received bytes have the digest {found}, not {announced}: send them again")]
     DigestMismatch {
-        /// Of what was announced.
+        /// The announced digest.
         announced: String,
-        /// Of what came.
+        /// The digest of the received bytes.
         found: String,
     },
-    /// This cannot name an artefact.
+    /// The name of an artefact is invalid.
     #[error(
-        "an artefact is named by 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or \
+        "the name of an artefact is 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or \
          `..`, of 200 bytes altogether"
     )]
     BadArtifactName,
-    /// This cannot name a file.
-    #[error("a file is named by 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
+    /// The name of a file is invalid.
+    #[error("the name of a file is 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
     BadFileName,
-    /// Nobody answers for the policy.
-    #[error("no worker answers for this policy now: queue a job of kind serve for it, and wait until it runs")]
+    /// No worker serves the policy.
+    #[error("no worker serves this policy now: queue a job of kind serve for it, and wait until it runs")]
     PolicyCold,
-    /// Too many wait for the policy already.
+    /// Too many requests wait for the policy.
     #[error("{0} requests wait for this policy already: try again soon")]
     Busy(usize),
     /// The policy did not answer in time.
@@ -74,21 +76,21 @@ pub enum JobsError {
     /// The policy's worker failed.
     #[error("the policy failed: {}: {}", .0.code, .0.detail)]
     ServeFailed(JobError),
-    /// There are as many as there may be.
-    #[error("there are {most} {what} already, which is the most")]
+    /// A limit of a number of objects is reached.
+    #[error("there are {most} {what} already, the maximum: delete some or wait")]
     TooMany {
-        /// Of what.
+        /// The objects.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Files cannot be read or written.
-    #[error("files cannot be read or written: {0}")]
+    /// A file cannot be read or written.
+    #[error("a file cannot be read or written: {0}")]
     Io(#[from] io::Error),
-    /// Something that cannot happen did; the log says what.
+    /// A bug: something that cannot happen did.
     #[error("the queue failed: {0}")]
     Internal(String),
 }

@@ -1,4 +1,4 @@
-//! What happened to a job: its history, then what happens.
+//! Events of a job: the stored ones, then new ones as they come.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use palestra_protocol::job::{JobEvent, JobEventKind};
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 
-/// Events that are read at a time.
+/// Events of one page.
 const EVENTS_PER_PAGE: u32 = 256;
-/// Milliseconds between two looks for events that another node wrote.
+/// Milliseconds between two polls for events that another node stored.
 const POLL_MS: u64 = 2_000;
 
 impl Jobs {
-    /// What happened to a job after a number, then what happens: until it is over, or the server stops.
+    /// Events of a job after a number, stored ones and new ones, until the job is over or the server stops.
     ///
     /// # Errors
     /// When there is no such job.
@@ -29,18 +29,18 @@ impl Jobs {
         let (jobs, tenant) = (self.clone(), tenant.clone());
         let mut last = after;
         Ok(Box::pin(async_stream::stream! {
-            let watch = jobs.0.watches.listen(id);
+            let watch = jobs.0.watches.subscribe(id);
             loop {
-                // Listens before it looks, so that nothing is written unheard in between.
-                let news = watch.notify().notified();
+                // Subscribes before it reads, so that no notification is missed in between.
+                let news = watch.changed().notified();
                 tokio::pin!(news);
                 news.as_mut().enable();
-                // The row is read before the events: what it counts is there.
+                // The row is read before the events, so all events that it counts are stored.
                 let (row, page) = match jobs.look(&tenant, id, last).await {
                     Ok(Some(found)) => found,
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::warn!(job = %id, %error, "events could not be read; the reader resumes");
+                        tracing::warn!(job = %id, %error, "events could not be read; the stream ends and its reader resumes");
                         return;
                     }
                 };
@@ -64,7 +64,7 @@ impl Jobs {
         }))
     }
 
-    /// Whether the job is over and how many events it has, and the next ones; none when it is gone.
+    /// The next events, with the end of the job (true) and its number of events; `None` when it was deleted.
     async fn look(
         &self,
         tenant: &str,

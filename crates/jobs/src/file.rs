@@ -1,4 +1,4 @@
-//! Files that tenants upload for jobs to learn from, and those of a job's result.
+//! Files that tenants upload for training, and files of a job's result.
 
 use std::io;
 
@@ -9,32 +9,32 @@ use palestra_protocol::job::Artifact;
 use palestra_protocol::name::NameKind;
 use tokio_util::bytes::Bytes;
 
-use super::content::{Bounds, Received};
+use super::content::{Received, SizeLimits};
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError};
 use palestra_store::Durability;
 use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
 use palestra_store::row::job::{ContentRow, FileFilter, FileRow};
 
-/// Files that a tenant may have uploaded.
+/// Uploaded files of one tenant.
 const FILES_PER_TENANT_MAX: u64 = 100_000;
 
-/// Bytes of a file that came, still without a name. Dropped, they are gone.
+/// The bytes of a received file, which has no name yet. Dropped, they are deleted.
 pub struct ReceivedFile(Received);
 
-/// Whether this can name a file.
+/// True for a valid name of a file.
 fn is_name(name: &str) -> bool {
     NameKind::File.fits(name)
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn add_file(&mut self, row: &FileRow, content: Option<&ContentRow>, quota: u64) -> Result<(), JobsError> {
         if let Some(content) = content {
             self.transaction.put_content(content).await?;
         }
-        if self.transaction.file_count(&row.tenant).await? >= FILES_PER_TENANT_MAX {
+        if self.transaction.count_uploaded_files(&row.tenant).await? >= FILES_PER_TENANT_MAX {
             return Err(JobsError::TooMany { what: "uploaded files", most: FILES_PER_TENANT_MAX });
         }
         let kept_bytes = self.transaction.kept_bytes(&row.tenant).await?;
@@ -46,8 +46,7 @@ impl Turn<'_> {
     }
 
     async fn remove_file(&mut self, tenant: &str, id: FileId) -> Result<(), JobsError> {
-        let row = self.transaction.file(id).await?.filter(|row| row.tenant == tenant);
-        let row = row.ok_or(JobsError::NotFound("file"))?;
+        let row = self.transaction.file(tenant, id).await?.ok_or(JobsError::NotFound("file"))?;
         if let Some(job) = row.job {
             return Err(JobsError::NotOver(format!("file {id} belongs to the result of job {job}: delete the job")));
         }
@@ -60,24 +59,24 @@ impl Turn<'_> {
 }
 
 impl Jobs {
-    /// Takes the bytes of a file in, which [`Self::keep_file`] names.
+    /// Receives the bytes of a file, which [`Self::keep_file`] names.
     ///
     /// # Errors
-    /// When they are too many, or their stream fails. Nothing is kept then.
+    /// When they are too many, or their stream fails. Nothing is stored then.
     pub async fn receive_file(
         &self,
         tenant: &Tenant,
         bytes: BoxStream<'_, io::Result<Bytes>>,
     ) -> Result<ReceivedFile, JobsError> {
         let (most, quota) = (self.0.settings.artifact_bytes_max, self.0.settings.quota_bytes);
-        let bounds = Bounds { most, kept: self.0.store.kept_bytes(tenant).await?, quota };
-        Ok(ReceivedFile(self.0.contents.receive(bytes, bounds).await?))
+        let limits = SizeLimits { most, kept: self.0.store.kept_bytes(tenant).await?, quota };
+        Ok(ReceivedFile(self.0.contents.receive(bytes, limits).await?))
     }
 
-    /// Keeps a file that came.
+    /// Stores a received file.
     ///
     /// # Errors
-    /// When name or purpose do not fit, or the tenant has no room for it. Nothing is kept then.
+    /// When name or purpose are invalid, or the quota of the tenant is used up. Nothing is stored then.
     pub async fn keep_file(
         &self,
         tenant: &Tenant,
@@ -89,25 +88,25 @@ impl Jobs {
             return Err(JobsError::BadFileName);
         }
         if !FilePurpose::UPLOADED.contains(&purpose) {
-            return Err(fault("purpose", format!("jobs alone leave files for {}", purpose.as_str())));
+            return Err(fault("purpose", format!("only jobs create files for {}", purpose.as_str())));
         }
         let (jobs, tenant) = (self.clone(), tenant.to_string());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let (now, ReceivedFile(received)) = (jobs.0.clock.now(), received);
             let (digest, size_bytes) = (received.digest.clone(), received.size_bytes);
             let row =
                 FileRow { id: FileId::new(), tenant, name, purpose, digest, size_bytes, created_at: now, job: None };
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let content = jobs.0.contents.keep(received, now).await?;
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.add_file(&row, content.as_ref(), jobs.0.settings.quota_bytes).await;
-            turn.settle(done).await?;
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.add_file(&row, content.as_ref(), jobs.0.settings.quota_bytes).await;
+            queue.settle(done).await?;
             Ok(row)
         })
         .await
     }
 
-    /// Files of a tenant behind the id that the page names.
+    /// Files of a tenant after the id that the page names.
     ///
     /// # Errors
     /// When the store fails.
@@ -144,20 +143,20 @@ impl Jobs {
     /// When there is no such file, a job that is not over names it, or it belongs to the result of a job.
     pub async fn delete_file(&self, tenant: &Tenant, id: FileId) -> Result<(), JobsError> {
         let (jobs, owner) = (self.clone(), tenant.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.remove_file(&owner, id).await;
-            turn.settle(done).await
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.remove_file(&owner, id).await;
+            queue.settle(done).await
         })
         .await
     }
 
-    /// Whether the spec of a job names a file.
+    /// True when the spec of a job names a file.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn names_file(&self, job: JobId, file: FileId) -> Result<bool, JobsError> {
-        Ok(self.0.store.names_file(job, file).await?)
+        Ok(self.0.store.job_names_file(job, file).await?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How workers get jobs.
+//! Leases: handing queued jobs to workers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::change::{Change, counts_former_episodes};
+use super::change::{Change, counts_earlier_episodes};
+use super::queue_transaction::QueueTransaction;
 use super::schedule::choose;
-use super::turn::Turn;
 use super::{Jobs, JobsError, WorkerScope};
 use crate::metrics::JOBS_LEASED;
 use palestra_store::Durability;
-use palestra_store::row::job::{StoredJob, Wanted};
+use palestra_store::row::job::{CandidateFilter, StoredJob};
 
 /// Longest that a call waits for a job.
 const WAIT_MS_MAX: u64 = 30_000;
-/// Milliseconds between two looks at the queue while a call waits: other nodes wake nobody here, and back-off ends silently.
+/// Milliseconds between two polls of the queue while a call waits: other nodes notify nobody here, nor does the end of a back-off.
 const POLL_MS: u64 = 1_000;
 /// The largest size that JSON carries exactly.
 const BYTES_MAX: u64 = (1 << 53) - 1;
@@ -55,14 +55,19 @@ struct Claimed {
     token: String,
 }
 
-impl Turn<'_> {
-    async fn claim(&mut self, jobs: &Jobs, wanted: &Wanted, worker: &str) -> Result<Option<Claimed>, JobsError> {
-        let candidates = self.transaction.candidates(wanted).await?;
+impl QueueTransaction<'_> {
+    async fn claim(
+        &mut self,
+        jobs: &Jobs,
+        filter: &CandidateFilter,
+        worker: &str,
+    ) -> Result<Option<Claimed>, JobsError> {
+        let candidates = self.transaction.job_candidates(filter).await?;
         if candidates.is_empty() {
             return Ok(None);
         }
-        let running: HashMap<String, u64> = self.transaction.running().await?.into_iter().collect();
-        let Some(id) = choose(&candidates, &running, wanted) else { return Ok(None) };
+        let running: HashMap<String, u64> = self.transaction.running_jobs().await?.into_iter().collect();
+        let Some(id) = choose(&candidates, &running, filter) else { return Ok(None) };
         let Some(mut stored) = self.transaction.stored_job(id).await? else { return Ok(None) };
         if stored.row.state != JobState::Queued {
             return Ok(None);
@@ -72,37 +77,37 @@ impl Turn<'_> {
         change.begin(worker, jobs.0.settings.lease_ms);
         stored.row = change.row.clone();
         let token = jobs.0.tokens.mint(&stored.row.tenant, id, stored.row.fence, now);
-        let token = token.ok_or_else(|| JobsError::Internal("a lease's token cannot be made".to_owned()))?;
-        self.transaction.serve(&stored.row.tenant).await?;
+        let token = token.ok_or_else(|| JobsError::Internal("the token of a lease cannot be signed".to_owned()))?;
+        self.transaction.mark_served(&stored.row.tenant).await?;
         self.put(change).await?;
         Ok(Some(Claimed { stored, token }))
     }
 }
 
 impl Jobs {
-    /// Leases the job that is next for this worker; none when there is none within `wait_ms`.
+    /// Leases the next job for this worker; `None` when none is ready within `wait_ms`.
     ///
     /// # Errors
-    /// When the request does not fit or the store fails.
+    /// When the request is invalid or the store fails.
     pub async fn lease(&self, scope: &WorkerScope, request: LeaseRequest) -> Result<Option<Lease>, JobsError> {
         check(&request)?;
         let deadline = Instant::now() + Duration::from_millis(request.wait_ms);
         loop {
-            self.0.workers.saw(scope, &request);
-            // Listens before it looks, so that nothing is queued unheard in between.
+            self.0.workers.record_request(scope, &request);
+            // Subscribes before it reads, so that no notification is missed in between.
             let news = self.0.queue_news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let wanted = Wanted {
+            let filter = CandidateFilter {
                 tenant: scope.tenant.as_deref().map(str::to_owned),
                 kinds: request.kinds.clone(),
                 device: request.device,
                 memory_bytes: request.memory_bytes,
                 now: self.0.clock.now(),
             };
-            // Outside of any transaction first: most looks find nothing.
-            if !self.0.store.job_candidates(&wanted).await?.is_empty()
-                && let Some(lease) = self.claim(wanted, &request.worker).await?
+            // Outside of any transaction first: most polls find nothing.
+            if !self.0.store.job_candidates(&filter).await?.is_empty()
+                && let Some(lease) = self.claim(filter, &request.worker).await?
             {
                 return Ok(Some(lease));
             }
@@ -119,54 +124,54 @@ impl Jobs {
         }
     }
 
-    /// Claims a job on a task of its own. Where the caller is gone by then the job goes back at once.
-    async fn claim(&self, wanted: Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
+    /// Claims a job on a task of its own. If the caller has left by then, the job is queued again at once.
+    async fn claim(&self, filter: CandidateFilter, worker: &str) -> Result<Option<Lease>, JobsError> {
         let (reply, answer) = oneshot::channel();
         let (jobs, worker) = (self.clone(), worker.to_owned());
         self.0.tracker.spawn(async move {
-            let leased = jobs.claim_now(&wanted, &worker).await;
+            let leased = jobs.claim_now(&filter, &worker).await;
             if let Err(Ok(Some(lease))) = reply.send(leased)
                 && let Err(error) = jobs.give_back(lease.job.id, lease.fence, Change::release).await
             {
-                tracing::warn!(job = %lease.job.id, %error, "a job whose worker left at once waits for its lease to end");
+                tracing::warn!(job = %lease.job.id, %error, "a job whose worker left waits for its lease to expire");
             }
         });
-        answer.await.map_err(|_| JobsError::Internal("the claim of a job ended by itself".to_owned()))?
+        answer.await.map_err(|_| JobsError::Internal("the task that claims a job ended early".to_owned()))?
     }
 
-    async fn claim_now(&self, wanted: &Wanted, worker: &str) -> Result<Option<Lease>, JobsError> {
-        let mut turn = self.turn(Durability::Disk).await?;
-        let claimed = turn.claim(self, wanted, worker).await;
-        let Some(claimed) = turn.settle(claimed).await? else { return Ok(None) };
+    async fn claim_now(&self, filter: &CandidateFilter, worker: &str) -> Result<Option<Lease>, JobsError> {
+        let mut queue = self.begin(Durability::Disk).await?;
+        let claimed = queue.claim(self, filter, worker).await;
+        let Some(claimed) = queue.settle(claimed).await? else { return Ok(None) };
         let (id, fence, kind) = (claimed.stored.row.id, claimed.stored.row.fence, claimed.stored.row.kind);
         metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
         let lease = self.hand_out(claimed).await;
         if lease.is_err()
             && let Err(error) = self.give_back(id, fence, Change::postpone).await
         {
-            tracing::warn!(job = %id, %error, "a job that could not be handed out waits for its lease to end");
+            tracing::warn!(job = %id, %error, "a job could not be handed out; it waits for its lease to expire");
         }
         lease.map(Some)
     }
 
-    /// What a worker is told of a job that was claimed for it.
+    /// The lease that a worker is given for a claimed job.
     async fn hand_out(&self, Claimed { stored, token }: Claimed) -> Result<Lease, JobsError> {
         let (id, fence) = (stored.row.id, stored.row.fence);
-        let missing = || JobsError::Internal("a lease without its parts".to_owned());
+        let missing = || JobsError::Internal("a claimed job has no lease or no run".to_owned());
         let (expires_at, run) = (stored.row.lease_expires_at.ok_or_else(missing)?, stored.row.run.ok_or_else(missing)?);
         let (checkpoint, damaged) = self.newest_checkpoint(id).await?;
         if !damaged.is_empty()
             && let Err(error) = self.warn_of_damage(id, fence, &damaged, checkpoint.as_ref()).await
         {
-            tracing::warn!(job = %id, ?damaged, %error, "a damaged checkpoint could not be told of");
+            tracing::warn!(job = %id, ?damaged, %error, "the log line about a damaged checkpoint could not be stored");
         }
-        let counted = counts_former_episodes(stored.row.kind);
-        let former_runs = if counted { self.former_runs(id, run).await? } else { Vec::new() };
+        let counted = counts_earlier_episodes(stored.row.kind);
+        let former_runs = if counted { self.earlier_runs(id, run).await? } else { Vec::new() };
         let job: Job = self.view(stored).await?;
         Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, former_runs, checkpoint })
     }
 
-    /// Tells people that an attempt does not go on from where the last one stopped.
+    /// Logs that an attempt does not continue from the newest checkpoint.
     async fn warn_of_damage(
         &self,
         id: JobId,
@@ -175,33 +180,32 @@ impl Jobs {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<(), JobsError> {
         let begins = match checkpoint {
-            Some(checkpoint) => format!("this attempt goes on from the checkpoint after step {}", checkpoint.step),
-            None => "this attempt begins anew".to_owned(),
+            Some(checkpoint) => format!("this attempt continues from the checkpoint after step {}", checkpoint.step),
+            None => "this attempt starts over".to_owned(),
         };
         let damaged = damaged.join(", ");
-        let message =
-            format!("files of newer checkpoints are missing, cut short or cannot be read ({damaged}): {begins}");
-        let mut turn = self.turn(Durability::Process).await?;
+        let message = format!("files of newer checkpoints are missing, truncated or unreadable ({damaged}): {begins}");
+        let mut queue = self.begin(Durability::Process).await?;
         let done = async {
-            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
-            let mut change = Change::of(row, turn.clock().now());
+            let row = queue.leased_job(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, queue.clock().now());
             change.note(JobEventKind::Log, json!({"level": "warn", "message": message}));
-            turn.put(change).await
+            queue.put(change).await
         }
         .await;
-        turn.settle(done).await
+        queue.settle(done).await
     }
 
     /// Ends a lease in a way that does not count as an attempt.
     pub(super) async fn give_back(&self, id: JobId, fence: u64, how: fn(&mut Change)) -> Result<(), JobsError> {
-        let mut turn = self.turn(Durability::Disk).await?;
+        let mut queue = self.begin(Durability::Disk).await?;
         let done = async {
-            let row = turn.held(&WorkerScope { tenant: None }, id, fence).await?;
-            let mut change = Change::of(row, turn.clock().now());
+            let row = queue.leased_job(&WorkerScope { tenant: None }, id, fence).await?;
+            let mut change = Change::of(row, queue.clock().now());
             how(&mut change);
-            turn.put(change).await
+            queue.put(change).await
         }
         .await;
-        turn.settle(done).await
+        queue.settle(done).await
     }
 }

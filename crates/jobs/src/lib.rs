@@ -1,9 +1,9 @@
-//! Jobs: the durable queue of work that takes long, what its workers write, and what they leave behind.
+//! Jobs: the durable queue of long work, with the events, artefacts and policies of its workers.
 //!
-//! Everything that matters is in the store: a job is claimed by a lease with a fence that grows with each one, and whatever a
-//! worker writes is refused once its fence is not the job's last or the job does not run. A lease whose time is over is held until
-//! the sweep takes it back, so that a worker which comes late to a queue that was down goes on. What is in memory only wakes those
-//! who wait, and hands requests to workers that serve a policy.
+//! All state is in the store. A worker claims a job by a lease with a fence, a number that grows with each lease; its writes are
+//! refused once its fence is not the job's last or the job does not run. An expired lease is held until the sweep takes it back, so
+//! that a worker continues after the server was down for a while. State in memory only wakes waiting callers, and passes requests to
+//! workers that serve a policy.
 
 mod artifact;
 mod change;
@@ -14,7 +14,9 @@ mod events;
 mod file;
 mod lease;
 pub mod metrics;
+mod pending_upload;
 mod policy;
+mod queue_transaction;
 mod reach;
 mod read;
 mod report;
@@ -25,8 +27,6 @@ mod settings;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod turn;
-mod unkept;
 mod watch;
 mod workers;
 
@@ -48,25 +48,25 @@ use palestra_store::Store;
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;
 pub use palestra_store::row::job::{FileFilter, FileRow, JobFilter};
-use serve::Hub;
-pub use settings::{ArtifactPlace, JobSettings};
+use serve::PolicyRequests;
+pub use settings::{ArtifactStorage, JobSettings};
 use watch::Watches;
 use workers::Workers;
 
-/// Bytes of a file as they come or go.
+/// The bytes of a file as a stream.
 pub type ByteStream = BoxStream<'static, io::Result<Bytes>>;
 
-/// What the queue is made of.
+/// The parts that the queue is built from.
 pub struct JobParts {
-    /// Where everything is recorded.
-    pub store: Arc<dyn Store>,
-    /// Makes the credentials of leases, and forgets those that were taken back.
+    /// The store of all state.
+    pub store: Arc<Store>,
+    /// Issues the credentials of leases, and revokes them.
     pub tokens: JobTokens,
-    /// Limits of the whole.
+    /// Limits of the queue.
     pub settings: JobSettings,
-    /// The data folder; artefacts lie below it.
+    /// The data folder, which holds the artefacts.
     pub data: PathBuf,
-    /// Tells the time.
+    /// The clock of leases and events.
     pub clock: Clock,
     /// Ends background work and streams.
     pub cancel: CancellationToken,
@@ -74,15 +74,15 @@ pub struct JobParts {
     pub tracker: TaskTracker,
 }
 
-/// Whose jobs a worker may do.
+/// The tenants whose jobs a worker may lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerScope {
-    /// One tenant's alone, or everybody's.
+    /// One tenant; all tenants for `None`.
     pub tenant: Option<Tenant>,
 }
 
 impl WorkerScope {
-    /// The scope of a worker's key: one of the tenant `default` serves everybody, one of another tenant that one alone.
+    /// The scope of a worker's key: all tenants for a key of the tenant `default`, otherwise the tenant of the key.
     #[must_use]
     pub fn of(tenant: &Tenant) -> Self {
         Self { tenant: (&**tenant != DEFAULT_TENANT).then(|| Arc::clone(tenant)) }
@@ -98,27 +98,27 @@ impl WorkerScope {
 pub struct Jobs(Arc<Inner>);
 
 struct Inner {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     tokens: JobTokens,
     settings: JobSettings,
     contents: Contents,
     clock: Clock,
     cancel: CancellationToken,
     tracker: TaskTracker,
-    /// Held by the one change of jobs that is under way in this process.
-    alone: Mutex<()>,
-    /// Wakes workers that wait for a job.
+    /// Held by the one transaction of this process.
+    queue_lock: Mutex<()>,
+    /// Notifies workers that wait for a job.
     queue_news: Notify,
     watches: Arc<Watches>,
     workers: Workers,
-    served: Hub,
+    policy_requests: PolicyRequests,
 }
 
 impl Jobs {
-    /// Starts the queue and its upkeep. Jobs that run keep their leases: their workers may come back, and have a whole lease for it.
+    /// Starts the queue and its upkeep. Running jobs keep their leases: their workers have a whole lease duration to come back.
     ///
     /// # Errors
-    /// When the folder of artefacts cannot be made.
+    /// When the folder of artefacts cannot be created.
     pub async fn start(parts: JobParts) -> Result<Self, JobsError> {
         let JobParts { store, tokens, settings, data, clock, cancel, tracker } = parts;
         let contents = Contents::open(&settings, &store, &data, &clock, &tracker).await?;
@@ -130,23 +130,23 @@ impl Jobs {
             clock,
             cancel,
             tracker,
-            alone: Mutex::new(()),
+            queue_lock: Mutex::new(()),
             queue_news: Notify::new(),
             watches: Arc::default(),
             workers: Workers::default(),
-            served: Hub::default(),
+            policy_requests: PolicyRequests::default(),
         }));
         let upkeep = jobs.clone();
-        jobs.0.tracker.spawn(async move { upkeep.keep_up().await });
+        jobs.0.tracker.spawn(async move { upkeep.run_upkeep().await });
         Ok(jobs)
     }
 
-    /// Does work to its end, whether or not its caller waits: what is committed is told to those who listen.
-    async fn to_end<T: Send + 'static>(
+    /// Runs work to its end even if its caller leaves, so that subscribers learn of everything that is committed.
+    async fn run_to_end<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, JobsError>> + Send + 'static,
     ) -> Result<T, JobsError> {
         let done = self.0.tracker.spawn(work).await;
-        done.map_err(|error| JobsError::Internal(format!("a change of the queue did not end: {error}")))?
+        done.map_err(|error| JobsError::Internal(format!("a transaction of the queue did not end: {error}")))?
     }
 }

@@ -1,4 +1,4 @@
-//! Policies: what jobs registered.
+//! Policies that jobs registered.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::change::Change;
 use super::error::fault;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -53,14 +53,14 @@ fn check(request: &RegisterPolicy) -> Result<(), JobsError> {
     Ok(())
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn register(
         &mut self,
         scope: &WorkerScope,
         job: JobId,
         request: RegisterPolicy,
     ) -> Result<PolicyRow, JobsError> {
-        let row = self.held(scope, job, request.fence).await?;
+        let row = self.leased_job(scope, job, request.fence).await?;
         let now = self.clock().now();
         let mut files: Vec<Artifact> = Vec::new();
         let mut names = BTreeSet::new();
@@ -75,7 +75,7 @@ impl Turn<'_> {
             files.push(Artifact { name: last.to_owned(), ..file });
         }
         if let Some(parent) = request.parent
-            && self.transaction.policy(parent).await?.is_none_or(|found| found.tenant != row.tenant)
+            && self.transaction.policy(&row.tenant, parent).await?.is_none()
         {
             return Err(fault("parent", format!("there is no policy {parent}")));
         }
@@ -90,7 +90,7 @@ impl Turn<'_> {
             files,
             created_at: now,
         };
-        if let Some(there) = self.transaction.policy(request.id).await? {
+        if let Some(there) = self.transaction.policy_of_any_tenant(request.id).await? {
             let same = Policy { created_at: there.policy.created_at, ..policy } == there.policy;
             let conflict = || JobsError::Conflict(format!("policy {} exists with other content", request.id));
             return if same && there.tenant == row.tenant { Ok(there) } else { Err(conflict()) };
@@ -109,7 +109,7 @@ impl Jobs {
     /// exists.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; when the request does not fit or the id is taken.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; when the request is invalid or the id is taken.
     pub async fn register_policy(
         &self,
         scope: &WorkerScope,
@@ -118,10 +118,10 @@ impl Jobs {
     ) -> Result<Policy, JobsError> {
         check(&request)?;
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.register(&scope, id, request).await;
-            Ok(turn.settle(done).await?.policy)
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.register(&scope, id, request).await;
+            Ok(queue.settle(done).await?.policy)
         })
         .await
     }

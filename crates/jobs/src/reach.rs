@@ -1,4 +1,4 @@
-//! How far the token of a lease reaches among the jobs and policies of its tenant.
+//! Permissions of the token of a lease on jobs and policies of its tenant.
 
 use palestra_protocol::id::{JobId, PolicyId, RunId};
 use palestra_protocol::job::{CreateJob, JobKind};
@@ -10,26 +10,26 @@ use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::job::StoredJob;
 
-/// Under this name the metadata of a `serve` job say for whom it serves: the run of an attempt, without its prefix.
+/// The key in the metadata of a `serve` job that names the attempt it serves: its run, without the prefix of ids.
 const FOR: &str = "for";
 
-/// What a job names. Where its spec cannot be read, nothing.
+/// The references of a job; none where its spec cannot be read.
 fn named(stored: &StoredJob) -> Named {
     let spec = Spec::read(stored.row.kind, &stored.spec.spec);
     spec.map(|spec| Named::by(&stored.spec.follows, &spec)).unwrap_or_default()
 }
 
-/// Whether a `serve` job with this metadata was queued by the attempt with this run.
+/// True for the metadata of a `serve` job that the attempt with this run queued.
 fn is_for(metadata: &Map<String, Value>, run: Option<RunId>) -> bool {
     let run = run.map(|run| run.uuid().as_simple().to_string());
     run.is_some_and(|run| metadata.get(FOR).and_then(Value::as_str) == Some(run.as_str()))
 }
 
 impl Jobs {
-    /// Whether a lease of `own` reads another job: its own, one that this one names, or one that it queued.
+    /// True when a lease of `own` may read another job: itself, one that it names, or one that it queued.
     ///
     /// # Errors
-    /// When the job of the lease is gone.
+    /// When the job of the lease was deleted.
     pub async fn reaches_job(&self, tenant: &Tenant, own: JobId, other: JobId) -> Result<bool, JobsError> {
         if own == other {
             return Ok(true);
@@ -38,19 +38,19 @@ impl Jobs {
         Ok(named(&holder).jobs.contains(&other) || self.queued_by(&holder, other).await?)
     }
 
-    /// Whether a lease of `own` ends another job: one that it queued.
+    /// True when a lease of `own` may cancel another job: one that it queued.
     ///
     /// # Errors
-    /// When the job of the lease is gone.
+    /// When the job of the lease was deleted.
     pub async fn may_cancel(&self, tenant: &Tenant, own: JobId, other: JobId) -> Result<bool, JobsError> {
         let holder = self.holder(tenant, own).await?;
         self.queued_by(&holder, other).await
     }
 
-    /// Whether a lease of `own` queues this: a `serve` job for a policy that it plays.
+    /// True when a lease of `own` may queue a job: a `serve` job for a policy that it plays.
     ///
     /// # Errors
-    /// When the job of the lease is gone.
+    /// When the job of the lease was deleted.
     pub async fn may_queue(&self, tenant: &Tenant, own: JobId, request: &CreateJob) -> Result<bool, JobsError> {
         let Ok(Spec::Serve(serve)) = Spec::read(request.kind, &request.spec) else { return Ok(false) };
         let holder = self.holder(tenant, own).await?;
@@ -58,11 +58,11 @@ impl Jobs {
         Ok(plain && is_for(&request.metadata, holder.row.run) && self.policy_of(&holder, serve.policy).await?)
     }
 
-    /// Whether a lease of `own` reads a policy and asks it to act: one that its job names, registered, or has from a job that it
-    /// names.
+    /// True when a lease of `own` may read a policy and ask it to act: one that its job names or registered, or that a job which it
+    /// names registered.
     ///
     /// # Errors
-    /// When the job of the lease is gone.
+    /// When the job of the lease was deleted.
     pub async fn reaches_policy(&self, tenant: &Tenant, own: JobId, policy: PolicyId) -> Result<bool, JobsError> {
         let holder = self.holder(tenant, own).await?;
         self.policy_of(&holder, policy).await

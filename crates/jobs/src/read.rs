@@ -1,4 +1,4 @@
-//! Jobs as their tenants see them.
+//! Reads of jobs by their tenants.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
 use palestra_store::row::job::{JobFilter, JobRow, StoredJob};
 
-/// Checkpoints of a job that are looked at: the last ones.
+/// The last checkpoints of a job, which are read.
 const CHECKPOINTS_MAX: u32 = 1_000;
-/// Changes of a job's state that are looked at for runs of former attempts: the last ones. An attempt makes two to four.
+/// The last state events of a job, which are read for the runs of earlier attempts. An attempt makes two to four.
 const STATES_MAX: u32 = 4_000;
-/// Jobs that a reason of waiting names.
+/// Jobs that a reason for waiting lists.
 const NEEDED_NAMED_MAX: usize = 3;
 
-/// A checkpoint as its event holds it: with the contents that its files had then.
+/// The data of a checkpoint event, with the digests that its files had at that time.
 #[derive(Deserialize)]
-struct Kept {
+struct CheckpointEvent {
     step: u64,
     artifacts: Vec<Artifact>,
 }
@@ -47,16 +47,16 @@ impl Jobs {
         Ok(jobs)
     }
 
-    /// A job of a tenant, as far as it stands.
+    /// The state of a job of a tenant.
     pub(super) async fn row(&self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
-        let row = self.0.store.job_of_anybody(id).await?;
+        let row = self.0.store.job(id).await?;
         row.filter(|row| row.tenant == tenant).ok_or(JobsError::NotFound("job"))
     }
 
     pub(super) async fn view(&self, stored: StoredJob) -> Result<Job, JobsError> {
         let StoredJob { row, spec } = stored;
         let (place, waiting) = if row.state == JobState::Queued {
-            let place = self.0.store.job_place(&row).await?;
+            let place = self.0.store.count_jobs_before(&row).await?;
             (Some(place), Some(self.waiting(&row, place).await?))
         } else {
             (None, None)
@@ -86,11 +86,12 @@ impl Jobs {
         })
     }
 
-    /// Why a queued job does not run yet, for people.
+    /// The reason why a queued job does not run yet, for people.
     async fn waiting(&self, row: &JobRow, place: u64) -> Result<String, JobsError> {
         if row.blocked > 0 {
-            let needed = self.0.store.job_waits_for(row.id).await?;
-            let named: Vec<String> = needed.iter().take(NEEDED_NAMED_MAX).map(JobId::to_string).collect();
+            let mut needed = self.0.store.job_needs(row.id).await?;
+            needed.retain(|(_, state)| *state != Some(JobState::Succeeded));
+            let named: Vec<String> = needed.iter().take(NEEDED_NAMED_MAX).map(|(id, _)| id.to_string()).collect();
             let more = match needed.len().saturating_sub(NEEDED_NAMED_MAX) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
@@ -122,7 +123,7 @@ impl Jobs {
         limit: u32,
     ) -> Result<Vec<JobEvent>, JobsError> {
         let last = self.row(tenant, id).await?.events;
-        // Numbers have no holes, so that as many come before one as it says.
+        // Numbers have no gaps, so the number of an event also counts those before it.
         let end = before.map_or(last, |before| before.saturating_sub(1).min(last));
         let after = end.saturating_sub(u64::from(limit));
         let count = u32::try_from(end - after).unwrap_or(limit);
@@ -131,22 +132,22 @@ impl Jobs {
         Ok(events)
     }
 
-    /// The runs of former attempts at a job, oldest first.
-    pub(super) async fn former_runs(&self, id: JobId, current: RunId) -> Result<Vec<RunId>, JobsError> {
+    /// The runs of earlier attempts at a job, oldest first.
+    pub(super) async fn earlier_runs(&self, id: JobId, current: RunId) -> Result<Vec<RunId>, JobsError> {
         let events = self.0.store.last_job_events(id, JobEventKind::State, STATES_MAX).await?;
         let runs = events.into_iter().rev().filter_map(|event| event.data["run"].as_str()?.parse().ok());
         Ok(runs.filter(|run| *run != current).collect())
     }
 
-    /// Complete checkpoints of a job, oldest first: those whose files are all still there.
+    /// Complete checkpoints of a job, oldest first: those whose files all exist.
     ///
     /// # Errors
     /// When there is no such job.
     pub async fn checkpoints(&self, tenant: &Tenant, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
         self.row(tenant, id).await?;
         let mut complete = Vec::new();
-        for checkpoint in self.named_checkpoints(id).await? {
-            if self.damaged(&checkpoint).await?.is_none() {
+        for checkpoint in self.unchanged_checkpoints(id).await? {
+            if self.damaged_file(&checkpoint).await?.is_none() {
                 complete.push(checkpoint);
             }
         }
@@ -154,11 +155,11 @@ impl Jobs {
         Ok(complete)
     }
 
-    /// The newest complete checkpoint, and of each newer one that is not the name of a file that is damaged.
+    /// The newest complete checkpoint, and a damaged file of each newer, incomplete one.
     pub(super) async fn newest_checkpoint(&self, id: JobId) -> Result<(Option<Checkpoint>, Vec<String>), JobsError> {
         let mut damaged = Vec::new();
-        for checkpoint in self.named_checkpoints(id).await? {
-            match self.damaged(&checkpoint).await? {
+        for checkpoint in self.unchanged_checkpoints(id).await? {
+            match self.damaged_file(&checkpoint).await? {
                 Some(name) => damaged.push(name),
                 None => return Ok((Some(checkpoint), damaged)),
             }
@@ -166,8 +167,8 @@ impl Jobs {
         Ok((None, damaged))
     }
 
-    /// The first file of a checkpoint whose bytes are missing, cut short or cannot be read.
-    async fn damaged(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
+    /// The first file of a checkpoint that is missing, truncated or unreadable.
+    async fn damaged_file(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
         for file in &checkpoint.artifacts {
             let whole = match self.0.contents.has(&file.digest, file.size_bytes).await {
                 Err(JobsError::Io(error)) => {
@@ -183,8 +184,8 @@ impl Jobs {
         Ok(None)
     }
 
-    /// Checkpoints whose artefacts are all still the ones that they were told with, newest first.
-    async fn named_checkpoints(&self, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
+    /// Checkpoints whose artefacts still have the digests of the event, newest first.
+    async fn unchanged_checkpoints(&self, id: JobId) -> Result<Vec<Checkpoint>, JobsError> {
         let events = self.0.store.last_job_events(id, JobEventKind::Checkpoint, CHECKPOINTS_MAX).await?;
         if events.is_empty() {
             return Ok(Vec::new());
@@ -196,10 +197,10 @@ impl Jobs {
     }
 }
 
-/// The checkpoint of an event, if its files are still there and the same.
+/// The checkpoint of an event, if its files exist with the same digests.
 fn complete(event: JobEvent, digests: &HashMap<&str, &str>) -> Option<Checkpoint> {
     let JobEvent { attempt, at, data, .. } = event;
-    let Kept { step, artifacts } = serde_json::from_value(data).ok()?;
+    let CheckpointEvent { step, artifacts } = serde_json::from_value(data).ok()?;
     let same = |file: &Artifact| digests.get(file.name.as_str()) == Some(&file.digest.as_str());
     artifacts.iter().all(same).then_some(Checkpoint { step, attempt, artifacts, created_at: at })
 }

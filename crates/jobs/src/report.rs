@@ -1,4 +1,4 @@
-//! What workers say about the jobs that they hold: heartbeats, events, the end.
+//! Reports of workers about the jobs that they hold: heartbeats, events, outcomes.
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Artifact, Job, JobError, JobEventKind, JobState, Progress};
@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::change::Change;
 use super::error::fault;
-use super::result_file::KeptResults;
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
+use super::result_file::StoredResults;
 use super::{Jobs, JobsError, WorkerScope};
 use palestra_store::Durability;
 use palestra_store::row::job::JobRow;
@@ -30,9 +30,9 @@ const UNIT_CHARACTERS_MAX: usize = 40;
 const MESSAGE_CHARACTERS_MAX: usize = 200;
 /// Bytes of an error's code.
 const CODE_BYTES_MAX: usize = 64;
-/// Bytes of an error's detail that are kept.
+/// Bytes of an error's detail that are stored.
 const DETAIL_BYTES_MAX: usize = 20_000;
-/// Largest number of a report: every reader of JSON knows it exactly.
+/// Largest number of a report: the largest integer that JSON carries exactly.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ struct Metric {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct LogLine {
     level: String,
     #[serde(rename = "message")]
     _message: String,
@@ -53,16 +53,16 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Point {
+struct CheckpointReport {
     step: u64,
     artifacts: Vec<String>,
 }
 
-/// What an event does besides being written down.
-enum Read {
+/// The effect of an event besides being stored.
+enum Effect {
     Nothing,
     Progress(Progress),
-    Checkpoint(Point),
+    Checkpoint(CheckpointReport),
 }
 
 fn check_progress(progress: &Progress) -> Result<(), String> {
@@ -78,8 +78,8 @@ fn check_progress(progress: &Progress) -> Result<(), String> {
     Ok(())
 }
 
-fn read(event: &ReportedEvent) -> Result<Read, String> {
-    fn parse<'a, T: Deserialize<'a>>(data: &'a Value) -> Result<T, String> {
+fn parse(event: &ReportedEvent) -> Result<Effect, String> {
+    fn data<'a, T: Deserialize<'a>>(data: &'a Value) -> Result<T, String> {
         T::deserialize(data).map_err(|error| error.to_string())
     }
     if serde_json::to_string(&event.data).map_or(usize::MAX, |text| text.len()) > EVENT_BYTES_MAX {
@@ -87,28 +87,32 @@ fn read(event: &ReportedEvent) -> Result<Read, String> {
     }
     match event.kind {
         JobEventKind::Progress => {
-            let progress: Progress = parse(&event.data)?;
+            let progress: Progress = data(&event.data)?;
             check_progress(&progress)?;
-            Ok(Read::Progress(progress))
+            Ok(Effect::Progress(progress))
         }
         JobEventKind::Metric => {
-            let metric: Metric = parse(&event.data)?;
-            // What is not finite is null in JSON, and is worth knowing.
-            let sane = metric.values.values().all(|value| value.is_number() || value.is_null());
-            if sane { Ok(Read::Nothing) } else { Err("values are numbers by name".to_owned()) }
+            let metric: Metric = data(&event.data)?;
+            // NaN and infinities are null in JSON, and worth storing.
+            let valid = metric.values.values().all(|value| value.is_number() || value.is_null());
+            if valid { Ok(Effect::Nothing) } else { Err("values maps names to numbers".to_owned()) }
         }
         JobEventKind::Log => {
-            let line: Line = parse(&event.data)?;
+            let line: LogLine = data(&event.data)?;
             let known = matches!(line.level.as_str(), "debug" | "info" | "warn" | "error");
-            if known { Ok(Read::Nothing) } else { Err("level is debug, info, warn or error".to_owned()) }
+            if known { Ok(Effect::Nothing) } else { Err("level is debug, info, warn or error".to_owned()) }
         }
         JobEventKind::Checkpoint => {
-            let point: Point = parse(&event.data)?;
-            let sane = (1..=CHECKPOINT_FILES_MAX).contains(&point.artifacts.len());
-            if sane { Ok(Read::Checkpoint(point)) } else { Err(format!("1 to {CHECKPOINT_FILES_MAX} artefacts")) }
+            let checkpoint: CheckpointReport = data(&event.data)?;
+            let sane = (1..=CHECKPOINT_FILES_MAX).contains(&checkpoint.artifacts.len());
+            if sane {
+                Ok(Effect::Checkpoint(checkpoint))
+            } else {
+                Err(format!("1 to {CHECKPOINT_FILES_MAX} artefacts"))
+            }
         }
         JobEventKind::State | JobEventKind::Artifact | JobEventKind::Policy => {
-            Err("the queue itself tells of states, artefacts and policies".to_owned())
+            Err("the queue itself adds events about states, artefacts and policies".to_owned())
         }
     }
 }
@@ -120,12 +124,12 @@ fn cut(text: &mut String, bytes: usize) {
     }
 }
 
-pub(super) fn held(row: &JobRow) -> Result<Held, JobsError> {
+pub(super) fn lease_state(row: &JobRow) -> Result<Held, JobsError> {
     let expires_at = row.lease_expires_at.ok_or(JobsError::LeaseLost)?;
     Ok(Held { expires_at, cancel: row.cancel_requested_at.is_some() })
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     async fn beat(&mut self, lease_ms: u64, row: JobRow, progress: Option<Progress>) -> Result<Held, JobsError> {
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
@@ -134,7 +138,7 @@ impl Turn<'_> {
             change.note_if_room(JobEventKind::Progress, data);
             change.row.progress = Some(progress);
         }
-        let held = held(&change.row)?;
+        let held = lease_state(&change.row)?;
         self.put(change).await?;
         Ok(held)
     }
@@ -144,7 +148,7 @@ impl Turn<'_> {
         lease_ms: u64,
         row: JobRow,
         number: Option<u64>,
-        report: Vec<(ReportedEvent, Read)>,
+        report: Vec<(ReportedEvent, Effect)>,
     ) -> Result<Held, JobsError> {
         if number.is_some_and(|number| number <= row.reports) {
             return self.beat(lease_ms, row, None).await;
@@ -153,30 +157,35 @@ impl Turn<'_> {
         change.renew(lease_ms);
         change.row.reports = number.unwrap_or(change.row.reports);
         for (index, (event, read)) in report.into_iter().enumerate() {
-            match read {
-                Read::Nothing => change.note_if_room(event.kind, event.data),
-                Read::Progress(progress) => {
+            match effect {
+                Effect::Nothing => change.note_if_room(event.kind, event.data),
+                Effect::Progress(progress) => {
                     change.row.progress = Some(progress);
                     change.note_if_room(event.kind, event.data);
                 }
-                Read::Checkpoint(point) => {
-                    let files = self.files(&change.row, index, &point).await?;
-                    change.note(event.kind, json!({"step": point.step, "artifacts": files}));
+                Effect::Checkpoint(checkpoint) => {
+                    let files = self.files(&change.row, index, &checkpoint).await?;
+                    change.note(event.kind, json!({"step": checkpoint.step, "artifacts": files}));
                 }
             }
         }
-        let held = held(&change.row)?;
+        let held = lease_state(&change.row)?;
         self.put(change).await?;
         Ok(held)
     }
 
-    /// The files of a checkpoint as they are now: it is complete only while they stay so.
-    async fn files(&mut self, row: &JobRow, index: usize, point: &Point) -> Result<Vec<Artifact>, JobsError> {
+    /// The files of a checkpoint with their present digests: it is complete only while these stay the same.
+    async fn files(
+        &mut self,
+        row: &JobRow,
+        index: usize,
+        checkpoint: &CheckpointReport,
+    ) -> Result<Vec<Artifact>, JobsError> {
         let mut files = Vec::new();
-        for name in &point.artifacts {
+        for name in &checkpoint.artifacts {
             let file = self.transaction.artifact(row.id, name).await?;
             let detail =
-                || format!("there is no artefact {name:?}: upload the files of a checkpoint before it is told of");
+                || format!("there is no artefact {name:?}: upload the files of a checkpoint before you report it");
             files.push(file.ok_or_else(|| fault(format!("events[{index}].data.artifacts"), detail()))?);
         }
         Ok(files)
@@ -187,11 +196,11 @@ impl Turn<'_> {
         scope: &WorkerScope,
         id: JobId,
         finish: Finish,
-        results: Option<KeptResults>,
+        results: Option<StoredResults>,
     ) -> Result<(), JobsError> {
         let body = serde_json::to_value(&finish.outcome).map_err(|error| JobsError::Internal(error.to_string()))?;
         let digest = Digest::of_json(&body).to_string();
-        let row = self.of_scope(scope, id).await?;
+        let row = self.job_in_scope(scope, id).await?;
         if row.fence == finish.fence && row.outcome.as_ref() == Some(&digest) && row.state != JobState::Running {
             return Ok(());
         }
@@ -208,44 +217,44 @@ impl Turn<'_> {
                 change.fail_attempt(error, retry);
             }
             Outcome::Cancelled if change.row.cancel_requested_at.is_some() => change.cancel(),
-            Outcome::Cancelled => return Err(fault("outcome", "nobody asked this job to stop: release it instead")),
+            Outcome::Cancelled => return Err(fault("outcome", "the job was not asked to stop: release it instead")),
             Outcome::Released => change.release(),
         }
         if let Some(results) = results {
-            self.name_results(&results).await?;
+            self.insert_results(&results).await?;
         }
         self.put(change).await
     }
 }
 
 impl Jobs {
-    /// Keeps a lease.
+    /// Extends a lease.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when it is held no more.
+    /// [`JobsError::LeaseLost`] when it is not held any more.
     pub async fn heartbeat(&self, scope: &WorkerScope, id: JobId, heartbeat: Heartbeat) -> Result<Held, JobsError> {
         if let Some(progress) = &heartbeat.progress {
             check_progress(progress).map_err(|detail| fault("progress", detail))?;
         }
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(Durability::Process).await?;
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(Durability::Process).await?;
             let done = async {
-                let row = turn.held(&scope, id, heartbeat.fence).await?;
-                jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
-                turn.beat(jobs.0.settings.lease_ms, row, heartbeat.progress).await
+                let row = queue.leased_job(&scope, id, heartbeat.fence).await?;
+                jobs.0.workers.record_heartbeat(row.worker.as_deref().unwrap_or_default());
+                queue.beat(jobs.0.settings.lease_ms, row, heartbeat.progress).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }
 
-    /// Writes down what happened, and keeps the lease. A report with a number is written once, however often it is sent.
-    /// Of a job whose log is full, checkpoints are still written, and progress is still the job's.
+    /// Stores events, and extends the lease. A report with a number is stored once, however often it is sent. When the log of the job is
+    /// full, checkpoints are still stored, and progress is still shown.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; every event that does not fit, and then nothing is written.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; every event that is invalid, and then nothing is stored.
     pub async fn report(&self, scope: &WorkerScope, id: JobId, report: Report) -> Result<Held, JobsError> {
         let Report { fence, number, events } = report;
         if number.is_some_and(|number| !(1..=NUMBER_MAX).contains(&number)) {
@@ -256,8 +265,8 @@ impl Jobs {
         }
         let (mut faults, mut checked) = (Vec::new(), Vec::new());
         for (index, event) in events.into_iter().enumerate() {
-            match read(&event) {
-                Ok(read) => checked.push((event, read)),
+            match parse(&event) {
+                Ok(effect) => checked.push((event, effect)),
                 Err(detail) => {
                     faults.push(Fault { field: Some(format!("events[{index}].data")), detail, ..Fault::default() });
                 }
@@ -266,27 +275,27 @@ impl Jobs {
         if !faults.is_empty() {
             return Err(JobsError::Invalid(faults));
         }
-        // Only what a later attempt builds on has to survive the loss of power at once.
-        let lasting = checked.iter().any(|(_, read)| matches!(read, Read::Checkpoint(_)));
+        // Only checkpoints, which later attempts continue from, have to survive the loss of power at once.
+        let lasting = checked.iter().any(|(_, effect)| matches!(effect, Effect::Checkpoint(_)));
         let durability = if lasting { Durability::Disk } else { Durability::Process };
         let (jobs, scope) = (self.clone(), scope.clone());
-        self.to_end(async move {
-            let mut turn = jobs.turn(durability).await?;
+        self.run_to_end(async move {
+            let mut queue = jobs.begin(durability).await?;
             let done = async {
-                let row = turn.held(&scope, id, fence).await?;
-                jobs.0.workers.heard(row.worker.as_deref().unwrap_or_default());
-                turn.report(jobs.0.settings.lease_ms, row, number, checked).await
+                let row = queue.leased_job(&scope, id, fence).await?;
+                jobs.0.workers.record_heartbeat(row.worker.as_deref().unwrap_or_default());
+                queue.report(jobs.0.settings.lease_ms, row, number, checked).await
             }
             .await;
-            turn.settle(done).await
+            queue.settle(done).await
         })
         .await
     }
 
-    /// Ends a lease. Said again with the same outcome it is the same as once, until the job is leased again.
+    /// Ends a lease. The same outcome may be sent again until the job is leased again.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more.
     pub async fn finish(&self, scope: &WorkerScope, id: JobId, finish: Finish) -> Result<Job, JobsError> {
         if let Outcome::Succeeded { result } = &finish.outcome
             && serde_json::to_string(result).map_or(usize::MAX, |text| text.len()) > RESULT_BYTES_MAX
@@ -299,16 +308,16 @@ impl Jobs {
         if let Outcome::Failed { error: JobError { code, .. }, .. } = &finish.outcome
             && code.is_empty()
         {
-            return Err(fault("outcome.error.code", "say what kind of failure it was"));
+            return Err(fault("outcome.error.code", "name the kind of failure"));
         }
         let (jobs, owner) = (self.clone(), scope.clone());
-        self.to_end(async move {
+        self.run_to_end(async move {
             let results = jobs.results(&owner, id, &finish).await?;
-            let _nothing_is_removed = jobs.0.contents.hold().await;
+            let _no_removal = jobs.0.contents.block_removal().await;
             let results = jobs.keep_results(results).await?;
-            let mut turn = jobs.turn(Durability::Disk).await?;
-            let done = turn.finish(&owner, id, finish, results).await;
-            turn.settle(done).await
+            let mut queue = jobs.begin(Durability::Disk).await?;
+            let done = queue.finish(&owner, id, finish, results).await;
+            queue.settle(done).await
         })
         .await?;
         let stored = self.0.store.stored_job(id).await?;

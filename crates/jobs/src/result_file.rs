@@ -1,4 +1,4 @@
-//! Files of a training's result: its numbers as a table, and the policy that it left.
+//! Result files of a training: its metrics as a table, and the files of its policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,41 +11,41 @@ use palestra_protocol::worker::{Finish, Outcome};
 use serde_json::{Map, Value};
 use tokio_util::bytes::Bytes;
 
-use super::content::{Bounds, Received};
-use super::turn::Turn;
+use super::content::{Received, SizeLimits};
+use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
 use palestra_store::row::job::{ContentRow, FileRow, JobRow};
 use palestra_store::{Store, StoreError};
 
-/// The name of the table of numbers.
-const NUMBERS: &str = "step_metrics.csv";
-/// Columns of that table; names beyond are left out, which the log says.
+/// The name of the table of metrics.
+const METRICS_FILE: &str = "step_metrics.csv";
+/// Columns of that table; further metrics are left out with a warning in the log.
 const COLUMNS_MAX: usize = 1_000;
-/// Events that are read at a time.
+/// Events of one page.
 const EVENTS_PER_PAGE: u32 = 1_000;
-/// Events whose numbers are added up for one answer.
+/// Metric events that are summed for one answer.
 const EVENTS_ADDED_UP_MAX: usize = 100_000;
-/// How a training names the tokens of an update that were learnt.
+/// The metric with the number of tokens that an update learnt from.
 const TOKENS_LEARNT: &str = "tokens_learnt";
 
-/// The files of a result that is about to be named.
+/// The files of a result, before their contents are stored.
 pub(super) struct Results {
-    numbers: Received,
-    /// Files of the policy, whose contents are there already.
+    metrics: Received,
+    /// All files: the metrics, and the policy's, whose contents are stored already.
     files: Vec<FileRow>,
 }
 
-/// The same, with all contents in their places.
-pub(super) struct KeptResults {
+/// The files of a result with stored contents.
+pub(super) struct StoredResults {
     files: Vec<FileRow>,
     content: Option<ContentRow>,
 }
 
-impl Turn<'_> {
-    /// Names the files of a job's result.
-    pub(super) async fn name_results(&mut self, results: &KeptResults) -> Result<(), JobsError> {
+impl QueueTransaction<'_> {
+    /// Stores the files of a job's result.
+    pub(super) async fn insert_results(&mut self, results: &StoredResults) -> Result<(), JobsError> {
         if let Some(content) = &results.content {
             self.transaction.put_content(content).await?;
         }
@@ -54,7 +54,7 @@ impl Turn<'_> {
 }
 
 impl Jobs {
-    /// The files of the result of a training that is about to succeed; none for everything else.
+    /// The result files of a training that is about to succeed; `None` for everything else.
     pub(super) async fn results(
         &self,
         scope: &WorkerScope,
@@ -64,13 +64,13 @@ impl Jobs {
         if !matches!(finish.outcome, Outcome::Succeeded { .. }) {
             return Ok(None);
         }
-        let row = self.0.store.job_of_anybody(id).await?;
+        let row = self.0.store.job(id).await?;
         let held = |row: &JobRow| scope.covers(&row.tenant) && row.kind == JobKind::Train && row.is_held(finish.fence);
         let Some(row) = row.filter(held) else { return Ok(None) };
-        // What the server writes down itself is never a reason to refuse a job that is done.
-        let bounds = Bounds { most: u64::MAX, kept: 0, quota: u64::MAX };
-        let numbers = table(Arc::clone(&self.0.store), id).await?;
-        let numbers = self.0.contents.receive(numbers, bounds).await?;
+        // Files that the server writes itself are no reason to refuse a finished job.
+        let limits = SizeLimits { most: u64::MAX, kept: 0, quota: u64::MAX };
+        let metrics = metrics_table(Arc::clone(&self.0.store), id).await?;
+        let metrics = self.0.contents.receive(metrics, limits).await?;
         let newest = PageRequest { before: None, limit: 1 };
         let policy = self.0.store.policies(&row.tenant, Some(id), &newest).await?.into_iter().next();
         let files = policy.map(|found| found.policy.files).unwrap_or_default().into_iter().map(|file| FileRow {
@@ -89,42 +89,43 @@ impl Jobs {
             FileRow {
                 id: FileId::new(),
                 tenant: row.tenant,
-                name: NUMBERS.to_owned(),
+                name: METRICS_FILE.to_owned(),
                 purpose: FilePurpose::FineTuneResults,
-                digest: numbers.digest.clone(),
-                size_bytes: numbers.size_bytes,
+                digest: metrics.digest.clone(),
+                size_bytes: metrics.size_bytes,
                 created_at: self.0.clock.now(),
                 job: Some(id),
             },
         );
-        Ok(Some(Results { numbers, files }))
+        Ok(Some(Results { metrics, files }))
     }
 
-    /// Gives the table its place. To be called while contents are held, until the files are named.
-    pub(super) async fn keep_results(&self, results: Option<Results>) -> Result<Option<KeptResults>, JobsError> {
-        let Some(Results { numbers, files }) = results else { return Ok(None) };
-        let content = self.0.contents.keep(numbers, self.0.clock.now()).await?;
-        Ok(Some(KeptResults { files, content }))
+    /// Stores the content of the table. Requires that removal is blocked until the files are stored.
+    pub(super) async fn keep_results(&self, results: Option<Results>) -> Result<Option<StoredResults>, JobsError> {
+        let Some(Results { metrics, files }) = results else { return Ok(None) };
+        let content = self.0.contents.keep(metrics, self.0.clock.now()).await?;
+        Ok(Some(StoredResults { files, content }))
     }
 
-    /// The files of a job's result: first its numbers, then its policy.
+    /// The files of a job's result: first its metrics, then its policy.
     ///
     /// # Errors
     /// When there is no such job.
     pub async fn result_files(&self, tenant: &Tenant, id: JobId) -> Result<Vec<FileRow>, JobsError> {
         self.row(tenant, id).await?;
         let mut files = self.0.store.files_of_job(id).await?;
-        files.sort_by(|a, b| (a.name != NUMBERS, &a.name).cmp(&(b.name != NUMBERS, &b.name)));
+        files.sort_by(|a, b| (a.name != METRICS_FILE, &a.name).cmp(&(b.name != METRICS_FILE, &b.name)));
         Ok(files)
     }
 
-    /// How many tokens a supervised training learnt; none where it does not say, or wrote more numbers than are added up.
+    /// The number of tokens that a supervised training learnt from; `None` where it does not report them, or reported more events than
+    /// are summed.
     ///
     /// # Errors
     /// When there is no such job.
     pub async fn trained_tokens(&self, tenant: &Tenant, id: JobId) -> Result<Option<u64>, JobsError> {
         self.row(tenant, id).await?;
-        // An attempt that went on from a checkpoint did some steps again, which count once.
+        // An attempt that continued from a checkpoint repeated some steps, which count once.
         let mut by_step = BTreeMap::new();
         let (mut after, mut read) = (0, 0);
         loop {
@@ -145,27 +146,27 @@ impl Jobs {
     }
 }
 
-/// The numbers of a job as a table: a line per metric event, with its step and attempt, and a column per name.
-async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreError> {
+/// The metrics of a job as CSV: a line for each metric event, with its step and attempt, and a column for each name.
+async fn metrics_table(store: Arc<Store>, job: JobId) -> Result<ByteStream, StoreError> {
     let (mut names, mut after, mut cut) = (BTreeSet::new(), 0, false);
     loop {
         let page = store.job_events(job, Some(JobEventKind::Metric), after, EVENTS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.number;
         let values = page.iter().filter_map(|event| event.data["values"].as_object());
-        cut |= take_in(&mut names, values.flat_map(Map::keys));
+        cut |= collect_columns(&mut names, values.flat_map(Map::keys));
     }
     if cut {
-        tracing::warn!(%job, "a table of numbers has its first {COLUMNS_MAX} columns alone");
+        tracing::warn!(%job, "the table of metrics was cut to its first {COLUMNS_MAX} columns");
     }
     Ok(Box::pin(async_stream::try_stream! {
-        // A number may be called as one of the first two columns.
-        let told = names.iter().map(|name| match name.as_str() {
+        // A metric may have the name of one of the first two columns.
+        let columns = names.iter().map(|name| match name.as_str() {
             "step" => "step (metric)",
             "attempt" => "attempt (metric)",
             name => name,
         });
-        let head = ["step", "attempt"].into_iter().chain(told).map(field);
+        let head = ["step", "attempt"].into_iter().chain(columns).map(field);
         yield line(head);
         let mut after = 0;
         loop {
@@ -182,8 +183,8 @@ async fn table(store: Arc<dyn Store>, job: JobId) -> Result<ByteStream, StoreErr
     }))
 }
 
-/// Adds names of columns and keeps the first ones alone, in the order of the alphabet; answers whether any was left out.
-fn take_in<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
+/// Adds names of columns and keeps only the first ones in alphabetical order; returns true when one was left out.
+fn collect_columns<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a String>) -> bool {
     let mut cut = false;
     for name in more {
         names.insert(name.clone());
@@ -195,12 +196,12 @@ fn take_in<'a>(names: &mut BTreeSet<String>, more: impl Iterator<Item = &'a Stri
     cut
 }
 
-/// A number as it stands in a table; nothing where there is none.
+/// A number as a field of CSV; empty for any other value.
 fn number(value: &Value) -> String {
     if value.is_number() { value.to_string() } else { String::new() }
 }
 
-/// A text as it stands in a table, RFC 4180.
+/// A text as a field of CSV, RFC 4180.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
@@ -221,9 +222,9 @@ mod tests {
     fn a_table_keeps_its_first_columns_in_whatever_order_their_names_come() {
         let all: Vec<String> = (0..COLUMNS_MAX + 500).map(|number| format!("{number:04}")).collect();
         let (mut names, whole) = (BTreeSet::new(), &all[..COLUMNS_MAX]);
-        assert!(!take_in(&mut names, whole[200..].iter()));
-        assert!(!take_in(&mut names, whole.iter().rev()));
-        assert!(take_in(&mut names, all[700..].iter().rev()));
+        assert!(!collect_columns(&mut names, whole[200..].iter()));
+        assert!(!collect_columns(&mut names, whole.iter().rev()));
+        assert!(collect_columns(&mut names, all[700..].iter().rev()));
         assert!(names.iter().eq(whole));
     }
 

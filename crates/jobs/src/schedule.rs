@@ -1,7 +1,7 @@
-//! Which job a worker gets: a pure function of what is queued and what runs.
+//! The choice of the job that a worker gets: a pure function of queued and running jobs.
 //!
 //! Tenants take turns by what they use: the one with the fewest running jobs goes first, among those the one that was served
-//! longest ago; within a tenant priority decides, then age. A worker with a GPU leaves what needs none to others, unless nothing
+//! longest ago; within a tenant priority decides, then age. A worker with a GPU gets a job that needs none only when no queued job
 //! needs one.
 
 use std::cmp::Reverse;
@@ -10,20 +10,24 @@ use std::collections::HashMap;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Device, JobKind, Resources};
 
-use palestra_store::row::job::{Candidate, Wanted};
+use palestra_store::row::job::{Candidate, CandidateFilter};
 
-/// Whether a worker can do a job of this kind that needs this.
-pub(super) fn fits(kind: JobKind, needed: Resources, worker: &Wanted) -> bool {
+/// True when a worker can run a job of this kind with these resources.
+pub(super) fn fits(kind: JobKind, needed: Resources, filter: &CandidateFilter) -> bool {
     let device = match needed.device {
-        Device::Gpu => worker.device == Device::Gpu,
+        Device::Gpu => filter.device == Device::Gpu,
         Device::Cpu | Device::Any => true,
     };
-    device && needed.memory_bytes <= worker.memory_bytes && worker.kinds.contains(&kind)
+    device && needed.memory_bytes <= filter.memory_bytes && filter.kinds.contains(&kind)
 }
 
-/// The job that the worker gets. `running` counts running jobs by tenant.
-pub(super) fn choose(candidates: &[Candidate], running: &HashMap<String, u64>, worker: &Wanted) -> Option<JobId> {
-    let fitting = || candidates.iter().filter(|job| fits(job.kind, job.resources, worker));
+/// The job that the worker gets. `running` holds the number of running jobs by tenant.
+pub(super) fn choose(
+    candidates: &[Candidate],
+    running: &HashMap<String, u64>,
+    filter: &CandidateFilter,
+) -> Option<JobId> {
+    let fitting = || candidates.iter().filter(|job| fits(job.kind, job.resources, filter));
     let gpu_needed = fitting().any(|job| job.resources.device == Device::Gpu);
     fitting()
         .filter(|job| !gpu_needed || job.resources.device == Device::Gpu)
@@ -40,9 +44,9 @@ mod tests {
 
     use super::*;
 
-    fn worker(device: Device) -> Wanted {
+    fn worker(device: Device) -> CandidateFilter {
         let now = Timestamp::from_milliseconds(0);
-        Wanted { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 100, now }
+        CandidateFilter { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 100, now }
     }
 
     fn job(tenant: &str, device: Device, priority: i32, created_ms: i64) -> Candidate {

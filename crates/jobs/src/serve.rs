@@ -1,6 +1,6 @@
-//! Requests to policies, and the workers that answer them: workers come and fetch, so that none has to be reachable.
+//! Requests to policies and the workers that serve them. Workers pull requests, so that none has to be reachable.
 //!
-//! All of it lives in memory: a request waits no longer than its caller, and a worker that lost its lease answers nothing.
+//! All state is in memory: a request waits no longer than its caller, and a worker that lost its lease answers nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use super::change::LEASE_LOST;
 use super::create::served_policy;
 use super::error::fault;
-use super::report::held;
+use super::report::lease_state;
 use super::{Jobs, JobsError, WorkerScope};
 use palestra_store::Tenant;
 
 /// Requests that wait for one policy.
 const QUEUE_REQUESTS_MAX: usize = 256;
-/// Requests of one policy that workers took and have not answered.
-const TAKEN_REQUESTS_MAX: usize = 4_096;
+/// Requests of one policy that workers fetched and have not answered.
+const DISPATCHED_REQUESTS_MAX: usize = 4_096;
 /// Requests or answers of one exchange.
 const EXCHANGE_MAX: usize = 1_024;
 /// Longest that an exchange waits for a request.
@@ -39,28 +39,28 @@ const OBSERVATION_NUMBERS_MAX: usize = 1 << 20;
 const TOKENS_MAX: u32 = 32_768;
 /// Highest temperature.
 const TEMPERATURE_MAX: f32 = 10.0;
-/// A waiting exchange looks after its lease so often in the time of one.
+/// The number of times that a waiting exchange checks its lease within the duration of one.
 const LOOKS_PER_LEASE: u64 = 4;
 
 type Reply = oneshot::Sender<Result<ActAnswer, JobsError>>;
 
-/// What waits for policies, and who answers for them.
+/// Requests by policy, and the workers that serve each.
 #[derive(Default)]
-pub(super) struct Hub(Mutex<Inner>);
+pub(super) struct PolicyRequests(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Of the last request.
+    /// The number of the last request.
     number: u64,
-    desks: HashMap<PolicyId, Desk>,
+    queues: HashMap<PolicyId, PolicyQueue>,
 }
 
 #[derive(Default)]
-struct Desk {
-    queue: VecDeque<Waiting>,
-    taken: HashMap<u64, Taken>,
+struct PolicyQueue {
+    waiting: VecDeque<Waiting>,
+    dispatched: HashMap<u64, Dispatched>,
     servers: HashMap<JobId, Server>,
-    /// Wakes workers that wait for requests.
+    /// Notifies workers that wait for requests.
     news: Arc<Notify>,
 }
 
@@ -70,131 +70,135 @@ struct Waiting {
     reply: Reply,
 }
 
-struct Taken {
+struct Dispatched {
     job: JobId,
     reply: Reply,
 }
 
-/// A worker that answers for a policy.
+/// A worker that serves a policy.
 struct Server {
     fence: u64,
-    /// It is believed to live until then.
+    /// The time until which it counts as alive.
     until: Instant,
 }
 
-/// A worker that exchanges, and for which policy.
+/// The lease of a worker that serves a policy.
 #[derive(Clone, Copy)]
-struct At {
+struct ServingLease {
     policy: PolicyId,
     job: JobId,
     fence: u64,
 }
 
-impl Desk {
-    /// Drops servers for which `gone` holds, and fails what they took. Without any left, nobody waits any more.
+impl PolicyQueue {
+    /// Removes servers for which `gone` holds, and fails the requests that they fetched. Without servers, all waiting requests fail.
     fn drop_servers(&mut self, gone: impl Fn(JobId, &Server) -> bool) {
         self.servers.retain(|job, server| !gone(*job, server));
         let lost: Vec<u64> = self
-            .taken
+            .dispatched
             .iter()
-            .filter(|(_, taken)| !self.servers.contains_key(&taken.job))
+            .filter(|(_, dispatched)| !self.servers.contains_key(&dispatched.job))
             .map(|(number, _)| *number)
             .collect();
         for number in lost {
-            if let Some(taken) = self.taken.remove(&number) {
-                let detail = "the worker that answers for the policy lost its lease: ask again".to_owned();
-                let _gone =
-                    taken.reply.send(Err(JobsError::ServeFailed(JobError { code: LEASE_LOST.to_owned(), detail })));
+            if let Some(dispatched) = self.dispatched.remove(&number) {
+                let detail = "the worker that serves the policy lost its lease: send the request again".to_owned();
+                let _gone = dispatched
+                    .reply
+                    .send(Err(JobsError::ServeFailed(JobError { code: LEASE_LOST.to_owned(), detail })));
             }
         }
         if self.servers.is_empty() {
-            for waiting in self.queue.drain(..) {
+            for waiting in self.waiting.drain(..) {
                 let _gone = waiting.reply.send(Err(JobsError::PolicyCold));
             }
         }
     }
 }
 
-impl Hub {
-    /// Queues a request, if somebody answers for the policy.
-    fn ask(&self, policy: PolicyId, request: ActRequest, reply: Reply) -> Result<(), JobsError> {
+impl PolicyRequests {
+    /// Queues a request, if a worker serves the policy.
+    fn enqueue(&self, policy: PolicyId, request: ActRequest, reply: Reply) -> Result<(), JobsError> {
         let mut inner = self.0.lock();
         inner.number += 1;
         let number = inner.number;
         let now = Instant::now();
-        let desk = inner.desks.get_mut(&policy).ok_or(JobsError::PolicyCold)?;
-        if !desk.servers.values().any(|server| server.until > now) {
+        let queue = inner.queues.get_mut(&policy).ok_or(JobsError::PolicyCold)?;
+        if !queue.servers.values().any(|server| server.until > now) {
             return Err(JobsError::PolicyCold);
         }
-        if desk.queue.len() >= QUEUE_REQUESTS_MAX {
-            desk.queue.retain(|waiting| !waiting.reply.is_closed());
+        if queue.waiting.len() >= QUEUE_REQUESTS_MAX {
+            queue.waiting.retain(|waiting| !waiting.reply.is_closed());
         }
-        if desk.queue.len() >= QUEUE_REQUESTS_MAX {
+        if queue.waiting.len() >= QUEUE_REQUESTS_MAX {
             return Err(JobsError::Busy(QUEUE_REQUESTS_MAX));
         }
-        desk.queue.push_back(Waiting { number, request, reply });
-        desk.news.notify_waiters();
+        queue.waiting.push_back(Waiting { number, request, reply });
+        queue.news.notify_waiters();
         Ok(())
     }
 
-    /// Takes note that a worker lives; answers what wakes it. A worker of an earlier lease of the job is forgotten.
-    fn live(&self, at: At, lease: Duration) -> Arc<Notify> {
+    /// Registers a worker as alive; returns its notification. A worker under an earlier lease of the job is removed.
+    fn register(&self, serving: ServingLease, lease: Duration) -> Arc<Notify> {
         let mut inner = self.0.lock();
-        let desk = inner.desks.entry(at.policy).or_default();
-        if desk.servers.get(&at.job).is_some_and(|server| server.fence != at.fence) {
-            desk.drop_servers(|job, _| job == at.job);
+        let queue = inner.queues.entry(serving.policy).or_default();
+        if queue.servers.get(&serving.job).is_some_and(|server| server.fence != serving.fence) {
+            queue.drop_servers(|job, _| job == serving.job);
         }
-        desk.servers.insert(at.job, Server { fence: at.fence, until: Instant::now() + lease });
-        Arc::clone(&desk.news)
+        queue.servers.insert(serving.job, Server { fence: serving.fence, until: Instant::now() + lease });
+        Arc::clone(&queue.news)
     }
 
-    /// Hands answers to those who asked. What nobody waits for any more, or another worker took, is left.
-    fn answer(&self, at: At, answers: Vec<ServedAnswer>) {
+    /// Passes answers to the callers. Answers to requests that nobody waits for, or that another worker fetched, are ignored.
+    fn answer(&self, serving: ServingLease, answers: Vec<ServedAnswer>) {
         let mut inner = self.0.lock();
-        let Some(desk) = inner.desks.get_mut(&at.policy) else { return };
+        let Some(queue) = inner.queues.get_mut(&serving.policy) else { return };
         for ServedAnswer { number, answer, error } in answers {
-            if desk.taken.get(&number).is_none_or(|taken| taken.job != at.job) {
+            if queue.dispatched.get(&number).is_none_or(|dispatched| dispatched.job != serving.job) {
                 continue;
             }
-            let Some(taken) = desk.taken.remove(&number) else { continue };
-            let silent = || JobError { code: "internal".to_owned(), detail: "the worker gave no answer".to_owned() };
-            let done = answer.ok_or_else(|| JobsError::ServeFailed(error.unwrap_or_else(silent)));
-            let _gone = taken.reply.send(done);
+            let Some(dispatched) = queue.dispatched.remove(&number) else { continue };
+            let missing = || JobError {
+                code: "internal".to_owned(),
+                detail: "the worker sent neither answer nor error".to_owned(),
+            };
+            let done = answer.ok_or_else(|| JobsError::ServeFailed(error.unwrap_or_else(missing)));
+            let _gone = dispatched.reply.send(done);
         }
     }
 
-    /// Takes requests out of the queue, in the order in which they came.
-    fn take(&self, at: At, most: usize) -> Vec<ServedRequest> {
+    /// Takes requests from the queue, in order of arrival.
+    fn take(&self, serving: ServingLease, most: usize) -> Vec<ServedRequest> {
         let mut inner = self.0.lock();
-        let Some(desk) = inner.desks.get_mut(&at.policy) else { return Vec::new() };
-        desk.taken.retain(|_, taken| !taken.reply.is_closed());
-        let most = most.min(TAKEN_REQUESTS_MAX.saturating_sub(desk.taken.len()));
+        let Some(queue) = inner.queues.get_mut(&serving.policy) else { return Vec::new() };
+        queue.dispatched.retain(|_, dispatched| !dispatched.reply.is_closed());
+        let most = most.min(DISPATCHED_REQUESTS_MAX.saturating_sub(queue.dispatched.len()));
         let mut requests = Vec::new();
         while requests.len() < most {
-            let Some(Waiting { number, request, reply }) = desk.queue.pop_front() else { break };
+            let Some(Waiting { number, request, reply }) = queue.waiting.pop_front() else { break };
             if !reply.is_closed() {
-                desk.taken.insert(number, Taken { job: at.job, reply });
+                queue.dispatched.insert(number, Dispatched { job: serving.job, reply });
                 requests.push(ServedRequest { number, request });
             }
         }
         requests
     }
 
-    /// The lease of a job is held no more.
+    /// Removes the worker of a job whose lease ended.
     pub(super) fn drop_server(&self, job: JobId) {
         let mut inner = self.0.lock();
-        for desk in inner.desks.values_mut().filter(|desk| desk.servers.contains_key(&job)) {
-            desk.drop_servers(|server, _| server == job);
+        for queue in inner.queues.values_mut().filter(|queue| queue.servers.contains_key(&job)) {
+            queue.drop_servers(|server, _| server == job);
         }
     }
 
-    /// Forgets workers that went silent, and policies for which nobody answers.
-    pub(super) fn tidy(&self) {
+    /// Removes workers that are not alive, and policies that no worker serves.
+    pub(super) fn remove_expired(&self) {
         let now = Instant::now();
         let mut inner = self.0.lock();
-        inner.desks.retain(|_, desk| {
-            desk.drop_servers(|_, server| server.until <= now);
-            !desk.servers.is_empty()
+        inner.queues.retain(|_, queue| {
+            queue.drop_servers(|_, server| server.until <= now);
+            !queue.servers.is_empty()
         });
     }
 }
@@ -225,28 +229,28 @@ impl Jobs {
     /// Asks a policy to act.
     ///
     /// # Errors
-    /// [`JobsError::PolicyCold`] when no worker answers for it, [`JobsError::Busy`] when too many wait already; when it fails or
+    /// [`JobsError::PolicyCold`] when no worker serves it, [`JobsError::Busy`] when too many wait already; when it fails or
     /// does not answer in time.
     pub async fn act(&self, tenant: &Tenant, policy: PolicyId, request: ActRequest) -> Result<ActAnswer, JobsError> {
         check_act(&request)?;
         self.0.store.policy(tenant, policy).await?.ok_or(JobsError::NotFound("policy"))?;
         let (reply, answer) = oneshot::channel();
-        self.0.served.ask(policy, request, reply)?;
-        let patience = self.0.settings.act_ms_max;
+        self.0.policy_requests.enqueue(policy, request, reply)?;
+        let timeout_ms = self.0.settings.act_ms_max;
         tokio::select! {
-            answered = tokio::time::timeout(Duration::from_millis(patience), answer) => match answered {
+            answered = tokio::time::timeout(Duration::from_millis(timeout_ms), answer) => match answered {
                 Ok(Ok(done)) => done,
                 Ok(Err(_)) => Err(JobsError::PolicyCold),
-                Err(_) => Err(JobsError::TimedOut(patience)),
+                Err(_) => Err(JobsError::TimedOut(timeout_ms)),
             },
             () = self.0.cancel.cancelled() => Err(JobsError::PolicyCold),
         }
     }
 
-    /// Hands answers in and takes requests out, for the worker of a job of kind `serve`. It keeps the lease.
+    /// Accepts answers and returns requests, for the worker of a job of kind `serve`. Extends the lease.
     ///
     /// # Errors
-    /// [`JobsError::LeaseLost`] when the lease is held no more; when the job is of another kind, or too much is asked for.
+    /// [`JobsError::LeaseLost`] when the lease is not held any more; when the job is of another kind, or a number is above its limit.
     pub async fn exchange(&self, scope: &WorkerScope, id: JobId, exchange: Exchange) -> Result<Exchanged, JobsError> {
         let Exchange { fence, answers, take, wait_ms } = exchange;
         let take = usize::try_from(take).unwrap_or(usize::MAX);
@@ -258,45 +262,45 @@ impl Jobs {
         if !stored.row.is_held(fence) {
             return Err(JobsError::LeaseLost);
         }
-        let at = At { policy: served_policy(&stored)?, job: id, fence };
-        self.0.served.answer(at, answers);
+        let serving = ServingLease { policy: served_policy(&stored)?, job: id, fence };
+        self.0.policy_requests.answer(serving, answers);
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
         let lease = Duration::from_millis(self.0.settings.lease_ms);
-        let watch = self.0.watches.listen(id);
+        let watch = self.0.watches.subscribe(id);
         loop {
-            let moved = watch.notify().notified();
-            tokio::pin!(moved);
-            moved.as_mut().enable();
-            let kept = self.keep(scope, id, fence).await?;
-            let desk = self.0.served.live(at, lease);
-            let news = desk.notified();
+            let changed = watch.changed().notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let held = self.extend(scope, id, fence).await?;
+            let queue = self.0.policy_requests.register(serving, lease);
+            let news = queue.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            // Nothing is waited for between this and the answer, so that no request is taken in vain.
-            let requests = self.0.served.take(at, take);
+            // No await between this and the return, so that no request is lost.
+            let requests = self.0.policy_requests.take(serving, take);
             let now = Instant::now();
-            if !requests.is_empty() || take == 0 || kept.cancel || now >= deadline || self.0.cancel.is_cancelled() {
-                return Ok(Exchanged { requests, expires_at: kept.expires_at, cancel: kept.cancel });
+            if !requests.is_empty() || take == 0 || held.cancel || now >= deadline || self.0.cancel.is_cancelled() {
+                return Ok(Exchanged { requests, expires_at: held.expires_at, cancel: held.cancel });
             }
             let look = Duration::from_millis(self.0.settings.lease_ms / LOOKS_PER_LEASE);
             tokio::select! {
                 () = &mut news => {}
-                () = &mut moved => {}
+                () = &mut changed => {}
                 () = tokio::time::sleep_until(deadline.min(now + look)) => {}
                 () = self.0.cancel.cancelled() => {}
             }
         }
     }
 
-    /// Keeps a lease, which is written down only once a part of it has passed.
-    async fn keep(
+    /// Extends a lease, but only once a part of it has passed.
+    async fn extend(
         &self,
         scope: &WorkerScope,
         id: JobId,
         fence: u64,
     ) -> Result<palestra_protocol::worker::Held, JobsError> {
-        let row = self.0.store.job_of_anybody(id).await?.filter(|row| row.is_held(fence));
-        let held = held(&row.ok_or(JobsError::LeaseLost)?)?;
+        let row = self.0.store.job(id).await?.filter(|row| row.is_held(fence));
+        let held = lease_state(&row.ok_or(JobsError::LeaseLost)?)?;
         let lease_ms = self.0.settings.lease_ms;
         let fresh = self.0.clock.now().plus_ms(lease_ms - lease_ms / LOOKS_PER_LEASE);
         if held.expires_at > fresh {

@@ -1,4 +1,4 @@
-//! The queue's upkeep: leases that ended, workers that do not stop, jobs that were over long ago, bytes that nothing names.
+//! The queue's upkeep: expired leases, workers that do not stop, jobs past their retention, unreferenced contents.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use palestra_protocol::time::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::change::{BACKOFF_MS_MAX, Change};
-use super::turn::Turn;
+use super::queue_transaction::QueueTransaction;
 use super::{Jobs, JobsError};
 use crate::metrics::{JOBS_QUEUED, JOBS_RUNNING};
 use palestra_store::Durability;
 
-/// Jobs that are looked at between two looks at the store.
+/// Jobs of one page.
 const JOBS_PER_PAGE: u32 = 256;
-/// Pages of one sweep; what is left is the next one's.
+/// Pages of one sweep; the next sweep takes the rest.
 const PAGES_MAX: usize = 16;
-/// How long lies between two removals of what is old.
+/// Time between two removals of old jobs and contents.
 const REMOVAL_EVERY: Duration = Duration::from_secs(600);
 
 fn earlier(now: Timestamp, milliseconds: u64) -> Timestamp {
@@ -25,8 +25,8 @@ fn earlier(now: Timestamp, milliseconds: u64) -> Timestamp {
     Timestamp::from_milliseconds(now.milliseconds().saturating_sub(milliseconds))
 }
 
-impl Turn<'_> {
-    /// Does what is due on a job: the clock may have gone forward or back since it was found.
+impl QueueTransaction<'_> {
+    /// Applies what is due to a job: the clock may have been set forward or back since it was found.
     async fn sweep(&mut self, id: JobId, lease_ms: u64, cancel_grace_ms: u64) -> Result<(), JobsError> {
         let Some(row) = self.transaction.job(id).await? else { return Ok(()) };
         let now = self.clock().now();
@@ -34,7 +34,7 @@ impl Turn<'_> {
         match change.row.state {
             JobState::Running => {
                 let latest = now.plus_ms(lease_ms);
-                // What lies in the future was written before the clock went back.
+                // Times in the future were written before the clock was set back.
                 change.row.cancel_requested_at = change.row.cancel_requested_at.map(|asked| asked.min(now));
                 change.row.lease_expires_at = change.row.lease_expires_at.map(|end| end.min(latest));
                 let asked = change.row.cancel_requested_at;
@@ -58,11 +58,11 @@ impl Turn<'_> {
 
 impl Jobs {
     /// Sweeps until the server stops.
-    pub(super) async fn keep_up(&self) {
+    pub(super) async fn run_upkeep(&self) {
         let settings = &self.0.settings;
         let mut rounds = tokio::time::interval(Duration::from_millis(settings.sweep_ms.max(1)));
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Workers that held a lease when the server stopped have a whole one to come back.
+        // Workers that held a lease when the server stopped have a whole lease duration to come back.
         let begins = Instant::now() + Duration::from_millis(settings.lease_ms);
         let mut removal = begins;
         loop {
@@ -70,35 +70,35 @@ impl Jobs {
                 () = self.0.cancel.cancelled() => return,
                 _ = rounds.tick() => {}
             }
-            self.0.served.tidy();
+            self.0.policy_requests.remove_expired();
             let now = Instant::now();
             if now < begins {
                 continue;
             }
             if let Err(error) = self.sweep().await {
-                tracing::warn!(%error, "leases could not be swept; the next sweep tries again");
+                tracing::warn!(%error, "the sweep of leases failed; the next one tries again");
             }
             if now >= removal {
                 removal = now + REMOVAL_EVERY;
                 if let Err(error) = self.remove_old().await {
-                    tracing::warn!(%error, "what is old could not be removed; it is tried again later");
+                    tracing::warn!(%error, "old jobs and contents could not be deleted; the next removal tries again");
                 }
             }
         }
     }
 
-    /// Takes back leases that ended and those of workers that do not stop, and brings times back that the clock cannot reach.
+    /// Takes back expired leases and those of workers that do not stop, and clamps times that a clock set back cannot reach.
     pub(super) async fn sweep(&self) -> Result<(), JobsError> {
         let (lease_ms, grace_ms) = (self.0.settings.lease_ms, self.0.settings.cancel_grace_ms);
         for _ in 0..PAGES_MAX {
             let now = self.0.clock.now();
             let (latest, asked_before) = (now.plus_ms(lease_ms), earlier(now, grace_ms));
             let mut due = self.0.store.jobs_due(now, latest, asked_before, JOBS_PER_PAGE).await?;
-            due.extend(self.0.store.jobs_waiting_beyond(now.plus_ms(BACKOFF_MS_MAX), JOBS_PER_PAGE).await?);
+            due.extend(self.0.store.jobs_delayed_beyond(now.plus_ms(BACKOFF_MS_MAX), JOBS_PER_PAGE).await?);
             for id in &due {
-                let mut turn = self.turn(Durability::Disk).await?;
-                let done = turn.sweep(*id, lease_ms, grace_ms).await;
-                turn.settle(done).await?;
+                let mut queue = self.begin(Durability::Disk).await?;
+                let done = queue.sweep(*id, lease_ms, grace_ms).await;
+                queue.settle(done).await?;
             }
             if due.len() < JOBS_PER_PAGE as usize {
                 break;
@@ -111,29 +111,29 @@ impl Jobs {
         Ok(())
     }
 
-    /// Removes jobs that were over long ago, and bytes that nothing names.
+    /// Deletes jobs past their retention, and unreferenced contents.
     pub(super) async fn remove_old(&self) -> Result<(), JobsError> {
         for _ in 0..PAGES_MAX {
             let before = earlier(self.0.clock.now(), self.0.settings.retention_ms);
-            let old = self.0.store.jobs_over(before, JOBS_PER_PAGE).await?;
+            let old = self.0.store.jobs_ended_before(before, JOBS_PER_PAGE).await?;
             for id in &old {
-                let mut turn = self.turn(Durability::Disk).await?;
+                let mut queue = self.begin(Durability::Disk).await?;
                 let done = async {
-                    match turn.transaction.job(*id).await? {
-                        Some(row) if row.ended_at.is_some_and(|ended| ended < before) => turn.delete(&row).await,
+                    match queue.transaction.job(*id).await? {
+                        Some(row) if row.ended_at.is_some_and(|ended| ended < before) => queue.delete(&row).await,
                         _ => Ok(()),
                     }
                 }
                 .await;
-                turn.settle(done).await?;
+                queue.settle(done).await?;
             }
             if old.len() < JOBS_PER_PAGE as usize {
                 break;
             }
         }
-        let forgotten = self.0.contents.forget_unnamed(self.0.store.as_ref(), self.0.clock.now()).await?;
-        if forgotten > 0 {
-            tracing::info!(forgotten, "removed contents that nothing names");
+        let removed = self.0.contents.remove_unreferenced(&self.0.store, self.0.clock.now()).await?;
+        if removed > 0 {
+            tracing::info!(removed, "deleted unreferenced contents");
         }
         Ok(())
     }

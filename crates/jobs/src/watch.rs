@@ -1,4 +1,4 @@
-//! Who waits for news of a job. A wake-up is no more than a hint to look into the store, where everything is.
+//! Subscriptions to changes of a job. A notification is only a hint to read the store.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use dashmap::DashMap;
 use palestra_protocol::id::JobId;
 use tokio::sync::Notify;
 
-/// Listeners by job.
+/// Subscribers by job.
 #[derive(Default)]
 pub(super) struct Watches(DashMap<JobId, Arc<Notify>>);
 
 impl Watches {
-    /// Begins to listen. To be called before the look into the store.
-    pub(super) fn listen(self: &Arc<Self>, id: JobId) -> Watch {
+    /// Subscribes to a job. Call this before reading the store.
+    pub(super) fn subscribe(self: &Arc<Self>, id: JobId) -> Watch {
         let notify = Arc::clone(&self.0.entry(id).or_default());
-        Watch { notify, _end: End { watches: Arc::clone(self), id } }
+        Watch { notify, _guard: Guard { watches: Arc::clone(self), id } }
     }
 
-    /// Wakes everybody who listens to a job.
-    pub(super) fn wake(&self, id: JobId) {
+    /// Notifies all subscribers of a job.
+    pub(super) fn notify(&self, id: JobId) {
         if let Some(notify) = self.0.get(&id) {
             notify.notify_waiters();
         }
@@ -30,26 +30,26 @@ impl Watches {
     }
 }
 
-/// Listens to a job until it is dropped.
+/// A subscription to a job, until it is dropped.
 pub(super) struct Watch {
-    // Dropped before what looks whether anybody is left.
+    // Dropped before the guard, which counts the references.
     notify: Arc<Notify>,
-    _end: End,
+    _guard: Guard,
 }
 
 impl Watch {
-    /// What wakes up.
-    pub(super) fn notify(&self) -> &Notify {
+    /// The notification of the job.
+    pub(super) fn changed(&self) -> &Notify {
         &self.notify
     }
 }
 
-struct End {
+struct Guard {
     watches: Arc<Watches>,
     id: JobId,
 }
 
-impl Drop for End {
+impl Drop for Guard {
     fn drop(&mut self) {
         self.watches.0.remove_if(&self.id, |_, notify| Arc::strong_count(notify) == 1);
     }

@@ -159,7 +159,7 @@ impl Sessions {
     /// The answer that was given under this key.
     pub(super) async fn answered<T: DeserializeOwned>(&self, claim: Option<&Claim>) -> Result<Option<T>, SessionError> {
         let Some(claim) = claim else { return Ok(None) };
-        let Some(row) = self.0.store.idempotent(&claim.tenant, claim.operation, &claim.key).await? else {
+        let Some(row) = self.0.store.answer(&claim.tenant, claim.operation, &claim.key).await? else {
             return Ok(None);
         };
         if row.request != claim.request {

@@ -35,7 +35,7 @@ struct Lease {
 
 impl Leases {
     /// Takes up the runs that were active when the server stopped; each gets a whole lease to be named again.
-    pub(super) async fn load(store: &dyn Store, now: Timestamp) -> Result<Self, StoreError> {
+    pub(super) async fn load(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let leases = DashMap::new();
         for row in store.runs_active().await? {
             let expires_at = row.lease_expires_at.max(now.plus_ms(row.lease_ms));

@@ -61,7 +61,7 @@ const HEAVY_PLACES_MIN: usize = 4;
 /// What sessions are made of.
 pub struct Parts {
     /// Where everything is recorded.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     /// Which environments there are.
     pub catalog: Catalog,
     /// This process.
@@ -102,7 +102,7 @@ impl Default for SessionSettings {
 pub struct Sessions(Arc<Inner>);
 
 struct Inner {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     catalog: Catalog,
     node: NodeRow,
     /// The node's id, which every session's row shares.

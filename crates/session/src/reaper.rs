@@ -49,7 +49,7 @@ pub(super) async fn run(sessions: Sessions) {
         }
         if sweep % SWEEPS_PER_FORGETTING == 0 {
             let before = Timestamp::from_milliseconds(sessions.0.clock.now().milliseconds() - ANSWERS_KEPT_MS);
-            if let Err(error) = sessions.0.store.forget_answers(before).await {
+            if let Err(error) = sessions.0.store.delete_answers(before).await {
                 warn!(%error, "old answers could not be forgotten");
             }
         }

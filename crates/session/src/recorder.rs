@@ -131,7 +131,7 @@ impl Recorder {
     /// Starts the writing task. It ends when `cancel` is cancelled, or every handle is gone, and the queue is empty. When the
     /// node is fenced it cancels `cancel` by itself: this process must not act any more.
     pub(super) fn start(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         node: NodeRow,
         tracker: &tokio_util::task::TaskTracker,
         cancel: CancellationToken,
@@ -240,7 +240,7 @@ fn fail(entry: &Entry, failures: &AtomicBool) {
 }
 
 struct Writer {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     node: NodeRow,
     entries: mpsc::UnboundedReceiver<Entry>,
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,

@@ -2,13 +2,14 @@
 
 use palestra_protocol::time::Timestamp;
 
-use super::StoreError;
 use super::cell::{Kind, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::IdempotencyRow;
+use super::statement::{Bulk, BulkRow, Select, Statement, Table};
+use super::{Durability, Store, StoreError, Transaction};
 
-pub(super) const ANSWERS: Table = Table {
+const ANSWERS: Table = Table {
     name: "answers",
     columns: &[
         ("tenant", Kind::Text),
@@ -20,11 +21,13 @@ pub(super) const ANSWERS: Table = Table {
     ],
 };
 
+pub(super) const INSERT_ANSWERS: Bulk = ANSWERS.insert("", "answer");
+
 pub(super) fn encode(row: &IdempotencyRow) -> BulkRow<'_> {
     vec![text(&row.tenant), text(&row.operation), text(&row.key), text(&row.request), text(&row.answer), time(row.at)]
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<IdempotencyRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<IdempotencyRow, StoreError> {
     Ok(IdempotencyRow {
         tenant: row.text("tenant")?,
         operation: row.text("operation")?,
@@ -35,14 +38,29 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<IdempotencyRow, StoreError> {
     })
 }
 
-pub(super) fn one<'a>(tenant: &'a str, operation: &'a str, key: &'a str) -> Statement<'a> {
-    Select::from(&ANSWERS)
-        .only("tenant =", text(tenant))
-        .only("operation =", text(operation))
-        .only("key =", text(key))
-        .build()
+impl dyn Reader {
+    /// The answer of a creating call.
+    pub async fn answer(&self, tenant: &str, operation: &str, key: &str) -> Result<Option<IdempotencyRow>, StoreError> {
+        let query = Select::from(&ANSWERS)
+            .filter("tenant =", text(tenant))
+            .filter("operation =", text(operation))
+            .filter("key =", text(key))
+            .build();
+        self.one(query, decode).await
+    }
 }
 
-pub(super) fn forget(before: Timestamp) -> Statement<'static> {
-    Statement::new("DELETE FROM answers WHERE at < $1", vec![time(before)])
+impl Store {
+    /// Deletes answers older than `before`; answers how many.
+    pub async fn delete_answers(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let delete = Statement::new("DELETE FROM answers WHERE at < $1", vec![time(before)]);
+        self.execute(delete, Durability::Process).await
+    }
+}
+
+impl Transaction<'_> {
+    /// Adds the answer of a creating call.
+    pub async fn insert_answer(&mut self, row: &IdempotencyRow) -> Result<(), StoreError> {
+        self.bulk(&INSERT_ANSWERS, &[encode(row)]).await
+    }
 }

@@ -1,4 +1,4 @@
-//! Values on their way into a statement, in the five kinds that both engines share.
+//! Encoding of values as parameters of statements, in the five types that both engines share.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::StoreError;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 /// A column of a table or of rows that are passed to a statement.
 pub(super) type Column = (&'static str, Kind);
 
-/// A value.
+/// A value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell<'a> {
     Text(Option<Cow<'a, str>>),
@@ -43,11 +43,11 @@ impl Cell<'_> {
     }
 }
 
-/// Stands for a NUL, which PostgreSQL cannot hold in text.
-const NUL_STAND_IN: &str = "\u{fffd}";
+/// Replaces a NUL, which PostgreSQL cannot store in text.
+const NUL_REPLACEMENT: &str = "\u{fffd}";
 
 /// Text. A NUL is stored as U+FFFD on both engines, so that they agree and so that no single name can make the commit of
-/// many sessions fail. JSON never meets this, since it escapes its NULs.
+/// many sessions fail. JSON is not affected, since it escapes NUL.
 pub(super) fn text(text: &str) -> Cell<'_> {
     Cell::Text(Some(without_nul(text)))
 }
@@ -58,7 +58,7 @@ pub(super) fn optional_text(text: Option<&str>) -> Cell<'_> {
 }
 
 fn without_nul(text: &str) -> Cow<'_, str> {
-    if text.as_bytes().contains(&0) { Cow::Owned(text.replace('\0', NUL_STAND_IN)) } else { Cow::Borrowed(text) }
+    if text.as_bytes().contains(&0) { Cow::Owned(text.replace('\0', NUL_REPLACEMENT)) } else { Cow::Borrowed(text) }
 }
 
 /// An id in its text form.
@@ -72,7 +72,7 @@ pub(super) fn optional_id(id: Option<impl ToString>) -> Cell<'static> {
     Cell::Text(id.map(|id| Cow::Owned(id.to_string())))
 }
 
-/// One of a fixed set of words.
+/// A name from a fixed set.
 pub(super) fn word(word: &'static str) -> Cell<'static> {
     Cell::Text(Some(Cow::Borrowed(word)))
 }
@@ -100,17 +100,17 @@ pub(super) fn optional_json<T: Serialize>(value: Option<&T>) -> Result<Cell<'sta
     value.map_or(Ok(Cell::Text(None)), json)
 }
 
-/// A whole number.
+/// An unsigned integer.
 ///
 /// # Errors
 /// [`StoreError::Broken`] when it is above 2^63 - 1, which columns cannot hold.
 pub(super) fn number(number: u64) -> Result<Cell<'static>, StoreError> {
     i64::try_from(number)
         .map(|number| Cell::Integer(Some(number)))
-        .map_err(|_| StoreError::Broken(format!("{number} is larger than a column can hold")))
+        .map_err(|_| StoreError::Broken(format!("{number} is above 2^63 - 1, the largest number that a column holds")))
 }
 
-/// A whole number, or none.
+/// An unsigned integer, or none.
 ///
 /// # Errors
 /// As [`number`].
@@ -118,12 +118,12 @@ pub(super) fn optional_number(value: Option<u64>) -> Result<Cell<'static>, Store
     value.map_or(Ok(Cell::Integer(None)), number)
 }
 
-/// A whole number to compare with: above 2^63 - 1 it compares like that.
+/// A bound for a comparison: above 2^63 - 1 it is clamped to that.
 pub(super) fn bound(number: u64) -> Cell<'static> {
     Cell::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)))
 }
 
-/// Sixty-four bits without order, reinterpreted as signed.
+/// 64 bits without an order, reinterpreted as a signed number.
 pub(super) fn bits(bits: Option<u64>) -> Cell<'static> {
     Cell::Integer(bits.map(u64::cast_signed))
 }
@@ -138,7 +138,7 @@ pub(super) fn optional_time(time: Option<Timestamp>) -> Cell<'static> {
     Cell::Integer(time.map(Timestamp::milliseconds))
 }
 
-/// A real number. What is not finite becomes none, as it does in JSON: SQLite cannot hold it.
+/// A real number. NaN and infinities become NULL, as they do in JSON: SQLite cannot store NaN.
 pub(super) fn real(number: Option<f64>) -> Cell<'static> {
     Cell::Real(number.filter(|number| number.is_finite()))
 }

@@ -1,4 +1,4 @@
-//! The server's clock, with a stand-in that tests move by hand.
+//! The server's clock, and a manual one for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,23 +6,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use palestra_protocol::time::Timestamp;
 
-/// Tells the time.
+/// A clock.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The system's clock.
     System,
-    /// A clock that stands still until it is moved; milliseconds since 1970.
+    /// A clock that tests advance; milliseconds since 1970.
     Manual(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that starts now and is moved by [`Clock::advance_ms`] alone.
+    /// A clock that starts at the present time and is advanced by [`Clock::advance_ms`] alone.
     #[must_use]
     pub fn manual() -> Self {
         Self::Manual(Arc::new(AtomicI64::new(Self::System.now().milliseconds())))
     }
 
-    /// The present.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match self {
@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock on; the system's clock is left alone.
+    /// Advances a manual clock; the system's clock is not affected.
     pub fn advance_ms(&self, milliseconds: i64) {
         if let Self::Manual(now) = self {
             now.fetch_add(milliseconds, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! One commit: records of many sessions, sorted into one statement per kind.
 //!
-//! Kinds are written in an order in which each finds what it builds on: sessions, episodes, steps, ends, states, verdicts,
+//! Kinds are written in an order in which each finds the rows that it refers to: sessions, episodes, steps, ends, states, verdicts,
 //! closings. Records that change a row keep their order among each other; where several change the same row in one
 //! commit, the one is kept that would have won had they been run one by one.
 
@@ -10,8 +10,8 @@ use std::hash::Hash;
 use palestra_protocol::id::{EpisodeId, SessionId};
 
 use super::cell::{Kind, flag, id, json, number, real, text, time, word};
-use super::engine::{Bulk, BulkRow};
 use super::row::{EpisodeRow, Record, VerdictRow};
+use super::statement::{Bulk, BulkRow};
 use super::{Groups, StoreError, answer, episode, session, snapshot, step, verdict};
 
 const INSERT_SESSIONS: Bulk = session::SESSIONS.insert("", "session");
@@ -21,9 +21,9 @@ const INSERT_STEPS: Bulk = step::STEPS.insert("", "step");
 const INSERT_STATES: Bulk = verdict::STATES.insert("ON CONFLICT DO NOTHING", "state");
 const INSERT_VERDICTS: Bulk = verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict");
 const INSERT_SNAPSHOTS: Bulk = snapshot::SNAPSHOTS.insert("", "snapshot");
-const INSERT_ANSWERS: Bulk = answer::ANSWERS.insert("", "answer");
 
-const MOVE_SESSIONS: Bulk = Bulk::change(
+/// Makes an episode the current one of its session.
+const UPDATE_CURRENT_EPISODES: Bulk = Bulk::change(
     "UPDATE sessions SET episode = r.episode, task = r.task, seed = r.seed, episodes = r.episodes FROM ",
     &[
         ("session", Kind::Text),
@@ -35,7 +35,7 @@ const MOVE_SESSIONS: Bulk = Bulk::change(
     " WHERE sessions.id = r.session",
 );
 
-const SETTLE_INTENTS: Bulk = Bulk::change(
+const DELETE_INTENTS: Bulk = Bulk::change(
     "DELETE FROM intents WHERE (episode, seq) IN (SELECT r.episode, r.seq FROM ",
     &[("episode", Kind::Text), ("seq", Kind::Integer)],
     ")",
@@ -67,50 +67,50 @@ const CLOSE_SESSIONS: Bulk = Bulk::change(
     " WHERE sessions.id = r.session AND sessions.state = 'open'",
 );
 
-/// Rows that change other rows, at most one per changed row, in order.
-struct Changes<'a, K> {
-    places: HashMap<K, usize>,
+/// Updates of stored rows in order, at most one for each row.
+struct Updates<'a, K> {
+    positions: HashMap<K, usize>,
     rows: Vec<BulkRow<'a>>,
 }
 
-impl<K> Default for Changes<'_, K> {
+impl<K> Default for Updates<'_, K> {
     fn default() -> Self {
-        Self { places: HashMap::new(), rows: Vec::new() }
+        Self { positions: HashMap::new(), rows: Vec::new() }
     }
 }
 
-impl<'a, K: Eq + Hash> Changes<'a, K> {
+impl<'a, K: Eq + Hash> Updates<'a, K> {
     fn keep_last(&mut self, key: K, row: BulkRow<'a>) {
-        match self.places.get(&key) {
-            Some(place) => self.rows[*place] = row,
+        match self.positions.get(&key) {
+            Some(position) => self.rows[*position] = row,
             None => self.keep_first(key, row),
         }
     }
 
     fn keep_first(&mut self, key: K, row: BulkRow<'a>) {
-        if !self.places.contains_key(&key) {
-            self.places.insert(key, self.rows.len());
+        if !self.positions.contains_key(&key) {
+            self.positions.insert(key, self.rows.len());
             self.rows.push(row);
         }
     }
 }
 
-/// What one commit writes. It is complete before the transaction begins, so that a value that cannot be stored is found
-/// while nothing is held.
+/// Everything that one commit writes. It is complete before the transaction begins, so that a value that cannot be stored is found
+/// while no lock is held.
 #[derive(Default)]
 pub(super) struct Batch<'a> {
     sessions: Vec<BulkRow<'a>>,
     episodes: Vec<BulkRow<'a>>,
-    moves: Changes<'a, SessionId>,
+    current_episodes: Updates<'a, SessionId>,
     intents: Vec<BulkRow<'a>>,
     steps: Vec<BulkRow<'a>>,
     settled: Vec<BulkRow<'a>>,
-    ends: Changes<'a, EpisodeId>,
+    ends: Updates<'a, EpisodeId>,
     states: Vec<BulkRow<'a>>,
     verdicts: Vec<BulkRow<'a>>,
-    judged: Changes<'a, EpisodeId>,
+    judged: Updates<'a, EpisodeId>,
     snapshots: Vec<BulkRow<'a>>,
-    closed: Changes<'a, SessionId>,
+    closed: Updates<'a, SessionId>,
     answers: Vec<BulkRow<'a>>,
 }
 
@@ -164,8 +164,8 @@ impl<'a> Batch<'a> {
         if row.ordinal == 1 {
             return Ok(());
         }
-        let moved = vec![id(row.session), id(row.id), text(&row.task), number(row.seed)?, number(row.ordinal)?];
-        self.moves.keep_last(row.session, moved);
+        let current = vec![id(row.session), id(row.id), text(&row.task), number(row.seed)?, number(row.ordinal)?];
+        self.current_episodes.keep_last(row.session, current);
         Ok(())
     }
 
@@ -177,22 +177,22 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Every statement that has rows, with them, in an order in which each finds what it builds on.
+    /// Every statement that has rows, with them, in an order in which each finds the rows that it refers to.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&Bulk, &[BulkRow<'a>])> {
         let all: [(&Bulk, &[BulkRow<'a>]); 13] = [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
-            (&MOVE_SESSIONS, &self.moves.rows),
+            (&UPDATE_CURRENT_EPISODES, &self.current_episodes.rows),
             (&INSERT_INTENTS, &self.intents),
             (&INSERT_STEPS, &self.steps),
-            (&SETTLE_INTENTS, &self.settled),
+            (&DELETE_INTENTS, &self.settled),
             (&END_EPISODES, &self.ends.rows),
             (&INSERT_STATES, &self.states),
             (&INSERT_VERDICTS, &self.verdicts),
             (&JUDGE_EPISODES, &self.judged.rows),
             (&INSERT_SNAPSHOTS, &self.snapshots),
             (&CLOSE_SESSIONS, &self.closed.rows),
-            (&INSERT_ANSWERS, &self.answers),
+            (&answer::INSERT_ANSWERS, &self.answers),
         ];
         all.into_iter().filter(|(_, rows)| !rows.is_empty())
     }

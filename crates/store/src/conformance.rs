@@ -1,4 +1,4 @@
-//! What every store must do, run against both engines.
+//! The conformance suite of the store, run against both engines.
 
 mod durability;
 mod files;
@@ -16,7 +16,7 @@ use palestra_test_support::postgres::Database;
 
 /// A store of one test.
 struct Fixture {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     node: NodeRow,
     target: Target,
     database: Option<Database>,
@@ -47,11 +47,11 @@ impl Fixture {
     /// Closes the store and opens it again, as a new process does.
     async fn reopen(&mut self) {
         self.store.close().await;
-        self.store = self.beside().await;
+        self.store = self.open_again().await;
     }
 
-    /// The same data, opened a second time.
-    async fn beside(&self) -> Arc<dyn Store> {
+    /// A second store on the same data.
+    async fn open_again(&self) -> Arc<Store> {
         super::open(&self.target).await.expect("an existing store opens")
     }
 
@@ -68,7 +68,7 @@ impl Fixture {
     }
 }
 
-/// Makes a test per engine of each function. A test without PostgreSQL says so and passes.
+/// Defines a test for each engine of each function. Without PostgreSQL, a test reports that it was not tried.
 macro_rules! on_both_engines {
     ($($module:ident: $($name:ident),+ $(,)?;)+) => {
         mod on_sqlite {
@@ -98,7 +98,7 @@ macro_rules! on_both_engines {
 
 on_both_engines! {
     records:
-        every_record_comes_back_as_it_went,
+        every_record_round_trips,
         episodes_keep_their_key_or_follow_from_their_seed,
         a_failing_commit_leaves_nothing,
         taken_identities_are_named,
@@ -106,10 +106,10 @@ on_both_engines! {
         an_intent_is_open_until_its_step,
         the_first_verdict_is_the_episodes,
         a_session_closes_once,
-        strange_text_survives,
+        unusual_text_round_trips,
         numbers_beyond_a_column_are_refused,
         reals_keep_every_bit,
-        every_word_is_allowed,
+        every_enum_value_is_stored,
         thousands_of_steps_commit_at_once;
     lists:
         a_tenant_finds_nothing_of_another,
@@ -126,7 +126,7 @@ on_both_engines! {
         keys_are_listed_and_revoked_once,
         old_answers_are_forgotten,
         a_definition_gets_versions,
-        publishers_of_one_name_take_turns,
+        concurrent_publications_get_distinct_versions,
         a_hundred_thousand_rows_are_published,
         only_the_last_incarnation_holds_a_node,
         a_session_is_adopted_once;
@@ -137,14 +137,14 @@ on_both_engines! {
         a_flush_works_at_any_time,
         a_closed_store_fails;
     jobs:
-        a_job_comes_back_as_it_went,
-        every_word_about_jobs_is_allowed,
+        a_job_round_trips,
+        every_enum_value_of_jobs_is_stored,
         jobs_are_listed_newest_first_and_filtered,
-        candidates_are_what_a_worker_could_begin,
-        what_is_due_is_found,
+        candidates_fit_the_worker_and_can_begin,
+        due_jobs_are_found,
         events_of_jobs_are_numbered_once,
         equal_contents_count_once_for_a_tenant,
-        contents_stay_while_they_are_named;
+        contents_stay_while_they_are_referenced;
     files:
         files_are_listed_in_both_orders_and_filtered,
         a_file_is_needed_while_a_job_that_names_it_is_not_over;

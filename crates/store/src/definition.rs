@@ -2,13 +2,17 @@
 
 use serde_json::Value;
 
-use super::StoreError;
 use super::cell::{Kind, bound, json, number, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::DefinitionRow;
+use super::statement::{Bulk, BulkRow, Select, Table};
+use super::{Durability, Store, StoreError, Transaction};
 
-pub(super) const DEFINITIONS: Table = Table {
+/// Rows that are stored in one transaction: some ten milliseconds in which steps wait.
+const ROWS_PER_TRANSACTION: usize = 2_048;
+
+const DEFINITIONS: Table = Table {
     name: "definitions",
     columns: &[
         ("tenant", Kind::Text),
@@ -21,12 +25,16 @@ pub(super) const DEFINITIONS: Table = Table {
     ],
 };
 
-pub(super) const TASK_ROWS: Table = Table {
+const INSERT_DEFINITION: Bulk = DEFINITIONS.insert("", "definition");
+
+const TASK_ROWS: Table = Table {
     name: "task_rows",
     columns: &[("digest", Kind::Text), ("split", Kind::Text), ("position", Kind::Integer), ("content", Kind::Text)],
 };
 
-pub(super) fn encode(row: &DefinitionRow) -> Result<BulkRow<'_>, StoreError> {
+const INSERT_TASK_ROWS: Bulk = TASK_ROWS.insert("ON CONFLICT DO NOTHING", "task row");
+
+fn encode(row: &DefinitionRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![
         text(&row.tenant),
         text(&row.name),
@@ -38,7 +46,7 @@ pub(super) fn encode(row: &DefinitionRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<DefinitionRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<DefinitionRow, StoreError> {
     Ok(DefinitionRow {
         tenant: row.text("tenant")?,
         name: row.text("name")?,
@@ -50,29 +58,87 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<DefinitionRow, StoreError> {
     })
 }
 
-pub(super) fn decode_task_row<F: Fields>(row: &F) -> Result<Value, StoreError> {
-    row.json("content")
+impl dyn Reader {
+    /// A definition by name and version; the newest version where none is named.
+    pub async fn definition(
+        &self,
+        tenant: &str,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<DefinitionRow>, StoreError> {
+        let query = Select::from(&DEFINITIONS)
+            .filter("tenant =", text(tenant))
+            .filter("name =", text(name))
+            .filter_if("version =", version.map(|version| bound(u64::from(version))))
+            .then("ORDER BY version DESC")
+            .limit(1);
+        self.one(query, decode).await
+    }
+
+    /// The newest version of every definition of a tenant, by name.
+    pub async fn definitions(&self, tenant: &str) -> Result<Vec<DefinitionRow>, StoreError> {
+        let newest = "AND version = (SELECT MAX(other.version) FROM definitions AS other \
+                      WHERE other.tenant = definitions.tenant AND other.name = definitions.name) ORDER BY name";
+        self.all(Select::from(&DEFINITIONS).filter("tenant =", text(tenant)).then(newest).build(), decode).await
+    }
+
+    /// One row of a split, by the digest that it was published under.
+    pub async fn task_row(&self, digest: &str, split: &str, index: u64) -> Result<Option<Value>, StoreError> {
+        let query = Select::from(&TASK_ROWS)
+            .filter("digest =", text(digest))
+            .filter("split =", text(split))
+            .filter("position =", bound(index))
+            .build();
+        self.one(query, |row| row.json("content")).await
+    }
 }
 
-pub(super) fn one<'a>(tenant: &'a str, name: &'a str, version: Option<u32>) -> Statement<'a> {
-    Select::from(&DEFINITIONS)
-        .only("tenant =", text(tenant))
-        .only("name =", text(name))
-        .only_if("version =", version.map(|version| bound(u64::from(version))))
-        .then("ORDER BY version DESC")
-        .limit(1)
+impl Store {
+    /// Stores a definition with its rows as the next version of its name, all or nothing. When the newest version of the
+    /// tenant's name has the same digest, stores nothing and answers that row; otherwise the new one. The flag is true for a new one.
+    ///
+    /// The rows go in many short transactions, so that steps are not held up, and then the definition, which makes them visible.
+    /// They are stored under the digest of their content: those of an interrupted publication are used by the next one of the same
+    /// content, and never seen otherwise.
+    pub async fn publish(
+        &self,
+        definition: &DefinitionRow,
+        rows: &[(String, Vec<Value>)],
+    ) -> Result<(DefinitionRow, bool), StoreError> {
+        let newest = self.definition(&definition.tenant, &definition.name, None).await?;
+        if let Some(same) = newest.filter(|newest| newest.digest == definition.digest) {
+            return Ok((same, false));
+        }
+        for (split, rows) in rows {
+            for (chunk, rows) in (0_u64..).zip(rows.chunks(ROWS_PER_TRANSACTION)) {
+                let first = chunk.saturating_mul(ROWS_PER_TRANSACTION as u64);
+                let rows: Vec<BulkRow<'_>> = (first..)
+                    .zip(rows)
+                    .map(|(index, row)| Ok(vec![text(&definition.digest), text(split), number(index)?, json(row)?]))
+                    .collect::<Result<_, StoreError>>()?;
+                // The definition's own commit makes these durable.
+                self.bulk(&INSERT_TASK_ROWS, &rows, Durability::Process).await?;
+            }
+        }
+        let mut transaction = self.begin(Durability::Disk).await?;
+        let published = transaction.publish_next(definition).await;
+        transaction.settle(published).await
+    }
 }
 
-pub(super) fn newest(tenant: &str) -> Statement<'_> {
-    let newest = "AND version = (SELECT MAX(other.version) FROM definitions AS other \
-                  WHERE other.tenant = definitions.tenant AND other.name = definitions.name) ORDER BY name";
-    Select::from(&DEFINITIONS).only("tenant =", text(tenant)).then(newest).build()
-}
-
-pub(super) fn task_row<'a>(digest: &'a str, split: &'a str, index: u64) -> Statement<'a> {
-    Select::from(&TASK_ROWS)
-        .only("digest =", text(digest))
-        .only("split =", text(split))
-        .only("position =", bound(index))
-        .build()
+impl Transaction<'_> {
+    async fn publish_next(&mut self, definition: &DefinitionRow) -> Result<(DefinitionRow, bool), StoreError> {
+        // Two publishers of one name take their versions one after the other.
+        self.lock(&format!("definition {} {}", definition.tenant, definition.name)).await?;
+        let newest = self.definition(&definition.tenant, &definition.name, None).await?;
+        let version = match newest {
+            Some(newest) if newest.digest == definition.digest => return Ok((newest, false)),
+            Some(newest) => newest.version.checked_add(1),
+            None => Some(1),
+        };
+        let version = version.ok_or_else(|| StoreError::Broken("there is no version after this one".to_owned()))?;
+        let next = DefinitionRow { version, ..definition.clone() };
+        self.bulk(&INSERT_DEFINITION, &[encode(&next)?]).await?;
+        Ok((next, true))
+    }
 }

@@ -11,9 +11,10 @@ use super::cell::{
     Cell, Kind, bits, bound, flag, id, json, number, optional_id, optional_json, optional_number, optional_time,
     optional_word, real, text, time, word,
 };
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::{Fields, broken};
 use super::row::{EpisodeFilter, EpisodeRow, PageRequest};
+use super::statement::{BulkRow, Select, Table};
 use super::{StoreError, filter};
 
 pub(super) const EPISODES: Table = Table {
@@ -88,7 +89,7 @@ pub(super) fn encode(row: &EpisodeRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<EpisodeRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<EpisodeRow, StoreError> {
     Ok(EpisodeRow {
         id: row.id("id")?,
         session: row.id("session")?,
@@ -124,48 +125,67 @@ fn key(secrets: Secrets) -> Cell<'static> {
     Cell::Text(secrets.stored().map(Cow::Owned))
 }
 
-fn secrets<F: Fields>(row: &F) -> Result<Secrets, StoreError> {
+fn secrets(row: &dyn Fields) -> Result<Secrets, StoreError> {
     let key = row.text_or_none("secret_key")?;
     Secrets::of_stored(key.as_deref(), row.number("seed")?).map_err(|why| broken("secret_key", why))
 }
 
-fn origin<F: Fields>(row: &F) -> Result<Option<Origin>, StoreError> {
+fn origin(row: &dyn Fields) -> Result<Option<Origin>, StoreError> {
     match (row.id_or_none("origin_episode")?, row.number_or_none("origin_seq")?) {
         (Some(episode), Some(seq)) => Ok(Some(Origin { episode, seq })),
         (None, None) => Ok(None),
-        _ => Err(broken("origin_episode", "it comes without origin_seq, or the other way round")),
+        _ => Err(broken("origin_episode", "only one of origin_episode and origin_seq is set")),
     }
 }
 
-pub(super) fn one(tenant: &str, episode: EpisodeId) -> Statement<'_> {
-    Select::from(&EPISODES).only("tenant =", text(tenant)).only("id =", id(episode)).build()
-}
+impl dyn Reader {
+    /// An episode of a tenant.
+    pub async fn episode(&self, tenant: &str, episode: EpisodeId) -> Result<Option<EpisodeRow>, StoreError> {
+        let query = Select::from(&EPISODES).filter("tenant =", text(tenant)).filter("id =", id(episode)).build();
+        self.one(query, decode).await
+    }
 
-pub(super) fn of_anybody(episode: EpisodeId) -> Statement<'static> {
-    Select::from(&EPISODES).only("id =", id(episode)).build()
-}
+    /// An episode of any tenant, for the server's own upkeep.
+    pub async fn episode_of_any_tenant(&self, episode: EpisodeId) -> Result<Option<EpisodeRow>, StoreError> {
+        self.one(Select::from(&EPISODES).filter("id =", id(episode)).build(), decode).await
+    }
 
-pub(super) fn page<'a>(tenant: &'a str, filter: &'a EpisodeFilter, page: &'a PageRequest) -> Statement<'a> {
-    let (environment, version) = filter::environment(filter.environment.as_deref());
-    Select::from(&EPISODES)
-        .only("tenant =", text(tenant))
-        .only_if("id <", page.before.as_deref().map(text))
-        .only_if("session =", filter.session.map(id))
-        .only_if("run =", filter.run.map(id))
-        .only_if("group_id =", filter.group.map(id))
-        .only_if("environment =", environment)
-        .only_if("version =", version)
-        .only_if("task =", filter.task.as_deref().map(text))
-        .only_if("state =", filter.state.map(|state| word(state_word(state))))
-        .only_if("status =", filter.status.map(|status| word(status.as_str())))
-        .then("ORDER BY id DESC")
-        .limit(page.limit)
-}
+    /// Episodes of a tenant by descending id.
+    pub async fn episodes(
+        &self,
+        tenant: &str,
+        filter: &EpisodeFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<EpisodeRow>, StoreError> {
+        let (environment, version) = filter::environment(filter.environment.as_deref());
+        let query = Select::from(&EPISODES)
+            .filter("tenant =", text(tenant))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .filter_if("session =", filter.session.map(id))
+            .filter_if("run =", filter.run.map(id))
+            .filter_if("group_id =", filter.group.map(id))
+            .filter_if("environment =", environment)
+            .filter_if("version =", version)
+            .filter_if("task =", filter.task.as_deref().map(text))
+            .filter_if("state =", filter.state.map(|state| word(state_word(state))))
+            .filter_if("status =", filter.status.map(|status| word(status.as_str())))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        self.all(query, decode).await
+    }
 
-pub(super) fn of_session(session: SessionId, from_ordinal: u64, limit: u32) -> Statement<'static> {
-    Select::from(&EPISODES)
-        .only("session =", id(session))
-        .only("ordinal >=", bound(from_ordinal))
-        .then("ORDER BY ordinal")
-        .limit(limit)
+    /// Episodes of a session by ascending ordinal, from `from_ordinal` on.
+    pub async fn episodes_of_session(
+        &self,
+        session: SessionId,
+        from_ordinal: u64,
+        limit: u32,
+    ) -> Result<Vec<EpisodeRow>, StoreError> {
+        let query = Select::from(&EPISODES)
+            .filter("session =", id(session))
+            .filter("ordinal >=", bound(from_ordinal))
+            .then("ORDER BY ordinal")
+            .limit(limit);
+        self.all(query, decode).await
+    }
 }

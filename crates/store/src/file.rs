@@ -1,15 +1,16 @@
-//! Uploaded files as rows, and which of them jobs name.
+//! Uploaded files as rows, and the references of jobs to them.
 
 use palestra_protocol::id::{FileId, JobId};
 
-use super::StoreError;
 use super::cell::{Kind, id, number, optional_id, text, time, word};
-use super::engine::{Bulk, BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::PageRequest;
 use super::row::job::{FileFilter, FileRow};
+use super::statement::{Bulk, BulkRow, Select, Statement, Table};
+use super::{StoreError, Transaction};
 
-pub(super) const FILES: Table = Table {
+const FILES: Table = Table {
     name: "files",
     columns: &[
         ("id", Kind::Text),
@@ -23,11 +24,13 @@ pub(super) const FILES: Table = Table {
     ],
 };
 
-const NAMED: Table = Table { name: "job_files", columns: &[("job", Kind::Text), ("file", Kind::Text)] };
+/// The files that the spec of a job names.
+const JOB_FILES: Table = Table { name: "job_files", columns: &[("job", Kind::Text), ("file", Kind::Text)] };
 
-pub(super) const INSERT_NAMED: Bulk = NAMED.insert("", "named file");
+const INSERT_FILES: Bulk = FILES.insert("", "file");
+const INSERT_JOB_FILES: Bulk = JOB_FILES.insert("", "file of a job");
 
-pub(super) fn encode(row: &FileRow) -> Result<BulkRow<'_>, StoreError> {
+fn encode(row: &FileRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![
         id(row.id),
         text(&row.tenant),
@@ -40,7 +43,7 @@ pub(super) fn encode(row: &FileRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<FileRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<FileRow, StoreError> {
     Ok(FileRow {
         id: row.id("id")?,
         tenant: row.text("tenant")?,
@@ -53,64 +56,76 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<FileRow, StoreError> {
     })
 }
 
-pub(super) fn encode_named(job: JobId, files: &[FileId]) -> Vec<BulkRow<'static>> {
-    files.iter().map(|file| vec![id(job), id(file)]).collect()
+impl dyn Reader {
+    /// A file of a tenant: uploaded, or of a job's result.
+    pub async fn file(&self, tenant: &str, file: FileId) -> Result<Option<FileRow>, StoreError> {
+        self.one(Select::from(&FILES).filter("tenant =", text(tenant)).filter("id =", id(file)).build(), decode).await
+    }
+
+    /// Files of a tenant after the id that the page names, in the order of the filter.
+    pub async fn files(
+        &self,
+        tenant: &str,
+        filter: FileFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<FileRow>, StoreError> {
+        let (after, order) = if filter.oldest_first { ("id >", "ORDER BY id") } else { ("id <", "ORDER BY id DESC") };
+        let query = Select::from(&FILES)
+            .filter("tenant =", text(tenant))
+            .filter_if("purpose =", filter.purpose.map(|purpose| word(purpose.as_str())))
+            .filter_if(after, page.before.as_deref().map(text))
+            .then(order)
+            .limit(page.limit);
+        self.all(query, decode).await
+    }
+
+    /// Files of a job's result, by id.
+    pub async fn files_of_job(&self, job: JobId) -> Result<Vec<FileRow>, StoreError> {
+        self.all(Select::from(&FILES).filter("job =", id(job)).then("ORDER BY id").build(), decode).await
+    }
+
+    /// The number of files that a tenant uploaded.
+    pub async fn count_uploaded_files(&self, tenant: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT COUNT(*) AS number FROM files WHERE tenant = $1 AND job IS NULL";
+        self.number(Statement::new(sql, vec![text(tenant)])).await
+    }
+
+    /// True when the spec of a job names a file.
+    pub async fn job_names_file(&self, job: JobId, file: FileId) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM job_files WHERE job = $1 AND file = $2";
+        self.exists(Statement::new(sql, vec![id(job), id(file)])).await
+    }
+
+    /// A queued or running job that names a file.
+    pub async fn file_needed_by(&self, file: FileId) -> Result<Option<JobId>, StoreError> {
+        let sql = "SELECT jobs.id AS id FROM job_files JOIN jobs ON jobs.id = job_files.job \
+                   WHERE job_files.file = $1 AND jobs.state IN ('queued', 'running') ORDER BY jobs.id LIMIT 1";
+        self.one(Statement::new(sql, vec![id(file)]), |row| row.id("id")).await
+    }
+
+    /// A file that a job names and that was deleted.
+    pub async fn missing_file_of_job(&self, job: JobId) -> Result<Option<FileId>, StoreError> {
+        let sql = "SELECT job_files.file AS file FROM job_files LEFT JOIN files ON files.id = job_files.file \
+                   WHERE job_files.job = $1 AND files.id IS NULL ORDER BY job_files.file LIMIT 1";
+        self.one(Statement::new(sql, vec![id(job)]), |row| row.id("file")).await
+    }
 }
 
-pub(super) fn one(file: FileId) -> Statement<'static> {
-    Select::from(&FILES).only("id =", id(file)).build()
-}
+impl Transaction<'_> {
+    /// Inserts files; fails with [`StoreError::Exists`] when an id is taken.
+    pub async fn insert_files(&mut self, rows: &[FileRow]) -> Result<(), StoreError> {
+        let rows = rows.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
+        self.bulk(&INSERT_FILES, &rows).await
+    }
 
-pub(super) fn page<'a>(tenant: &'a str, filter: FileFilter, page: &'a PageRequest) -> Statement<'a> {
-    let (behind, order) = if filter.oldest_first { ("id >", "ORDER BY id") } else { ("id <", "ORDER BY id DESC") };
-    Select::from(&FILES)
-        .only("tenant =", text(tenant))
-        .only_if("purpose =", filter.purpose.map(|purpose| word(purpose.as_str())))
-        .only_if(behind, page.before.as_deref().map(text))
-        .then(order)
-        .limit(page.limit)
-}
+    /// Deletes a file; false when there is none.
+    pub async fn delete_file(&mut self, file: FileId) -> Result<bool, StoreError> {
+        Ok(self.execute(Statement::new("DELETE FROM files WHERE id = $1", vec![id(file)])).await? > 0)
+    }
 
-pub(super) fn of_job(job: JobId) -> Statement<'static> {
-    Select::from(&FILES).only("job =", id(job)).then("ORDER BY id").build()
-}
-
-/// How many files a tenant uploaded.
-pub(super) fn count(tenant: &str) -> Statement<'_> {
-    Statement::new("SELECT COUNT(*) AS number FROM files WHERE tenant = $1 AND job IS NULL", vec![text(tenant)])
-}
-
-pub(super) fn delete(file: FileId) -> Statement<'static> {
-    Statement::new("DELETE FROM files WHERE id = $1", vec![id(file)])
-}
-
-/// Jobs that are not over and name a file.
-pub(super) fn needed_by(file: FileId) -> Statement<'static> {
-    let sql = "SELECT jobs.id AS id FROM job_files JOIN jobs ON jobs.id = job_files.job \
-               WHERE job_files.file = $1 AND jobs.state IN ('queued', 'running') ORDER BY jobs.id LIMIT 1";
-    Statement::new(sql, vec![id(file)])
-}
-
-/// Files that a job names and that are not there any more.
-pub(super) fn lost(job: JobId) -> Statement<'static> {
-    let sql = "SELECT job_files.file AS file FROM job_files LEFT JOIN files ON files.id = job_files.file \
-               WHERE job_files.job = $1 AND files.id IS NULL ORDER BY job_files.file LIMIT 1";
-    Statement::new(sql, vec![id(job)])
-}
-
-pub(super) fn decode_lost<F: Fields>(row: &F) -> Result<FileId, StoreError> {
-    row.id("file")
-}
-
-/// Whether a job names a file.
-pub(super) fn is_named(job: JobId, file: FileId) -> Statement<'static> {
-    Statement::new("SELECT 1 AS named FROM job_files WHERE job = $1 AND file = $2", vec![id(job), id(file)])
-}
-
-/// What is known of a job's files: what it names, and what it left.
-pub(super) fn delete_of_job(job: JobId) -> [Statement<'static>; 2] {
-    [
-        Statement::new("DELETE FROM job_files WHERE job = $1", vec![id(job)]),
-        Statement::new("DELETE FROM files WHERE job = $1", vec![id(job)]),
-    ]
+    /// Stores which files a job names.
+    pub async fn insert_job_files(&mut self, job: JobId, files: &[FileId]) -> Result<(), StoreError> {
+        let rows: Vec<BulkRow<'_>> = files.iter().map(|file| vec![id(job), id(file)]).collect();
+        self.bulk(&INSERT_JOB_FILES, &rows).await
+    }
 }

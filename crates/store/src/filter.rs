@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, text};
 
-/// Equals no version.
+/// Matches no version.
 const NO_VERSION: i64 = -1;
 
 /// The parts of `family/name` or `family/name@version` to compare with. A version that is no number matches nothing.

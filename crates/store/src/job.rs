@@ -4,23 +4,27 @@ use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Device, JobKind, JobState, Resources};
 use palestra_protocol::time::Timestamp;
 
-use super::StoreError;
 use super::cell::{
     Cell, Kind, bound, flag, id, json, number, optional_id, optional_json, optional_text, optional_time, optional_word,
     text, time, word,
 };
-use super::engine::{Bulk, BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::{Fields, broken};
 use super::row::PageRequest;
-use super::row::job::{Candidate, JobFilter, JobRow, JobSpecRow, Needed, StoredJob, Wanted};
+use super::row::job::{Candidate, CandidateFilter, JobFilter, JobRow, JobSpecRow, Needed, StoredJob};
+use super::statement::{Bulk, BulkRow, Select, Statement, Table};
+use super::{Durability, Store, StoreError, Transaction};
 
-/// Queued jobs of one tenant that are looked at for one lease. All of them fit, so that the first would do; more are of use
-/// where a worker leaves some to others.
+/// The lock that every change of a job holds, so that it decides on what is really there.
+const LOCK: &str = "jobs";
+
+/// Queued jobs of one tenant that are candidates for one lease. All of them fit, so that the first would do; more are of use where
+/// a worker with a GPU leaves some to others.
 const CANDIDATES_PER_TENANT: u32 = 8;
-/// Queued jobs that are looked at for one lease: those of the tenants that were served longest ago.
+/// Queued jobs that are candidates for one lease: those of the tenants that were served longest ago.
 const CANDIDATES_MAX: u32 = 4_096;
 
-pub(super) const JOBS: Table = Table {
+const JOBS: Table = Table {
     name: "jobs",
     columns: &[
         ("id", Kind::Text),
@@ -52,7 +56,7 @@ pub(super) const JOBS: Table = Table {
     ],
 };
 
-pub(super) const SPECS: Table = Table {
+const SPECS: Table = Table {
     name: "job_specs",
     columns: &[
         ("job", Kind::Text),
@@ -67,9 +71,21 @@ const JOINED: &str = "jobs JOIN job_specs ON job_specs.job = jobs.id";
 
 const NEEDS: Table = Table { name: "job_needs", columns: &[("job", Kind::Text), ("needs", Kind::Text)] };
 
-pub(super) const INSERT_NEEDS: Bulk = NEEDS.insert("", "need");
+const INSERT_JOB: Bulk = JOBS.insert("", "job");
+const INSERT_SPEC: Bulk = SPECS.insert("", "job");
+const INSERT_NEEDS: Bulk = NEEDS.insert("", "need");
 
-pub(super) fn encode(row: &JobRow) -> Result<BulkRow<'_>, StoreError> {
+/// Writes all columns of a job that change.
+const UPDATE_JOB: Bulk = Bulk::change(
+    "UPDATE jobs SET state = r.state, blocked = r.blocked, attempts = r.attempts, fence = r.fence, events = r.events, \
+         reports = r.reports, not_before = r.not_before, lease_expires_at = r.lease_expires_at, \
+         cancel_requested_at = r.cancel_requested_at, run = r.run, worker = r.worker, progress = r.progress, \
+         result = r.result, error = r.error, dead_letter = r.dead_letter, outcome = r.outcome, started_at = r.started_at, ended_at = r.ended_at FROM ",
+    JOBS.columns,
+    " WHERE jobs.id = r.id",
+);
+
+fn encode(row: &JobRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![
         id(row.id),
         text(&row.tenant),
@@ -100,20 +116,16 @@ pub(super) fn encode(row: &JobRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn encode_spec(row: &JobSpecRow) -> Result<BulkRow<'_>, StoreError> {
+fn encode_spec(row: &JobSpecRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![id(row.job), text(&row.request), json(&row.spec)?, json(&row.follows)?, json(&row.metadata)?])
 }
 
-pub(super) fn encode_needs(job: JobId, needs: &[JobId]) -> Vec<BulkRow<'static>> {
-    needs.iter().map(|needed| vec![id(job), id(needed)]).collect()
-}
-
-fn small<F: Fields>(row: &F, name: &str) -> Result<i32, StoreError> {
+fn small(row: &dyn Fields, name: &str) -> Result<i32, StoreError> {
     let number = row.integer_or_none(name)?.ok_or_else(|| broken(name, "it is missing"))?;
     i32::try_from(number).map_err(|_| broken(name, "it is too large"))
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<JobRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<JobRow, StoreError> {
     Ok(JobRow {
         id: row.id("id")?,
         tenant: row.text("tenant")?,
@@ -143,7 +155,7 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<JobRow, StoreError> {
     })
 }
 
-pub(super) fn decode_stored<F: Fields>(row: &F) -> Result<StoredJob, StoreError> {
+fn decode_stored(row: &dyn Fields) -> Result<StoredJob, StoreError> {
     let spec = JobSpecRow {
         job: row.id("id")?,
         request: row.text("request")?,
@@ -154,110 +166,14 @@ pub(super) fn decode_stored<F: Fields>(row: &F) -> Result<StoredJob, StoreError>
     Ok(StoredJob { row: decode(row)?, spec })
 }
 
-/// Both tables, as one is read with the other.
+/// A select of both tables, one row for each job.
 fn joined() -> Select<'static> {
     let columns = JOBS.columns.iter().chain(&SPECS.columns[1..]);
     let names = columns.map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     Select::named(&names, JOINED)
 }
 
-pub(super) fn one(job: JobId) -> Statement<'static> {
-    Select::from(&JOBS).only("id =", id(job)).build()
-}
-
-pub(super) fn stored(job: JobId) -> Statement<'static> {
-    joined().only("id =", id(job)).build()
-}
-
-pub(super) fn page<'a>(tenant: &'a str, filter: &JobFilter, page: &'a PageRequest) -> Statement<'a> {
-    let mut select = joined()
-        .only("tenant =", text(tenant))
-        .only_if("state =", filter.state.map(|state| word(state.as_str())))
-        .only_if("kind =", filter.kind.map(|kind| word(kind.as_str())))
-        .only_if("id <", page.before.as_deref().map(text));
-    if filter.dead_letter {
-        select = select.only("dead_letter =", flag(true));
-    }
-    select.then("ORDER BY id DESC").limit(page.limit)
-}
-
-/// Writes where a job stands; what it is stays as it was.
-pub(super) const UPDATE: Bulk = Bulk::change(
-    "UPDATE jobs SET state = r.state, blocked = r.blocked, attempts = r.attempts, fence = r.fence, events = r.events, \
-         reports = r.reports, not_before = r.not_before, lease_expires_at = r.lease_expires_at, \
-         cancel_requested_at = r.cancel_requested_at, run = r.run, worker = r.worker, progress = r.progress, result = r.result, error = r.error, \
-         dead_letter = r.dead_letter, outcome = r.outcome, started_at = r.started_at, ended_at = r.ended_at FROM ",
-    JOBS.columns,
-    " WHERE jobs.id = r.id",
-);
-
-/// What is known of a job in each table.
-pub(super) fn delete(job: JobId) -> [Statement<'static>; 5] {
-    [
-        Statement::new("DELETE FROM job_artifacts WHERE job = $1", vec![id(job)]),
-        Statement::new("DELETE FROM job_events WHERE job = $1", vec![id(job)]),
-        Statement::new("DELETE FROM job_needs WHERE job = $1", vec![id(job)]),
-        Statement::new("DELETE FROM job_specs WHERE job = $1", vec![id(job)]),
-        Statement::new("DELETE FROM jobs WHERE id = $1", vec![id(job)]),
-    ]
-}
-
-/// Jobs that are not over and need this one.
-pub(super) fn dependents(job: JobId) -> Statement<'static> {
-    let rest = "id IN (SELECT job_needs.job FROM job_needs WHERE job_needs.needs =";
-    Select::from(&JOBS).only(rest, id(job)).then(") AND state IN ('queued', 'running') ORDER BY id").build()
-}
-
-pub(super) fn needs(job: JobId) -> Statement<'static> {
-    let sql = "SELECT job_needs.needs AS needs, jobs.state AS state FROM job_needs \
-               LEFT JOIN jobs ON jobs.id = job_needs.needs WHERE job_needs.job = $1 ORDER BY job_needs.needs";
-    Statement::new(sql, vec![id(job)])
-}
-
-pub(super) fn decode_needs<F: Fields>(row: &F) -> Result<Needed, StoreError> {
-    Ok((row.id("needs")?, row.word_or_none("state")?))
-}
-
-pub(super) fn queued(tenant: &str) -> Statement<'_> {
-    Statement::new("SELECT COUNT(*) AS number FROM jobs WHERE state = 'queued' AND tenant = $1", vec![text(tenant)])
-}
-
-/// How many queued jobs of the tenant come before this one.
-pub(super) fn place(row: &JobRow) -> Statement<'_> {
-    let sql = "SELECT COUNT(*) AS number FROM jobs WHERE state = 'queued' AND tenant = $1 AND (priority > $2 \
-               OR (priority = $2 AND (created_at < $3 OR (created_at = $3 AND id < $4))))";
-    let priority = Cell::Integer(Some(i64::from(row.priority)));
-    Statement::new(sql, vec![text(&row.tenant), priority, time(row.created_at), id(row.id)])
-}
-
-/// The heads of the queues of all tenants, of what a worker could do now.
-pub(super) fn candidates(wanted: &Wanted) -> Statement<'_> {
-    const BEFORE: &str = "SELECT id, tenant, kind, device, memory_bytes, priority, created_at, served FROM \
-        (SELECT jobs.id AS id, jobs.tenant AS tenant, jobs.kind AS kind, jobs.device AS device, \
-         jobs.memory_bytes AS memory_bytes, jobs.priority AS priority, jobs.created_at AS created_at, \
-         COALESCE(job_turns.served, 0) AS served, ROW_NUMBER() OVER (PARTITION BY jobs.tenant \
-         ORDER BY CASE jobs.device WHEN 'gpu' THEN 0 ELSE 1 END, jobs.priority DESC, jobs.created_at, jobs.id) AS place \
-         FROM jobs LEFT JOIN job_turns ON job_turns.tenant = jobs.tenant WHERE jobs.state = 'queued' AND jobs.blocked = 0 \
-         AND (jobs.not_before IS NULL OR jobs.not_before <= $1) AND jobs.memory_bytes <= $2 AND (jobs.device <> 'gpu' OR $3) \
-         AND jobs.kind IN ($4, $5, $6, $7, $8, $9)";
-
-    let mut cells = vec![time(wanted.now), bound(wanted.memory_bytes), flag(wanted.device == Device::Gpu)];
-    // Those that are left over ask for the first kind again.
-    let first = wanted.kinds.first().copied();
-    let kinds = wanted.kinds.iter().copied().map(Some).chain(std::iter::repeat(first)).take(JobKind::ALL.len());
-    cells.extend(kinds.map(|kind| optional_word(kind.map(JobKind::as_str))));
-    cells.push(Cell::Integer(Some(i64::from(CANDIDATES_PER_TENANT))));
-    cells.push(Cell::Integer(Some(i64::from(CANDIDATES_MAX))));
-    let mut sql = BEFORE.to_owned();
-    if let Some(tenant) = &wanted.tenant {
-        cells.push(text(tenant));
-        sql.push_str(" AND jobs.tenant = $12");
-    }
-    sql.push_str(") AS queue WHERE place <= $10 ORDER BY served, tenant, place LIMIT $11");
-    Statement::built(sql, cells)
-}
-
-pub(super) fn decode_candidate<F: Fields>(row: &F) -> Result<Candidate, StoreError> {
+fn decode_candidate(row: &dyn Fields) -> Result<Candidate, StoreError> {
     Ok(Candidate {
         id: row.id("id")?,
         tenant: row.text("tenant")?,
@@ -269,53 +185,185 @@ pub(super) fn decode_candidate<F: Fields>(row: &F) -> Result<Candidate, StoreErr
     })
 }
 
-pub(super) fn running() -> Statement<'static> {
-    let sql = "SELECT tenant, COUNT(*) AS number FROM jobs WHERE state = 'running' GROUP BY tenant";
-    Statement::new(sql, Vec::new())
-}
-
-pub(super) fn decode_running<F: Fields>(row: &F) -> Result<(String, u64), StoreError> {
-    Ok((row.text("tenant")?, row.number("number")?))
-}
-
-/// The tenant is the one that was served last from now on.
-pub(super) fn serve(tenant: &str) -> Statement<'_> {
-    let sql = "INSERT INTO job_turns (tenant, served) VALUES ($1, (SELECT COALESCE(MAX(served), 0) + 1 FROM job_turns)) \
-               ON CONFLICT (tenant) DO UPDATE SET served = excluded.served";
-    Statement::new(sql, vec![text(tenant)])
-}
-
-/// Running jobs at which the sweep has to look: leases that are over or end later than they could, and workers that were asked
-/// to stop long ago or at a time that is still to come.
-pub(super) fn due(now: Timestamp, latest: Timestamp, asked_before: Timestamp, limit: u32) -> Statement<'static> {
-    let sql = "SELECT id FROM jobs WHERE state = 'running' AND (lease_expires_at <= $1 OR lease_expires_at > $2 \
-               OR cancel_requested_at <= $3 OR cancel_requested_at > $1) ORDER BY id LIMIT $4";
-    Statement::new(sql, vec![time(now), time(latest), time(asked_before), Cell::Integer(Some(i64::from(limit)))])
-}
-
-/// Queued jobs that wait for longer than any has to, because the clock went back.
-pub(super) fn waiting_beyond(latest: Timestamp, limit: u32) -> Statement<'static> {
-    let sql = "SELECT id FROM jobs WHERE state = 'queued' AND not_before > $1 ORDER BY id LIMIT $2";
-    Statement::new(sql, vec![time(latest), Cell::Integer(Some(i64::from(limit)))])
-}
-
-/// Jobs that were over before, and that no job which is not over needs.
-pub(super) fn over(before: Timestamp, limit: u32) -> Statement<'static> {
-    let sql = "SELECT id FROM jobs WHERE ended_at < $1 AND NOT EXISTS (SELECT 1 FROM job_needs JOIN jobs AS other \
-               ON other.id = job_needs.job WHERE job_needs.needs = jobs.id AND other.ended_at IS NULL) \
-               ORDER BY ended_at LIMIT $2";
-    Statement::new(sql, vec![time(before), Cell::Integer(Some(i64::from(limit)))])
-}
-
-pub(super) fn decode_id<F: Fields>(row: &F) -> Result<JobId, StoreError> {
+fn decode_id(row: &dyn Fields) -> Result<JobId, StoreError> {
     row.id("id")
 }
 
-pub(super) fn counts() -> Statement<'static> {
-    let sql = "SELECT state, COUNT(*) AS number FROM jobs WHERE state IN ('queued', 'running') GROUP BY state";
-    Statement::new(sql, Vec::new())
+fn limited(sql: &'static str, mut cells: Vec<Cell<'_>>, limit: u32) -> Statement<'_> {
+    cells.push(Cell::Integer(Some(i64::from(limit))));
+    Statement::new(sql, cells)
 }
 
-pub(super) fn decode_count<F: Fields>(row: &F) -> Result<(JobState, u64), StoreError> {
-    Ok((row.word("state")?, row.number("number")?))
+impl dyn Reader {
+    /// The state of a job of any tenant.
+    pub async fn job(&self, job: JobId) -> Result<Option<JobRow>, StoreError> {
+        self.one(Select::from(&JOBS).filter("id =", id(job)).build(), decode).await
+    }
+
+    /// A job of any tenant with its spec.
+    pub async fn stored_job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.one(joined().filter("id =", id(job)).build(), decode_stored).await
+    }
+
+    /// Jobs of a tenant by descending id.
+    pub async fn jobs(
+        &self,
+        tenant: &str,
+        filter: &JobFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        let query = joined()
+            .filter("tenant =", text(tenant))
+            .filter_if("state =", filter.state.map(|state| word(state.as_str())))
+            .filter_if("kind =", filter.kind.map(|kind| word(kind.as_str())))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .filter_if("dead_letter =", filter.dead_letter.then(|| flag(true)))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        self.all(query, decode_stored).await
+    }
+
+    /// Queued and running jobs that need this one.
+    pub async fn job_dependents(&self, job: JobId) -> Result<Vec<JobRow>, StoreError> {
+        let rest = "id IN (SELECT job_needs.job FROM job_needs WHERE job_needs.needs =";
+        let query = Select::from(&JOBS).filter(rest, id(job));
+        self.all(query.then(") AND state IN ('queued', 'running') ORDER BY id").build(), decode).await
+    }
+
+    /// The jobs that a job needs, by id.
+    pub async fn job_needs(&self, job: JobId) -> Result<Vec<Needed>, StoreError> {
+        let sql = "SELECT job_needs.needs AS needs, jobs.state AS state FROM job_needs \
+                   LEFT JOIN jobs ON jobs.id = job_needs.needs WHERE job_needs.job = $1 ORDER BY job_needs.needs";
+        let query = Statement::new(sql, vec![id(job)]);
+        self.all(query, |row| Ok((row.id("needs")?, row.word_or_none("state")?))).await
+    }
+
+    /// The number of queued jobs of a tenant.
+    pub async fn count_queued_jobs(&self, tenant: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT COUNT(*) AS number FROM jobs WHERE state = 'queued' AND tenant = $1";
+        self.number(Statement::new(sql, vec![text(tenant)])).await
+    }
+
+    /// The number of queued jobs of the same tenant that come before a job.
+    pub async fn count_jobs_before(&self, row: &JobRow) -> Result<u64, StoreError> {
+        let sql = "SELECT COUNT(*) AS number FROM jobs WHERE state = 'queued' AND tenant = $1 AND (priority > $2 \
+                   OR (priority = $2 AND (created_at < $3 OR (created_at = $3 AND id < $4))))";
+        let priority = Cell::Integer(Some(i64::from(row.priority)));
+        let cells = vec![text(&row.tenant), priority, time(row.created_at), id(row.id)];
+        self.number(Statement::new(sql, cells)).await
+    }
+
+    /// Queued jobs that fit a filter and can begin now: the first ones of every tenant.
+    pub async fn job_candidates(&self, filter: &CandidateFilter) -> Result<Vec<Candidate>, StoreError> {
+        const BEFORE: &str = "SELECT id, tenant, kind, device, memory_bytes, priority, created_at, served FROM \
+            (SELECT jobs.id AS id, jobs.tenant AS tenant, jobs.kind AS kind, jobs.device AS device, \
+             jobs.memory_bytes AS memory_bytes, jobs.priority AS priority, jobs.created_at AS created_at, \
+             COALESCE(job_turns.served, 0) AS served, ROW_NUMBER() OVER (PARTITION BY jobs.tenant \
+             ORDER BY CASE jobs.device WHEN 'gpu' THEN 0 ELSE 1 END, jobs.priority DESC, jobs.created_at, jobs.id) AS place \
+             FROM jobs LEFT JOIN job_turns ON job_turns.tenant = jobs.tenant WHERE jobs.state = 'queued' AND jobs.blocked = 0 \
+             AND (jobs.not_before IS NULL OR jobs.not_before <= $1) AND jobs.memory_bytes <= $2 AND (jobs.device <> 'gpu' OR $3) \
+             AND jobs.kind IN ($4, $5, $6, $7, $8, $9)";
+
+        let mut cells = vec![time(filter.now), bound(filter.memory_bytes), flag(filter.device == Device::Gpu)];
+        // The list has a fixed length: the first kind fills the rest.
+        let first = filter.kinds.first().copied();
+        let kinds = filter.kinds.iter().copied().map(Some).chain(std::iter::repeat(first)).take(JobKind::ALL.len());
+        cells.extend(kinds.map(|kind| optional_word(kind.map(JobKind::as_str))));
+        cells.push(Cell::Integer(Some(i64::from(CANDIDATES_PER_TENANT))));
+        cells.push(Cell::Integer(Some(i64::from(CANDIDATES_MAX))));
+        let mut sql = BEFORE.to_owned();
+        if let Some(tenant) = &filter.tenant {
+            cells.push(text(tenant));
+            sql.push_str(" AND jobs.tenant = $12");
+        }
+        sql.push_str(") AS queue WHERE place <= $10 ORDER BY served, tenant, place LIMIT $11");
+        self.all(Statement::built(sql, cells), decode_candidate).await
+    }
+
+    /// The number of running jobs of each tenant that has some.
+    pub async fn running_jobs(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let sql = "SELECT tenant, COUNT(*) AS number FROM jobs WHERE state = 'running' GROUP BY tenant";
+        self.all(Statement::new(sql, Vec::new()), |row| Ok((row.text("tenant")?, row.number("number")?))).await
+    }
+
+    /// Running jobs that need the sweep: whose lease ended by `now` or ends after `latest`, or that were asked to stop by
+    /// `asked_before` or after `now`.
+    pub async fn jobs_due(
+        &self,
+        now: Timestamp,
+        latest: Timestamp,
+        asked_before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE state = 'running' AND (lease_expires_at <= $1 OR lease_expires_at > $2 \
+                   OR cancel_requested_at <= $3 OR cancel_requested_at > $1) ORDER BY id LIMIT $4";
+        self.all(limited(sql, vec![time(now), time(latest), time(asked_before)], limit), decode_id).await
+    }
+
+    /// Queued jobs that may not begin before `latest`, because the clock was set back.
+    pub async fn jobs_delayed_beyond(&self, latest: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE state = 'queued' AND not_before > $1 ORDER BY id LIMIT $2";
+        self.all(limited(sql, vec![time(latest)], limit), decode_id).await
+    }
+
+    /// Jobs that ended before a time and that no queued or running job needs.
+    pub async fn jobs_ended_before(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE ended_at < $1 AND NOT EXISTS (SELECT 1 FROM job_needs JOIN jobs AS other \
+                   ON other.id = job_needs.job WHERE job_needs.needs = jobs.id AND other.ended_at IS NULL) \
+                   ORDER BY ended_at LIMIT $2";
+        self.all(limited(sql, vec![time(before)], limit), decode_id).await
+    }
+
+    /// The numbers of queued and of running jobs of all tenants.
+    pub async fn job_counts(&self) -> Result<Vec<(JobState, u64)>, StoreError> {
+        let sql = "SELECT state, COUNT(*) AS number FROM jobs WHERE state IN ('queued', 'running') GROUP BY state";
+        self.all(Statement::new(sql, Vec::new()), |row| Ok((row.word("state")?, row.number("number")?))).await
+    }
+}
+
+impl Store {
+    /// Begins a transaction that holds the lock of the job queue: it waits for every other such transaction to end.
+    pub async fn lock_jobs(&self, durability: Durability) -> Result<Transaction<'_>, StoreError> {
+        let mut transaction = self.begin(durability).await?;
+        transaction.lock(LOCK).await?;
+        Ok(transaction)
+    }
+}
+
+impl Transaction<'_> {
+    /// Inserts a job that needs others; fails with [`StoreError::Exists`] when the id is taken.
+    pub async fn insert_job(&mut self, row: &JobRow, spec: &JobSpecRow, needs: &[JobId]) -> Result<(), StoreError> {
+        self.bulk(&INSERT_JOB, &[encode(row)?]).await?;
+        self.bulk(&INSERT_SPEC, &[encode_spec(spec)?]).await?;
+        let needs: Vec<BulkRow<'_>> = needs.iter().map(|needed| vec![id(row.id), id(needed)]).collect();
+        self.bulk(&INSERT_NEEDS, &needs).await
+    }
+
+    /// Updates the state of a job.
+    pub async fn update_job(&mut self, row: &JobRow) -> Result<(), StoreError> {
+        self.bulk(&UPDATE_JOB, &[encode(row)?]).await
+    }
+
+    /// Deletes a job with its events, its artefacts, its references to files, and the files of its result.
+    pub async fn delete_job(&mut self, job: JobId) -> Result<(), StoreError> {
+        for sql in [
+            "DELETE FROM job_files WHERE job = $1",
+            "DELETE FROM files WHERE job = $1",
+            "DELETE FROM job_artifacts WHERE job = $1",
+            "DELETE FROM job_events WHERE job = $1",
+            "DELETE FROM job_needs WHERE job = $1",
+            "DELETE FROM job_specs WHERE job = $1",
+            "DELETE FROM jobs WHERE id = $1",
+        ] {
+            self.execute(Statement::new(sql, vec![id(job)])).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a tenant the one that was served last.
+    pub async fn mark_served(&mut self, tenant: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO job_turns (tenant, served) VALUES ($1, (SELECT COALESCE(MAX(served), 0) + 1 FROM job_turns)) \
+                   ON CONFLICT (tenant) DO UPDATE SET served = excluded.served";
+        self.execute(Statement::new(sql, vec![text(tenant)])).await.map(drop)
+    }
 }

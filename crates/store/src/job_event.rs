@@ -3,13 +3,14 @@
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobEvent, JobEventKind};
 
-use super::StoreError;
 use super::cell::{Kind, bound, id, json, number, time, word};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::job::JobEventRow;
+use super::statement::{Bulk, BulkRow, Select, Table};
+use super::{StoreError, Transaction};
 
-pub(super) const EVENTS: Table = Table {
+const EVENTS: Table = Table {
     name: "job_events",
     columns: &[
         ("job", Kind::Text),
@@ -21,7 +22,9 @@ pub(super) const EVENTS: Table = Table {
     ],
 };
 
-pub(super) fn encode(row: &JobEventRow) -> Result<BulkRow<'_>, StoreError> {
+const INSERT_EVENTS: Bulk = EVENTS.insert("", "event of a job");
+
+fn encode(row: &JobEventRow) -> Result<BulkRow<'_>, StoreError> {
     let event = &row.event;
     Ok(vec![
         id(row.job),
@@ -33,7 +36,7 @@ pub(super) fn encode(row: &JobEventRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<JobEvent, StoreError> {
+fn decode(row: &dyn Fields) -> Result<JobEvent, StoreError> {
     Ok(JobEvent {
         number: row.number("number")?,
         attempt: row.version("attempt")?,
@@ -43,21 +46,44 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<JobEvent, StoreError> {
     })
 }
 
-/// Events after a number, ascending.
-pub(super) fn after(job: JobId, kind: Option<JobEventKind>, after: u64, limit: u32) -> Statement<'static> {
-    Select::from(&EVENTS)
-        .only("job =", id(job))
-        .only_if("kind =", kind.map(|kind| word(kind.as_str())))
-        .only("number >", bound(after))
-        .then("ORDER BY number")
-        .limit(limit)
+impl dyn Reader {
+    /// Events of a job after a number, ascending.
+    pub async fn job_events(
+        &self,
+        job: JobId,
+        kind: Option<JobEventKind>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, StoreError> {
+        let query = Select::from(&EVENTS)
+            .filter("job =", id(job))
+            .filter_if("kind =", kind.map(|kind| word(kind.as_str())))
+            .filter("number >", bound(after))
+            .then("ORDER BY number")
+            .limit(limit);
+        self.all(query, decode).await
+    }
+
+    /// The last events of a kind, newest first.
+    pub async fn last_job_events(
+        &self,
+        job: JobId,
+        kind: JobEventKind,
+        limit: u32,
+    ) -> Result<Vec<JobEvent>, StoreError> {
+        let query = Select::from(&EVENTS)
+            .filter("job =", id(job))
+            .filter("kind =", word(kind.as_str()))
+            .then("ORDER BY number DESC")
+            .limit(limit);
+        self.all(query, decode).await
+    }
 }
 
-/// The last events of a kind, newest first.
-pub(super) fn last(job: JobId, kind: JobEventKind, limit: u32) -> Statement<'static> {
-    Select::from(&EVENTS)
-        .only("job =", id(job))
-        .only("kind =", word(kind.as_str()))
-        .then("ORDER BY number DESC")
-        .limit(limit)
+impl Transaction<'_> {
+    /// Adds events whose numbers follow those that exist.
+    pub async fn append_job_events(&mut self, events: &[JobEventRow]) -> Result<(), StoreError> {
+        let rows = events.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
+        self.bulk(&INSERT_EVENTS, &rows).await
+    }
 }

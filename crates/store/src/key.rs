@@ -3,13 +3,14 @@
 use palestra_protocol::id::KeyId;
 use palestra_protocol::time::Timestamp;
 
-use super::StoreError;
 use super::cell::{Cell, Kind, id, json, optional_time, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::{KeyRow, PageRequest};
+use super::statement::{BulkRow, Select, Statement, Table};
+use super::{Durability, Store, StoreError};
 
-pub(super) const KEYS: Table = Table {
+const KEYS: Table = Table {
     name: "keys",
     columns: &[
         ("id", Kind::Text),
@@ -23,7 +24,7 @@ pub(super) const KEYS: Table = Table {
     ],
 };
 
-pub(super) fn encode(row: &KeyRow) -> Result<BulkRow<'_>, StoreError> {
+fn encode(row: &KeyRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![
         id(row.id),
         text(&row.tenant),
@@ -36,7 +37,7 @@ pub(super) fn encode(row: &KeyRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<KeyRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<KeyRow, StoreError> {
     Ok(KeyRow {
         id: row.id("id")?,
         tenant: row.text("tenant")?,
@@ -49,19 +50,33 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<KeyRow, StoreError> {
     })
 }
 
-pub(super) fn one(key: KeyId) -> Statement<'static> {
-    Select::from(&KEYS).only("id =", id(key)).build()
+impl dyn Reader {
+    /// A key of any tenant.
+    pub async fn key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
+        self.one(Select::from(&KEYS).filter("id =", id(key)).build(), decode).await
+    }
+
+    /// Keys of a tenant by descending id.
+    pub async fn keys(&self, tenant: &str, page: &PageRequest) -> Result<Vec<KeyRow>, StoreError> {
+        let query = Select::from(&KEYS)
+            .filter("tenant =", text(tenant))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        self.all(query, decode).await
+    }
 }
 
-pub(super) fn page<'a>(tenant: &'a str, page: &'a PageRequest) -> Statement<'a> {
-    Select::from(&KEYS)
-        .only("tenant =", text(tenant))
-        .only_if("id <", page.before.as_deref().map(text))
-        .then("ORDER BY id DESC")
-        .limit(page.limit)
-}
+impl Store {
+    /// Inserts a key.
+    pub async fn create_key(&self, row: &KeyRow) -> Result<(), StoreError> {
+        self.bulk(&KEYS.insert("", "key"), &[encode(row)?], Durability::Disk).await
+    }
 
-pub(super) fn revoke(tenant: &str, key: KeyId, at: Timestamp) -> Statement<'_> {
-    let sql = "UPDATE keys SET revoked_at = COALESCE(revoked_at, $1) WHERE tenant = $2 AND id = $3";
-    Statement::new(sql, vec![time(at), text(tenant), id(key)])
+    /// Revokes a key; false when the tenant has no such key. Revoking twice keeps the first time.
+    pub async fn revoke_key(&self, tenant: &str, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
+        let sql = "UPDATE keys SET revoked_at = COALESCE(revoked_at, $1) WHERE tenant = $2 AND id = $3";
+        let update = Statement::new(sql, vec![time(at), text(tenant), id(key)]);
+        Ok(self.execute(update, Durability::Disk).await? > 0)
+    }
 }

@@ -1,4 +1,4 @@
-//! The forms that a database went through, in order. A migration that was released never changes; another is added.
+//! The migrations of the schema, in order. A released migration never changes: a change is a new one.
 
 use std::borrow::Cow;
 

@@ -3,14 +3,16 @@
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{Artifact, Policy};
 
-use super::StoreError;
+use super::artifact::decode as decode_file;
 use super::cell::{Kind, id, json, number, optional_id, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::PageRequest;
 use super::row::job::PolicyRow;
+use super::statement::{Bulk, BulkRow, Select, Table};
+use super::{StoreError, Transaction};
 
-pub(super) const POLICIES: Table = Table {
+const POLICIES: Table = Table {
     name: "policies",
     columns: &[
         ("id", Kind::Text),
@@ -24,7 +26,7 @@ pub(super) const POLICIES: Table = Table {
     ],
 };
 
-pub(super) const FILES: Table = Table {
+const FILES: Table = Table {
     name: "policy_files",
     columns: &[
         ("policy", Kind::Text),
@@ -36,7 +38,10 @@ pub(super) const FILES: Table = Table {
     ],
 };
 
-pub(super) fn encode(row: &PolicyRow) -> Result<BulkRow<'_>, StoreError> {
+const INSERT_POLICY: Bulk = POLICIES.insert("", "policy");
+const INSERT_FILES: Bulk = FILES.insert("", "file of a policy");
+
+fn encode(row: &PolicyRow) -> Result<BulkRow<'_>, StoreError> {
     let policy = &row.policy;
     Ok(vec![
         id(policy.id),
@@ -50,7 +55,7 @@ pub(super) fn encode(row: &PolicyRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn encode_files(row: &PolicyRow) -> Result<Vec<BulkRow<'_>>, StoreError> {
+fn encode_files(row: &PolicyRow) -> Result<Vec<BulkRow<'_>>, StoreError> {
     let encode = |file: &'_ Artifact| -> Result<BulkRow<'static>, StoreError> {
         Ok(vec![
             id(row.policy.id),
@@ -64,8 +69,8 @@ pub(super) fn encode_files(row: &PolicyRow) -> Result<Vec<BulkRow<'_>>, StoreErr
     row.policy.files.iter().map(encode).collect()
 }
 
-/// A policy, still without its files.
-pub(super) fn decode<F: Fields>(row: &F) -> Result<PolicyRow, StoreError> {
+/// A policy without its files.
+fn decode(row: &dyn Fields) -> Result<PolicyRow, StoreError> {
     let policy = Policy {
         id: row.id("id")?,
         job: row.id("job")?,
@@ -79,19 +84,50 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<PolicyRow, StoreError> {
     Ok(PolicyRow { tenant: row.text("tenant")?, policy })
 }
 
-pub(super) fn one(policy: PolicyId) -> Statement<'static> {
-    Select::from(&POLICIES).only("id =", id(policy)).build()
+impl dyn Reader {
+    /// A policy of a tenant with its files.
+    pub async fn policy(&self, tenant: &str, policy: PolicyId) -> Result<Option<PolicyRow>, StoreError> {
+        Ok(self.policy_of_any_tenant(policy).await?.filter(|row| row.tenant == tenant))
+    }
+
+    /// A policy of any tenant with its files.
+    pub async fn policy_of_any_tenant(&self, policy: PolicyId) -> Result<Option<PolicyRow>, StoreError> {
+        let mut found = self.one(Select::from(&POLICIES).filter("id =", id(policy)).build(), decode).await?;
+        if let Some(row) = &mut found {
+            row.policy.files = self.policy_files(policy).await?;
+        }
+        Ok(found)
+    }
+
+    /// Policies of a tenant by descending id, with their files; those of one job where one is named.
+    pub async fn policies(
+        &self,
+        tenant: &str,
+        job: Option<JobId>,
+        page: &PageRequest,
+    ) -> Result<Vec<PolicyRow>, StoreError> {
+        let query = Select::from(&POLICIES)
+            .filter("tenant =", text(tenant))
+            .filter_if("job =", job.map(id))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        let mut rows = self.all(query, decode).await?;
+        for row in &mut rows {
+            row.policy.files = self.policy_files(row.policy.id).await?;
+        }
+        Ok(rows)
+    }
+
+    async fn policy_files(&self, policy: PolicyId) -> Result<Vec<Artifact>, StoreError> {
+        self.all(Select::from(&FILES).filter("policy =", id(policy)).then("ORDER BY name").build(), decode_file).await
+    }
 }
 
-pub(super) fn page<'a>(tenant: &'a str, job: Option<JobId>, page: &'a PageRequest) -> Statement<'a> {
-    Select::from(&POLICIES)
-        .only("tenant =", text(tenant))
-        .only_if("job =", job.map(id))
-        .only_if("id <", page.before.as_deref().map(text))
-        .then("ORDER BY id DESC")
-        .limit(page.limit)
-}
-
-pub(super) fn files(policy: PolicyId) -> Statement<'static> {
-    Select::from(&FILES).only("policy =", id(policy)).then("ORDER BY name").build()
+impl Transaction<'_> {
+    /// Inserts a policy with its files; fails with [`StoreError::Exists`] when the id is taken.
+    pub async fn insert_policy(&mut self, row: &PolicyRow) -> Result<(), StoreError> {
+        self.bulk(&INSERT_POLICY, &[encode(row)?]).await?;
+        self.bulk(&INSERT_FILES, &encode_files(row)?).await
+    }
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub enum Record {
     /// A session was opened.
     Session(Box<SessionRow>),
-    /// An episode began; its session's current episode, task, seed and episode count move along.
+    /// An episode began. It becomes the current episode of its session, together with its task, its seed and the number of episodes.
     Episode(Box<EpisodeRow>),
     /// A step is about to act, in an environment that cannot be replayed.
     Intent {
@@ -32,12 +32,12 @@ pub enum Record {
         seq: u64,
         /// The action as JSON.
         action: String,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// A step was taken.
     Step(Box<StepRow>),
-    /// The intent to take a step is settled, because the step is recorded.
+    /// An intent is deleted, because its step is recorded.
     IntentSettled {
         /// The episode.
         episode: EpisodeId,
@@ -54,9 +54,9 @@ pub enum Record {
         terminated: bool,
         /// A limit or the caller ended it.
         truncated: bool,
-        /// Why.
+        /// The reason of its end.
         reason: StopReason,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// An episode was judged; the first verdict also becomes its episode's status and score. A second verdict of the same
@@ -75,17 +75,16 @@ pub enum Record {
     SessionClosed {
         /// The session.
         session: SessionId,
-        /// Why.
+        /// The reason of its end.
         reason: CloseReason,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
     /// A creating call was answered.
     Answer(Box<IdempotencyRow>),
 }
 
-/// A session. What many have in common is shared between them, and between a session and its episodes: a clone of a row
-/// copies no text.
+/// A session. Text and JSON are shared between sessions and with their episodes: a clone of a row copies none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     pub id: SessionId,
@@ -112,7 +111,7 @@ pub struct SessionRow {
     pub episode: EpisodeId,
     pub task: Arc<str>,
     pub seed: u64,
-    /// How many episodes began here.
+    /// The number of episodes that began in it.
     pub episodes: u64,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -125,9 +124,9 @@ pub struct EpisodeRow {
     pub id: EpisodeId,
     pub session: SessionId,
     pub tenant: Arc<str>,
-    /// Which episode of its session, from 1.
+    /// Its number in the session, from 1.
     pub ordinal: u64,
-    /// Which attempt at this task in this session, from 1.
+    /// The number of the attempt at this task in this session, from 1.
     pub attempt: u64,
     /// `family/name`.
     pub environment: Arc<str>,
@@ -136,10 +135,10 @@ pub struct EpisodeRow {
     pub digest: Arc<str>,
     pub task: Arc<str>,
     pub seed: u64,
-    /// What its hidden values follow from; forks and restored snapshots go on with those of the episode that they come from.
+    /// The source of its hidden values; forks and restored snapshots keep that of the episode that they continue.
     pub secrets: Secrets,
     pub config: Arc<Map<String, Value>>,
-    /// The point of an earlier episode that this one goes on from.
+    /// The step of an earlier episode that this one continues from.
     pub origin: Option<Origin>,
     /// Replaces the randomness after `origin`, in forks that split it.
     pub salt: Option<u64>,
@@ -166,7 +165,7 @@ pub struct EpisodeRow {
 pub struct StepRow {
     pub episode: EpisodeId,
     pub seq: u64,
-    /// The action as JSON; `None` where the turn never reached the environment.
+    /// The action as JSON; `None` where the step never reached the environment.
     pub action: Option<String>,
     /// The answer as JSON, with the whole observation.
     pub answer: String,
@@ -185,7 +184,7 @@ pub struct StepRow {
 pub struct VerdictRow {
     pub tenant: String,
     pub session: SessionId,
-    /// The verdict; its parts that are searched for get columns of their own.
+    /// The verdict; the parts that queries filter by have columns of their own.
     pub verdict: Verdict,
     pub at: Timestamp,
 }
@@ -200,7 +199,7 @@ pub struct SnapshotRow {
     pub episode: EpisodeId,
     pub seq: u64,
     pub at: Timestamp,
-    /// Digest of the state that it goes on from, where the recorded actions do not lead there.
+    /// Digest of the state to restore, where replaying the recorded actions does not lead to it.
     pub state: Option<String>,
 }
 
@@ -248,11 +247,11 @@ pub struct DefinitionRow {
     pub tenant: String,
     /// `family/name`.
     pub name: String,
-    /// Chosen by the store when it publishes.
+    /// Assigned by the store at publication.
     pub version: u32,
     /// `sha256:<hex>` of definition and rows.
     pub digest: String,
-    /// What the family needs to build the kind, without the rows.
+    /// The input from which the family builds the kind, without the rows.
     pub definition: Value,
     /// Rows per split.
     pub splits: std::collections::BTreeMap<String, u64>,
@@ -262,13 +261,13 @@ pub struct DefinitionRow {
 /// A node and the process that runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRow {
-    /// Stays the same over restarts.
+    /// The same after a restart.
     pub id: String,
-    /// Differs in every process.
+    /// Unique for each process.
     pub incarnation: String,
 }
 
-/// Which sessions are wanted.
+/// A filter of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     pub run: Option<RunId>,
@@ -279,7 +278,7 @@ pub struct SessionFilter {
     pub state: Option<SessionState>,
 }
 
-/// Which episodes are wanted.
+/// A filter of episodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EpisodeFilter {
     pub session: Option<SessionId>,
@@ -295,8 +294,8 @@ pub struct EpisodeFilter {
 /// A page of a keyset-paginated list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Rows below this id, as text; from the newest where left out.
+    /// Rows with ids below this one, as text; the newest rows for `None`.
     pub before: Option<String>,
-    /// Most rows.
+    /// Most rows of the page.
     pub limit: u32,
 }

@@ -4,13 +4,14 @@ use palestra_protocol::id::RunId;
 use palestra_protocol::run::RunState;
 use palestra_protocol::time::Timestamp;
 
-use super::StoreError;
 use super::cell::{Kind, id, number, text, time, word};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::RunRow;
+use super::statement::{BulkRow, Select, Statement, Table};
+use super::{Durability, Store, StoreError};
 
-pub(super) const RUNS: Table = Table {
+const RUNS: Table = Table {
     name: "runs",
     columns: &[
         ("tenant", Kind::Text),
@@ -22,7 +23,7 @@ pub(super) const RUNS: Table = Table {
     ],
 };
 
-pub(super) fn encode(row: &RunRow) -> Result<BulkRow<'_>, StoreError> {
+fn encode(row: &RunRow) -> Result<BulkRow<'_>, StoreError> {
     Ok(vec![
         text(&row.tenant),
         id(row.id),
@@ -33,7 +34,7 @@ pub(super) fn encode(row: &RunRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<RunRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         tenant: row.text("tenant")?,
         id: row.id("id")?,
@@ -44,27 +45,50 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<RunRow, StoreError> {
     })
 }
 
-pub(super) fn one(tenant: &str, run: RunId) -> Statement<'_> {
-    Select::from(&RUNS).only("tenant =", text(tenant)).only("id =", id(run)).build()
+impl dyn Reader {
+    /// A run of a tenant.
+    pub async fn run(&self, tenant: &str, run: RunId) -> Result<Option<RunRow>, StoreError> {
+        let query = Select::from(&RUNS).filter("tenant =", text(tenant)).filter("id =", id(run)).build();
+        self.one(query, decode).await
+    }
+
+    /// Every active run of any tenant.
+    pub async fn runs_active(&self) -> Result<Vec<RunRow>, StoreError> {
+        self.all(Select::from(&RUNS).then("WHERE state = 'active' ORDER BY id, tenant").build(), decode).await
+    }
 }
 
-pub(super) fn active() -> Statement<'static> {
-    Select::from(&RUNS).then("WHERE state = 'active' ORDER BY id, tenant").build()
-}
+impl Store {
+    /// Inserts a run, or answers the one that exists under this id.
+    pub async fn create_run(&self, row: &RunRow) -> Result<RunRow, StoreError> {
+        self.bulk(&RUNS.insert("ON CONFLICT DO NOTHING", "run"), &[encode(row)?], Durability::Disk).await?;
+        let found = self.run(&row.tenant, row.id).await?;
+        found.ok_or_else(|| StoreError::Broken("a run that was just stored is missing".to_owned()))
+    }
 
-pub(super) fn renew(tenant: &str, run: RunId, expires_at: Timestamp) -> Statement<'_> {
-    let sql = "UPDATE runs SET lease_expires_at = $1 WHERE tenant = $2 AND id = $3 AND state = 'active'";
-    Statement::new(sql, vec![time(expires_at), text(tenant), id(run)])
-}
+    /// Extends the lease of an active run; false when it is not active.
+    pub async fn renew_run(&self, tenant: &str, run: RunId, expires_at: Timestamp) -> Result<bool, StoreError> {
+        let sql = "UPDATE runs SET lease_expires_at = $1 WHERE tenant = $2 AND id = $3 AND state = 'active'";
+        let update = Statement::new(sql, vec![time(expires_at), text(tenant), id(run)]);
+        Ok(self.execute(update, Durability::Process).await? > 0)
+    }
 
-pub(super) fn end(tenant: &str, run: RunId, state: RunState, expired_before: Option<Timestamp>) -> Statement<'_> {
-    let mut cells = vec![word(state.as_str()), text(tenant), id(run)];
-    let sql = match expired_before {
-        None => "UPDATE runs SET state = $1 WHERE tenant = $2 AND id = $3 AND state = 'active'",
-        Some(before) => {
-            cells.push(time(before));
-            "UPDATE runs SET state = $1 WHERE tenant = $2 AND id = $3 AND state = 'active' AND lease_expires_at < $4"
-        }
-    };
-    Statement::new(sql, cells)
+    /// Ends an active run; false when it was not active. With `expired_before`, only if its lease expires before that.
+    pub async fn end_run(
+        &self,
+        tenant: &str,
+        run: RunId,
+        state: RunState,
+        expired_before: Option<Timestamp>,
+    ) -> Result<bool, StoreError> {
+        let mut cells = vec![word(state.as_str()), text(tenant), id(run)];
+        let sql = match expired_before {
+            None => "UPDATE runs SET state = $1 WHERE tenant = $2 AND id = $3 AND state = 'active'",
+            Some(before) => {
+                cells.push(time(before));
+                "UPDATE runs SET state = $1 WHERE tenant = $2 AND id = $3 AND state = 'active' AND lease_expires_at < $4"
+            }
+        };
+        Ok(self.execute(Statement::new(sql, cells), Durability::Disk).await? > 0)
+    }
 }

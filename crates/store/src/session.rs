@@ -7,10 +7,11 @@ use palestra_protocol::session::{SessionState, VerifyMode};
 use palestra_protocol::time::Timestamp;
 
 use super::cell::{Kind, id, json, number, optional_id, optional_time, optional_word, text, time, word};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::{PageRequest, SessionFilter, SessionRow};
-use super::{StoreError, filter};
+use super::statement::{BulkRow, Select, Statement, Table};
+use super::{Durability, Store, StoreError, filter};
 
 pub(super) const SESSIONS: Table = Table {
     name: "sessions",
@@ -85,7 +86,7 @@ pub(super) fn encode(row: &SessionRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<SessionRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<SessionRow, StoreError> {
     Ok(SessionRow {
         id: row.id("id")?,
         tenant: row.text("tenant")?.into(),
@@ -114,54 +115,86 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<SessionRow, StoreError> {
     })
 }
 
-pub(super) fn one(tenant: &str, session: SessionId) -> Statement<'_> {
-    Select::from(&SESSIONS).only("tenant =", text(tenant)).only("id =", id(session)).build()
+impl dyn Reader {
+    /// A session of a tenant.
+    pub async fn session(&self, tenant: &str, session: SessionId) -> Result<Option<SessionRow>, StoreError> {
+        let query = Select::from(&SESSIONS).filter("tenant =", text(tenant)).filter("id =", id(session)).build();
+        self.one(query, decode).await
+    }
+
+    /// True when a session of any tenant has this id, so that no other can.
+    pub async fn is_session_taken(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.exists(Select::from(&SESSIONS).filter("id =", id(session)).build()).await
+    }
+
+    /// Sessions of a tenant by descending id.
+    pub async fn sessions(
+        &self,
+        tenant: &str,
+        filter: &SessionFilter,
+        page: &PageRequest,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        let (environment, version) = filter::environment(filter.environment.as_deref());
+        let query = Select::from(&SESSIONS)
+            .filter("tenant =", text(tenant))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .filter_if("run =", filter.run.map(id))
+            .filter_if("group_id =", filter.group.map(id))
+            .filter_if("environment =", environment)
+            .filter_if("version =", version)
+            .filter_if("task =", filter.task.as_deref().map(text))
+            .filter_if("state =", filter.state.map(|state| word(state_word(state))))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        self.all(query, decode).await
+    }
+
+    /// Open sessions of any tenant on `node` that have expired, oldest first.
+    pub async fn sessions_expired(
+        &self,
+        node: &str,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        // The state is part of the text, so that the index of open sessions is used.
+        let query = Select::from(&SESSIONS)
+            .filter("node =", text(node))
+            .filter("expires_at <=", time(now))
+            .then("AND state = 'open' ORDER BY expires_at, id")
+            .limit(limit);
+        self.all(query, decode).await
+    }
+
+    /// Open sessions of a run, by ascending id after `after`.
+    pub async fn sessions_of_run(
+        &self,
+        tenant: &str,
+        run: RunId,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        let query = Select::from(&SESSIONS)
+            .filter("tenant =", text(tenant))
+            .filter("run =", id(run))
+            .filter("state =", word(state_word(SessionState::Open)))
+            .filter_if("id >", after.map(id))
+            .then("ORDER BY id")
+            .limit(limit);
+        self.all(query, decode).await
+    }
+
+    /// The number of sessions that are open on `node`.
+    pub async fn sessions_open(&self, node: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT COUNT(*) AS number FROM sessions WHERE node = $1 AND state = 'open'";
+        self.number(Statement::new(sql, vec![text(node)])).await
+    }
 }
 
-pub(super) fn of_any_tenant(session: SessionId) -> Statement<'static> {
-    Select::from(&SESSIONS).only("id =", id(session)).build()
-}
-
-pub(super) fn page<'a>(tenant: &'a str, filter: &'a SessionFilter, page: &'a PageRequest) -> Statement<'a> {
-    let (environment, version) = filter::environment(filter.environment.as_deref());
-    Select::from(&SESSIONS)
-        .only("tenant =", text(tenant))
-        .only_if("id <", page.before.as_deref().map(text))
-        .only_if("run =", filter.run.map(id))
-        .only_if("group_id =", filter.group.map(id))
-        .only_if("environment =", environment)
-        .only_if("version =", version)
-        .only_if("task =", filter.task.as_deref().map(text))
-        .only_if("state =", filter.state.map(|state| word(state_word(state))))
-        .then("ORDER BY id DESC")
-        .limit(page.limit)
-}
-
-pub(super) fn expired(node: &str, now: Timestamp, limit: u32) -> Statement<'_> {
-    // The state is part of the text, so that the index of open sessions is used.
-    Select::from(&SESSIONS)
-        .only("node =", text(node))
-        .only("expires_at <=", time(now))
-        .then("AND state = 'open' ORDER BY expires_at, id")
-        .limit(limit)
-}
-
-pub(super) fn of_run(tenant: &str, run: RunId, after: Option<SessionId>, limit: u32) -> Statement<'_> {
-    Select::from(&SESSIONS)
-        .only("tenant =", text(tenant))
-        .only("run =", id(run))
-        .only("state =", word(state_word(SessionState::Open)))
-        .only_if("id >", after.map(id))
-        .then("ORDER BY id")
-        .limit(limit)
-}
-
-pub(super) fn count_open(node: &str) -> Statement<'_> {
-    let sql = "SELECT COUNT(*) AS number FROM sessions WHERE node = $1 AND state = 'open'";
-    Statement::new(sql, vec![text(node)])
-}
-
-pub(super) fn adopt<'a>(session: SessionId, from: &'a str, to: &'a str) -> Statement<'a> {
-    let sql = "UPDATE sessions SET node = $1 WHERE id = $2 AND node = $3 AND state = 'open'";
-    Statement::new(sql, vec![text(to), id(session), text(from)])
+impl Store {
+    /// Moves an open session from a node that is gone to another; false when another node was faster.
+    pub async fn adopt_session(&self, session: SessionId, from: &str, to: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE sessions SET node = $1 WHERE id = $2 AND node = $3 AND state = 'open'";
+        let update = Statement::new(sql, vec![text(to), id(session), text(from)]);
+        Ok(self.execute(update, Durability::Disk).await? > 0)
+    }
 }

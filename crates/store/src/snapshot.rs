@@ -4,9 +4,10 @@ use palestra_protocol::id::{SessionId, SnapshotId};
 
 use super::StoreError;
 use super::cell::{Kind, id, number, optional_text, text, time};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::SnapshotRow;
+use super::statement::{BulkRow, Select, Table};
 
 pub(super) const SNAPSHOTS: Table = Table {
     name: "snapshots",
@@ -35,7 +36,7 @@ pub(super) fn encode(row: &SnapshotRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<SnapshotRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<SnapshotRow, StoreError> {
     Ok(SnapshotRow {
         id: row.id("id")?,
         tenant: row.text("tenant")?,
@@ -48,10 +49,16 @@ pub(super) fn decode<F: Fields>(row: &F) -> Result<SnapshotRow, StoreError> {
     })
 }
 
-pub(super) fn one(tenant: &str, snapshot: SnapshotId) -> Statement<'_> {
-    Select::from(&SNAPSHOTS).only("tenant =", text(tenant)).only("id =", id(snapshot)).build()
-}
+impl dyn Reader {
+    /// A snapshot of a tenant.
+    pub async fn snapshot(&self, tenant: &str, snapshot: SnapshotId) -> Result<Option<SnapshotRow>, StoreError> {
+        let query = Select::from(&SNAPSHOTS).filter("tenant =", text(tenant)).filter("id =", id(snapshot)).build();
+        self.one(query, decode).await
+    }
 
-pub(super) fn of_session(session: SessionId) -> Statement<'static> {
-    Select::from(&SNAPSHOTS).only("session =", id(session)).then("ORDER BY id").build()
+    /// Snapshots of a session, oldest first.
+    pub async fn snapshots(&self, session: SessionId) -> Result<Vec<SnapshotRow>, StoreError> {
+        let query = Select::from(&SNAPSHOTS).filter("session =", id(session)).then("ORDER BY id").build();
+        self.all(query, decode).await
+    }
 }

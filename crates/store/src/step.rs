@@ -5,9 +5,10 @@ use palestra_protocol::time::Timestamp;
 
 use super::StoreError;
 use super::cell::{Kind, bound, flag, id, number, optional_text, real, text, time};
-use super::engine::{BulkRow, Select, Statement, StepOrder, Table};
+use super::engine::{Reader, StepOrder};
 use super::field::Fields;
 use super::row::StepRow;
+use super::statement::{BulkRow, Select, Statement, Table};
 
 pub(super) const STEPS: Table = Table {
     name: "steps",
@@ -45,7 +46,7 @@ pub(super) fn encode(row: &StepRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<StepRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<StepRow, StoreError> {
     Ok(StepRow {
         episode: row.id("episode")?,
         seq: row.number("seq")?,
@@ -69,11 +70,7 @@ pub(super) fn encode_intent(
     Ok(vec![id(episode), number(seq)?, text(action), time(at)])
 }
 
-pub(super) fn decode_intent<F: Fields>(row: &F) -> Result<(u64, String), StoreError> {
-    Ok((row.number("seq")?, row.text("action")?))
-}
-
-/// A query that begins with the walk along an episode's steps from number `$2`, or its first one, on.
+/// A recursive query over an episode's steps by ascending number, from `$2` or the first one on.
 macro_rules! walk {
     ($rest:literal) => {
         concat!(
@@ -96,9 +93,9 @@ pub(super) fn between(
 ) -> Statement<'static> {
     match order {
         StepOrder::ByEpisode => Select::from(&STEPS)
-            .only("episode =", id(episode))
-            .only("seq >=", bound(from_seq))
-            .only("seq <=", bound(to_seq))
+            .filter("episode =", id(episode))
+            .filter("seq >=", bound(from_seq))
+            .filter("seq <=", bound(to_seq))
             .then("ORDER BY seq")
             .limit(limit),
         StepOrder::BySeq => Statement::new(
@@ -113,7 +110,9 @@ pub(super) fn between(
 
 pub(super) fn last(order: StepOrder, episode: EpisodeId) -> Statement<'static> {
     match order {
-        StepOrder::ByEpisode => Select::from(&STEPS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1),
+        StepOrder::ByEpisode => {
+            Select::from(&STEPS).filter("episode =", id(episode)).then("ORDER BY seq DESC").limit(1)
+        }
         StepOrder::BySeq => Statement::new(
             walk!(") SELECT * FROM steps WHERE episode = $1 AND seq = (SELECT MAX(seq) FROM walk)"),
             vec![id(episode), bound(1)],
@@ -121,6 +120,26 @@ pub(super) fn last(order: StepOrder, episode: EpisodeId) -> Statement<'static> {
     }
 }
 
-pub(super) fn last_intent(episode: EpisodeId) -> Statement<'static> {
-    Select::from(&INTENTS).only("episode =", id(episode)).then("ORDER BY seq DESC").limit(1)
+impl dyn Reader {
+    /// Steps that were recorded in this episode (those before a fork are in its origin) with `from_seq <= seq <= to_seq`, ascending.
+    pub async fn steps(
+        &self,
+        episode: EpisodeId,
+        from_seq: u64,
+        to_seq: u64,
+        limit: u32,
+    ) -> Result<Vec<StepRow>, StoreError> {
+        self.all(between(self.step_order(), episode, from_seq, to_seq, limit), decode).await
+    }
+
+    /// The last step that was recorded in this episode.
+    pub async fn last_step(&self, episode: EpisodeId) -> Result<Option<StepRow>, StoreError> {
+        self.one(last(self.step_order(), episode), decode).await
+    }
+
+    /// The intent of this episode that has no step yet: its seq and the action as JSON.
+    pub async fn open_intent(&self, episode: EpisodeId) -> Result<Option<(u64, String)>, StoreError> {
+        let query = Select::from(&INTENTS).filter("episode =", id(episode)).then("ORDER BY seq DESC").limit(1);
+        self.one(query, |row| Ok((row.number("seq")?, row.text("action")?))).await
+    }
 }

@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::StoreError;
 use super::cell::{Kind, flag, id, json, real, text, time, word};
-use super::engine::{BulkRow, Select, Statement, Table};
+use super::engine::Reader;
 use super::field::Fields;
 use super::row::VerdictRow;
+use super::statement::{BulkRow, Select, Table};
 
 pub(super) const VERDICTS: Table = Table {
     name: "verdicts",
@@ -45,7 +46,7 @@ pub(super) fn encode(row: &VerdictRow) -> Result<BulkRow<'_>, StoreError> {
     ])
 }
 
-pub(super) fn decode<F: Fields>(row: &F) -> Result<VerdictRow, StoreError> {
+fn decode(row: &dyn Fields) -> Result<VerdictRow, StoreError> {
     Ok(VerdictRow {
         tenant: row.text("tenant")?,
         session: row.id("session")?,
@@ -58,14 +59,16 @@ pub(super) fn encode_state<'a>(digest: &'a str, state: &Value) -> Result<BulkRow
     Ok(vec![text(digest), json(state)?])
 }
 
-pub(super) fn decode_state<F: Fields>(row: &F) -> Result<Value, StoreError> {
-    row.json("state")
-}
+impl dyn Reader {
+    /// Verdicts of an episode, oldest first.
+    pub async fn verdicts(&self, episode: EpisodeId) -> Result<Vec<VerdictRow>, StoreError> {
+        let query = Select::from(&VERDICTS).filter("episode =", id(episode));
+        self.all(query.then("ORDER BY at, verifier, verifier_version").build(), decode).await
+    }
 
-pub(super) fn of_episode(episode: EpisodeId) -> Statement<'static> {
-    Select::from(&VERDICTS).only("episode =", id(episode)).then("ORDER BY at, verifier, verifier_version").build()
-}
-
-pub(super) fn state(digest: &str) -> Statement<'_> {
-    Select::from(&STATES).only("digest =", text(digest)).build()
+    /// The final state that was stored by this digest.
+    pub async fn state(&self, digest: &str) -> Result<Option<Value>, StoreError> {
+        let query = Select::from(&STATES).filter("digest =", text(digest)).build();
+        self.one(query, |row| row.json("state")).await
+    }
 }

@@ -6,14 +6,14 @@ use palestra_protocol::id::{FileId, PolicyId};
 use palestra_protocol::job::JobEventKind;
 use palestra_protocol::worker::{RegisterPolicy, Report, ReportedEvent};
 
-use super::super::ArtifactPlace;
-use super::super::content::{Bounds, Contents};
+use super::super::ArtifactStorage;
+use super::super::content::{Contents, SizeLimits};
 use super::*;
 use palestra_store::Durability;
 use palestra_store::row::PageRequest;
 use palestra_store::row::job::ContentRow;
 
-const PLACES: [ArtifactPlace; 2] = [ArtifactPlace::Disk, ArtifactPlace::Store];
+const PLACES: [ArtifactStorage; 2] = [ArtifactStorage::Disk, ArtifactStorage::Store];
 
 fn register(lease: &Lease, id: PolicyId, artifacts: &[&str]) -> RegisterPolicy {
     RegisterPolicy {
@@ -115,14 +115,14 @@ async fn what_nothing_names_is_removed_and_policies_keep_theirs() {
             [registered]
         );
         assert!(matches!(fixture.jobs.policy(&tenant("other"), policy).await, Err(JobsError::NotFound("policy"))));
-        if artifacts == ArtifactPlace::Disk {
+        if artifacts == ArtifactStorage::Disk {
             let folder = fixture.folder.path().join("artifacts");
             let files = std::fs::read_dir(&folder)
                 .unwrap()
                 .map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap().count());
             assert_eq!(files.sum::<usize>(), 2);
         } else {
-            assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 0);
+            assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 0);
         }
         fixture.end().await;
     }
@@ -183,9 +183,9 @@ async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
     fixture.finish(&lease, Outcome::Released).await.unwrap();
     let next = fixture.next().await;
     assert_eq!(next.checkpoint.as_ref().unwrap().step, 1);
-    let told = fixture.events("acme", id).await.pop().unwrap();
-    assert_eq!((told.kind, &told.data["level"]), (JobEventKind::Log, &json!("warn")));
-    let message = told.data["message"].as_str().unwrap();
+    let event = fixture.events("acme", id).await.pop().unwrap();
+    assert_eq!((event.kind, &event.data["level"]), (JobEventKind::Log, &json!("warn")));
+    let message = event.data["message"].as_str().unwrap();
     assert!(message.contains("checkpoint/3, checkpoint/2") && message.contains("after step 1"), "{message}");
 
     // No folder is there any more, which is another error than that there is no file.
@@ -195,14 +195,14 @@ async fn checkpoints_whose_bytes_are_damaged_are_passed_over_and_told_of() {
     assert_eq!(fixture.jobs.checkpoints(&owner, id).await.unwrap(), []);
     fixture.finish(&next, Outcome::Released).await.unwrap();
     assert_eq!(fixture.next().await.checkpoint, None);
-    let told = fixture.events("acme", id).await.pop().unwrap();
-    assert!(told.data["message"].as_str().unwrap().contains("begins anew"), "{told:?}");
+    let event = fixture.events("acme", id).await.pop().unwrap();
+    assert!(event.data["message"].as_str().unwrap().contains("starts over"), "{event:?}");
     fixture.end().await;
 }
 
 #[tokio::test]
 async fn what_is_uploaded_again_is_whole_again() {
-    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactPlace::Store, ..settings() }).await;
+    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactStorage::Store, ..settings() }).await;
     let owner = tenant("acme");
     let id = fixture.create("acme", check()).await.id;
     let lease = fixture.next().await;
@@ -214,7 +214,7 @@ async fn what_is_uploaded_again_is_whole_again() {
         size_bytes: file.size_bytes,
         created_at: file.created_at,
     };
-    let mut transaction = fixture.store.change_jobs(Durability::Process).await.unwrap();
+    let mut transaction = fixture.store.lock_jobs(Durability::Process).await.unwrap();
     transaction.put_content(&damaged).await.unwrap();
     transaction.commit().await.unwrap();
     let (_, mut content) = fixture.jobs.open_artifact(&owner, id, "checkpoint/1").await.unwrap();
@@ -229,7 +229,7 @@ async fn what_is_uploaded_again_is_whole_again() {
 
 #[tokio::test]
 async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
-    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactPlace::Store, ..settings() }).await;
+    let fixture = Fixture::sqlite(JobSettings { artifacts: ArtifactStorage::Store, ..settings() }).await;
     let owner = tenant("acme");
     let id = fixture.create("acme", check()).await.id;
     let lease = fixture.next().await;
@@ -240,7 +240,7 @@ async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
     assert!(found.len() < bytes.len());
     fixture.upload(&lease, "model", &bytes).await.unwrap();
     fixture.clock.advance_ms(1_000);
-    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 3);
+    assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 3);
     found.extend(read(content).await);
     assert!(found == bytes);
     fixture.end().await;
@@ -248,7 +248,7 @@ async fn who_reads_what_is_uploaded_again_reads_all_of_it() {
 
 #[tokio::test]
 async fn an_upload_that_takes_long_is_not_swept_away() {
-    let limits = JobSettings { artifacts: ArtifactPlace::Store, unnamed_ms: 1_000, ..settings() };
+    let limits = JobSettings { artifacts: ArtifactStorage::Store, unreferenced_ms: 1_000, ..settings() };
     let fixture = Fixture::sqlite(limits).await;
     let id = fixture.create("acme", check()).await.id;
     let lease = fixture.next().await;
@@ -272,26 +272,26 @@ async fn an_upload_that_takes_long_is_not_swept_away() {
 
 #[tokio::test]
 async fn pieces_of_what_is_not_kept_go_at_once() {
-    let limits = JobSettings { artifacts: ArtifactPlace::Store, ..settings() };
+    let limits = JobSettings { artifacts: ArtifactStorage::Store, ..settings() };
     let fixture = Fixture::sqlite(limits.clone()).await;
     let tracker = TaskTracker::new();
     let contents = Contents::open(&limits, &fixture.store, fixture.folder.path(), &fixture.clock, &tracker);
     let contents = contents.await.unwrap();
-    let bounds = Bounds { most: 4 << 20, kept: 0, quota: u64::MAX };
+    let limits = SizeLimits { most: 4 << 20, kept: 0, quota: u64::MAX };
     let piece = || Ok::<_, std::io::Error>(Bytes::from(vec![7_u8; 1 << 20]));
     let cut = futures::stream::iter([piece(), piece(), Err(std::io::Error::other("cut"))]);
-    assert!(contents.receive(Box::pin(cut), bounds).await.is_err());
+    assert!(contents.receive(Box::pin(cut), limits).await.is_err());
     let long = futures::stream::iter((0..5).map(|_| piece()).collect::<Vec<_>>());
-    assert!(contents.receive(Box::pin(long), bounds).await.is_err());
+    assert!(contents.receive(Box::pin(long), limits).await.is_err());
     // What was received, and then refused.
-    drop(contents.receive(Box::pin(futures::stream::iter([piece()])), bounds).await.unwrap());
-    let kept = contents.receive(Box::pin(futures::stream::iter([piece(), piece()])), bounds).await.unwrap();
+    drop(contents.receive(Box::pin(futures::stream::iter([piece()])), limits).await.unwrap());
+    let kept = contents.receive(Box::pin(futures::stream::iter([piece(), piece()])), limits).await.unwrap();
     let kept = contents.keep(kept, fixture.clock.now()).await.unwrap().unwrap();
     tracker.close();
     tracker.wait().await;
     assert!(fixture.store.piece(&kept.pieces, 1).await.unwrap().is_some());
     fixture.clock.advance_ms(1);
-    assert_eq!(fixture.store.forget_unnamed(fixture.clock.now()).await.unwrap(), 2, "those that were kept alone");
+    assert_eq!(fixture.store.delete_unreferenced(fixture.clock.now()).await.unwrap(), 2, "those that were kept alone");
     fixture.end().await;
 }
 

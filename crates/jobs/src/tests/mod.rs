@@ -1,5 +1,6 @@
 //! The queue as its callers meet it, on a store of its own per test and with a clock that is moved by hand.
 
+mod attempts;
 mod files;
 mod model;
 mod queue;
@@ -23,14 +24,14 @@ use palestra_store::clock::Clock;
 use palestra_store::{self as store, Store, Target};
 use palestra_test_support::postgres::Database;
 
-/// Serves everybody.
+/// The scope of all tenants.
 const EVERYBODY: WorkerScope = WorkerScope { tenant: None };
 
 /// A queue of one test.
 struct Fixture {
     jobs: Jobs,
     auth: Auth,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Clock,
     settings: JobSettings,
     cancel: CancellationToken,
@@ -39,9 +40,9 @@ struct Fixture {
     folder: tempfile::TempDir,
 }
 
-/// Settings under which nothing happens by itself.
+/// Settings without sweeps in the background.
 fn settings() -> JobSettings {
-    JobSettings { sweep_ms: 86_400_000, unnamed_ms: 0, ..JobSettings::default() }
+    JobSettings { sweep_ms: 86_400_000, unreferenced_ms: 0, ..JobSettings::default() }
 }
 
 impl Fixture {
@@ -130,7 +131,7 @@ impl Fixture {
 }
 
 async fn start(
-    store: &Arc<dyn Store>,
+    store: &Arc<Store>,
     auth: &Auth,
     clock: &Clock,
     settings: &JobSettings,
@@ -162,7 +163,7 @@ fn job(kind: JobKind, spec: Value) -> CreateJob {
     }
 }
 
-/// A job that anybody can do.
+/// A job that every worker can run.
 fn check() -> CreateJob {
     job(JobKind::Check, json!({"environment": "puzzle/countdown"}))
 }

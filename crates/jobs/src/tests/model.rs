@@ -58,7 +58,7 @@ enum Operation {
     Restart,
 }
 
-/// What a worker says while it works.
+/// A message of a worker while it works.
 #[derive(Debug, Clone, Copy)]
 enum Written {
     Heartbeat,
@@ -220,7 +220,7 @@ impl Specification {
         }
     }
 
-    /// Whether the end of a lease is accepted.
+    /// Ends a lease; true when the queue accepts that.
     fn finish(&mut self, lease: (usize, u64), how: How) -> bool {
         let (index, fence) = lease;
         let job = &mut self.jobs[index];
@@ -256,7 +256,7 @@ impl Specification {
         }
     }
 
-    /// Whether the job is queued again.
+    /// Retries a job; true when it is queued again.
     fn retry(&mut self, index: usize) -> bool {
         let stopped = |state| matches!(state, JobState::Failed | JobState::Cancelled);
         let needed_stopped = self.jobs[index].needs.is_some_and(|needed| stopped(self.jobs[needed].state));
@@ -391,7 +391,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What a worker writes under any lease that was ever given.
+    /// Sends a message under any lease that was ever given.
     async fn write(&mut self, lease: usize, written: Written) -> Checked {
         let Some(place) = pick(&self.specification.leases, lease) else { return Ok(()) };
         let (index, fence) = self.specification.leases[place];
@@ -421,7 +421,7 @@ impl Pair {
     /// No job is lost, and each stands as the specification says.
     async fn compare(&self) -> Checked {
         for job in &self.specification.jobs {
-            let row = self.fixture.store.job_of_anybody(job.id).await.unwrap().expect("no job is lost");
+            let row = self.fixture.store.job(job.id).await.unwrap().expect("no job is lost");
             let ends_at = row.lease_expires_at.map(|end| end.milliseconds());
             prop_assert_eq!((row.state, row.attempts, row.fence), (job.state, job.attempts, job.fence));
             prop_assert_eq!(row.reports, job.reports);

@@ -66,7 +66,7 @@ async fn a_worker_fetches_requests_and_answers_them() {
         }
         fixture.jobs.exchange(&EVERYBODY, lease.job.id, exchange(&lease, answers, 0, 0)).await.unwrap();
     };
-    // The worker is there before anybody asks.
+    // The worker is registered before the first request.
     fixture.jobs.exchange(&EVERYBODY, lease.job.id, exchange(&lease, Vec::new(), 0, 0)).await.unwrap();
     let asks = futures::future::join_all((0..20).map(|_| fixture.jobs.act(&owner, policy, request())));
     let (answers, ()) = tokio::join!(asks, serve);
@@ -109,7 +109,7 @@ async fn a_full_queue_and_a_slow_policy_are_told_apart() {
     let count = |wanted: fn(&JobsError) -> bool| asks.iter().filter(|ask| ask.as_ref().is_err_and(wanted)).count();
     assert_eq!(count(|error| matches!(error, JobsError::Busy(_))), 44);
     assert_eq!(count(|error| matches!(error, JobsError::TimedOut(3_000))), 256);
-    // Those who waited are gone, so there is room again.
+    // The callers of the waiting requests have left, so there is room again.
     let (late, ()) = tokio::join!(fixture.jobs.act(&owner, policy, request()), async {
         let exchanged =
             fixture.jobs.exchange(&EVERYBODY, lease.job.id, exchange(&lease, Vec::new(), 8, 5_000)).await.unwrap();

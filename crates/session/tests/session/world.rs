@@ -96,7 +96,7 @@ struct Start<'a> {
 
 impl Start<'_> {
     async fn run(&self, cancel: &CancellationToken, incarnation: u32) -> Sessions {
-        let store: Arc<dyn Store> = store::open(self.target).await.expect("a store");
+        let store: Arc<Store> = store::open(self.target).await.expect("a store");
         let node = NodeRow { id: "node".to_owned(), incarnation: incarnation.to_string() };
         store.claim_node(&node).await.expect("the node");
         let effects_folder = Some(self.data.path().join("effects"));

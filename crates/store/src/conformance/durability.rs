@@ -1,4 +1,4 @@
-//! What survives, and what goes on beside a writer.
+//! Durability of commits, and reads during writes.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) async fn readers_go_on_while_one_writes(fixture: &mut Fixture) {
     tokio::join!(write, read, read_again(&fixture.store));
 }
 
-async fn read_again(store: &Arc<dyn super::Store>) {
+async fn read_again(store: &Arc<super::Store>) {
     for _ in 0..50 {
         store.ping().await.expect("readers never fail");
     }

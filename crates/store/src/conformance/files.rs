@@ -1,4 +1,4 @@
-//! Uploaded files, those of a job's result, and which of them jobs name.
+//! Uploaded files, files of a job's result, and the references of jobs to them.
 
 use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::{FileId, JobId};
@@ -24,7 +24,7 @@ fn file(tenant: &str, purpose: FilePurpose, job: Option<JobId>) -> FileRow {
 }
 
 async fn put(fixture: &Fixture, rows: &[FileRow]) {
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.insert_files(rows).await.expect("they are new");
     transaction.commit().await.expect("it is committed");
 }
@@ -53,10 +53,10 @@ pub(super) async fn files_are_listed_in_both_orders_and_filtered(fixture: &mut F
     assert_eq!(store.file(TENANT, first.id).await.expect("a query"), Some(first.clone()));
     assert_eq!(store.file(TENANT, foreign.id).await.expect("a query"), None);
     assert_eq!(store.files_of_job(job).await.expect("files"), [third]);
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
-    assert_eq!(transaction.file_count(TENANT).await.expect("a number"), 2, "what jobs left does not count");
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    assert_eq!(transaction.count_uploaded_files(TENANT).await.expect("a number"), 2, "what jobs left does not count");
     assert!(matches!(transaction.insert_files(&[first]).await, Err(StoreError::Exists("file"))));
-    transaction.undo().await;
+    transaction.rollback().await;
 }
 
 pub(super) async fn a_file_is_needed_while_a_job_that_names_it_is_not_over(fixture: &mut Fixture) {
@@ -66,27 +66,27 @@ pub(super) async fn a_file_is_needed_while_a_job_that_names_it_is_not_over(fixtu
     let result = file(TENANT, FilePurpose::FineTuneResults, Some(id));
     put(fixture, &[named.clone(), result.clone()]).await;
     let store = &fixture.store;
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
-    transaction.name_files(id, &[named.id]).await.expect("it is noted");
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    transaction.insert_job_files(id, &[named.id]).await.expect("it is noted");
     assert_eq!(transaction.file_needed_by(named.id).await.expect("a query"), Some(id));
     assert_eq!(transaction.file_needed_by(result.id).await.expect("a query"), None);
     stored.row = job_over(&stored.row);
     transaction.update_job(&stored.row).await.expect("it is there");
     assert_eq!(transaction.file_needed_by(named.id).await.expect("a query"), None);
-    assert_eq!(transaction.lost_file(id).await.expect("a query"), None);
+    assert_eq!(transaction.missing_file_of_job(id).await.expect("a query"), None);
     assert!(transaction.delete_file(named.id).await.expect("an answer"));
     assert!(!transaction.delete_file(named.id).await.expect("an answer"));
-    assert_eq!(transaction.lost_file(id).await.expect("a query"), Some(named.id));
-    assert_eq!(transaction.file(result.id).await.expect("a query"), Some(result.clone()));
+    assert_eq!(transaction.missing_file_of_job(id).await.expect("a query"), Some(named.id));
+    assert_eq!(transaction.file(TENANT, result.id).await.expect("a query"), Some(result.clone()));
     transaction.commit().await.expect("it is committed");
-    assert!(store.names_file(id, named.id).await.expect("an answer"));
-    assert!(!store.names_file(id, result.id).await.expect("an answer"));
+    assert!(store.job_names_file(id, named.id).await.expect("an answer"));
+    assert!(!store.job_names_file(id, result.id).await.expect("an answer"));
     assert_eq!(store.kept_bytes(TENANT).await.expect("a number"), 12);
-    assert!(store.is_named("sha256:f").await.expect("an answer"));
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
+    assert!(store.is_referenced("sha256:f").await.expect("an answer"));
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.delete_job(id).await.expect("it is there");
     transaction.commit().await.expect("it is committed");
     assert_eq!(store.file(TENANT, result.id).await.expect("a query"), None, "what a job left goes with it");
-    assert!(!store.names_file(id, named.id).await.expect("an answer"));
-    assert!(!store.is_named("sha256:f").await.expect("an answer"));
+    assert!(!store.job_names_file(id, named.id).await.expect("an answer"));
+    assert!(!store.is_referenced("sha256:f").await.expect("an answer"));
 }

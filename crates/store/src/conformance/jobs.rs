@@ -1,4 +1,4 @@
-//! Jobs, their events and files, and policies: what the queue builds on.
+//! Jobs, their events and files, and policies.
 
 use palestra_protocol::id::{JobId, PolicyId, RunId};
 use palestra_protocol::job::{
@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use super::super::row::PageRequest;
 use super::super::row::job::{
-    ArtifactRow, ContentRow, JobEventRow, JobFilter, JobRow, JobSpecRow, PolicyRow, StoredJob, Wanted,
+    ArtifactRow, CandidateFilter, ContentRow, JobEventRow, JobFilter, JobRow, JobSpecRow, PolicyRow, StoredJob,
 };
 use super::super::{Durability, StoreError};
 use super::Fixture;
@@ -54,7 +54,7 @@ fn job(tenant: &str) -> StoredJob {
 }
 
 async fn insert(fixture: &Fixture, job: &StoredJob, needs: &[JobId]) {
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.insert_job(&job.row, &job.spec, needs).await.expect("it is new");
     transaction.commit().await.expect("it is committed");
 }
@@ -72,7 +72,7 @@ pub(super) fn job_over(row: &JobRow) -> JobRow {
 }
 
 async fn update(fixture: &Fixture, row: &JobRow) {
-    let mut transaction = fixture.store.change_jobs(Durability::Process).await.expect("a transaction");
+    let mut transaction = fixture.store.lock_jobs(Durability::Process).await.expect("a transaction");
     transaction.update_job(row).await.expect("it is there");
     transaction.commit().await.expect("it is committed");
 }
@@ -86,16 +86,17 @@ fn over(row: &JobRow, milliseconds: i64) -> JobRow {
     JobRow { state: JobState::Failed, dead_letter: true, ended_at, lease_expires_at: None, ..row.clone() }
 }
 
-fn wanted(device: Device) -> Wanted {
-    Wanted { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 1 << 53, now: at(10) }
+fn wanted(device: Device) -> CandidateFilter {
+    CandidateFilter { tenant: None, kinds: vec![JobKind::Train], device, memory_bytes: 1 << 53, now: at(10) }
 }
 
-pub(super) async fn a_job_comes_back_as_it_went(fixture: &mut Fixture) {
+pub(super) async fn a_job_round_trips(fixture: &mut Fixture) {
     let mut stored = job(TENANT);
     insert(fixture, &stored, &stored.spec.follows).await;
     let id = stored.row.id;
     assert_eq!(fixture.store.stored_job(id).await.expect("a query").as_ref(), Some(&stored));
-    assert_eq!(fixture.store.job_waits_for(id).await.expect("a query"), stored.spec.follows);
+    let needs: Vec<_> = stored.spec.follows.iter().map(|needed| (*needed, None)).collect();
+    assert_eq!(fixture.store.job_needs(id).await.expect("a query"), needs);
     stored.row = JobRow {
         blocked: 2,
         events: u64::try_from(i64::MAX).expect("it fits"),
@@ -115,22 +116,22 @@ pub(super) async fn a_job_comes_back_as_it_went(fixture: &mut Fixture) {
     fixture.reopen().await;
     let store = &fixture.store;
     assert_eq!(store.stored_job(id).await.expect("a query").as_ref(), Some(&stored));
-    assert_eq!(store.job_of_anybody(id).await.expect("a query").as_ref(), Some(&stored.row));
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
+    assert_eq!(store.job(id).await.expect("a query").as_ref(), Some(&stored.row));
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
     let taken = transaction.insert_job(&stored.row, &stored.spec, &[]).await;
     assert!(matches!(taken, Err(StoreError::Exists("job"))), "{taken:?}");
-    transaction.undo().await;
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
+    transaction.rollback().await;
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.delete_job(id).await.expect("it is there");
     drop(transaction);
     assert!(store.stored_job(id).await.expect("a query").is_some(), "a change without an end is undone");
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.delete_job(id).await.expect("it is there");
     transaction.commit().await.expect("it is committed");
     assert_eq!(store.stored_job(id).await.expect("a query"), None);
 }
 
-pub(super) async fn every_word_about_jobs_is_allowed(fixture: &mut Fixture) {
+pub(super) async fn every_enum_value_of_jobs_is_stored(fixture: &mut Fixture) {
     for kind in JobKind::ALL {
         for device in [Device::Any, Device::Cpu, Device::Gpu] {
             let mut stored = job(TENANT);
@@ -143,7 +144,7 @@ pub(super) async fn every_word_about_jobs_is_allowed(fixture: &mut Fixture) {
                     state => JobRow { state, ..stored.row.clone() },
                 };
                 update(fixture, &row).await;
-                assert_eq!(fixture.store.job_of_anybody(row.id).await.expect("a query"), Some(row));
+                assert_eq!(fixture.store.job(row.id).await.expect("a query"), Some(row));
             }
         }
     }
@@ -173,7 +174,7 @@ pub(super) async fn jobs_are_listed_newest_first_and_filtered(fixture: &mut Fixt
     assert_eq!(list(filter, None, 9).await, []);
 }
 
-pub(super) async fn candidates_are_what_a_worker_could_begin(fixture: &mut Fixture) {
+pub(super) async fn candidates_fit_the_worker_and_can_begin(fixture: &mut Fixture) {
     let mut jobs: Vec<StoredJob> = (0..9).map(|_| job(TENANT)).collect();
     jobs[1].row.priority = 5;
     jobs[2].row.blocked = 1;
@@ -188,36 +189,36 @@ pub(super) async fn candidates_are_what_a_worker_could_begin(fixture: &mut Fixtu
     }
     let id = |place: usize| jobs[place].row.id;
     let store = &fixture.store;
-    let found = async |wanted: Wanted| {
+    let found = async |wanted: CandidateFilter| {
         let rows = store.job_candidates(&wanted).await.expect("candidates");
         rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
-    // What needs a GPU comes first, then priority, then age.
+    // Jobs that need a GPU come first, then priority decides, then age.
     assert_eq!(found(wanted(Device::Gpu)).await, [id(1), id(8), id(0), id(5), id(6), id(7)]);
     assert_eq!(found(wanted(Device::Cpu)).await, [id(6)]);
-    assert_eq!(found(Wanted { memory_bytes: 1, ..wanted(Device::Gpu) }).await, [id(5)]);
-    let own = Wanted { tenant: Some("tenant-2".to_owned()), ..wanted(Device::Gpu) };
+    assert_eq!(found(CandidateFilter { memory_bytes: 1, ..wanted(Device::Gpu) }).await, [id(5)]);
+    let own = CandidateFilter { tenant: Some("tenant-2".to_owned()), ..wanted(Device::Gpu) };
     assert_eq!(found(own).await, [id(7)]);
     let kinds = vec![JobKind::Serve, JobKind::Check];
-    assert_eq!(found(Wanted { kinds, ..wanted(Device::Gpu) }).await, [id(4)]);
-    assert_eq!(found(Wanted { now: at(11), ..wanted(Device::Gpu) }).await.len(), 7);
+    assert_eq!(found(CandidateFilter { kinds, ..wanted(Device::Gpu) }).await, [id(4)]);
+    assert_eq!(found(CandidateFilter { now: at(11), ..wanted(Device::Gpu) }).await.len(), 7);
     // The tenant that was served last comes last.
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
-    transaction.serve("tenant-2").await.expect("served");
-    transaction.serve(TENANT).await.expect("served");
-    let rows = transaction.candidates(&wanted(Device::Gpu)).await.expect("candidates");
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    transaction.mark_served("tenant-2").await.expect("served");
+    transaction.mark_served(TENANT).await.expect("served");
+    let rows = transaction.job_candidates(&wanted(Device::Gpu)).await.expect("candidates");
     assert_eq!((rows[0].id, rows[0].served, rows[1].served), (id(7), 1, 2));
-    transaction.serve("tenant-2").await.expect("served");
-    assert_eq!(transaction.candidates(&wanted(Device::Gpu)).await.expect("candidates")[5].served, 3);
-    assert_eq!(transaction.queued(TENANT).await.expect("a number"), 8);
+    transaction.mark_served("tenant-2").await.expect("served");
+    assert_eq!(transaction.job_candidates(&wanted(Device::Gpu)).await.expect("candidates")[5].served, 3);
+    assert_eq!(transaction.count_queued_jobs(TENANT).await.expect("a number"), 8);
     transaction.update_job(&running(&jobs[7].row)).await.expect("it is there");
-    assert_eq!(transaction.running().await.expect("counts"), [("tenant-2".to_owned(), 1)]);
+    assert_eq!(transaction.running_jobs().await.expect("counts"), [("tenant-2".to_owned(), 1)]);
     transaction.commit().await.expect("it is committed");
-    assert_eq!(store.job_place(&jobs[0].row).await.expect("a number"), 3);
-    assert_eq!(store.job_place(&jobs[6].row).await.expect("a number"), 0);
+    assert_eq!(store.count_jobs_before(&jobs[0].row).await.expect("a number"), 3);
+    assert_eq!(store.count_jobs_before(&jobs[6].row).await.expect("a number"), 0);
 }
 
-pub(super) async fn what_is_due_is_found(fixture: &mut Fixture) {
+pub(super) async fn due_jobs_are_found(fixture: &mut Fixture) {
     let jobs: Vec<StoredJob> = (0..6).map(|_| job(TENANT)).collect();
     for stored in &jobs {
         insert(fixture, stored, &[]).await;
@@ -235,23 +236,26 @@ pub(super) async fn what_is_due_is_found(fixture: &mut Fixture) {
     assert_eq!(due(950, 1_000, 100).await, [id(1)]);
     assert_eq!(due(1_000, 9_000, 0).await, [id(0), id(1), id(2)]);
     assert_eq!(due(950, 999, 0).await.len(), 3, "leases that end later than they could");
-    assert_eq!(store.jobs_waiting_beyond(at(4_999), 9).await.expect("jobs"), [id(3)]);
-    assert!(store.jobs_waiting_beyond(at(5_000), 9).await.expect("jobs").is_empty());
-    assert_eq!(store.jobs_over(at(51), 9).await.expect("jobs"), [id(4)]);
-    assert!(store.jobs_over(at(50), 9).await.expect("jobs").is_empty());
+    assert_eq!(store.jobs_delayed_beyond(at(4_999), 9).await.expect("jobs"), [id(3)]);
+    assert!(store.jobs_delayed_beyond(at(5_000), 9).await.expect("jobs").is_empty());
+    assert_eq!(store.jobs_ended_before(at(51), 9).await.expect("jobs"), [id(4)]);
+    assert!(store.jobs_ended_before(at(50), 9).await.expect("jobs").is_empty());
     let needing = job(TENANT);
     insert(fixture, &needing, &[id(4)]).await;
-    assert!(fixture.store.jobs_over(at(51), 9).await.expect("jobs").is_empty(), "one that is not over needs it");
+    assert!(
+        fixture.store.jobs_ended_before(at(51), 9).await.expect("jobs").is_empty(),
+        "one that is not over needs it"
+    );
     let mut counts = fixture.store.job_counts().await.expect("counts");
     counts.sort_by_key(|(_, count)| *count);
     assert_eq!(counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [3, 3]);
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
-    let dependents = transaction.dependents(id(4)).await.expect("jobs");
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    let dependents = transaction.job_dependents(id(4)).await.expect("jobs");
     assert_eq!(dependents.iter().map(|row| row.id).collect::<Vec<_>>(), [needing.row.id]);
-    assert_eq!(transaction.needs(needing.row.id).await.expect("needs"), [(id(4), Some(JobState::Failed))]);
+    assert_eq!(transaction.job_needs(needing.row.id).await.expect("needs"), [(id(4), Some(JobState::Failed))]);
     transaction.delete_job(id(4)).await.expect("it is there");
-    assert_eq!(transaction.needs(needing.row.id).await.expect("needs"), [(id(4), None)]);
-    transaction.undo().await;
+    assert_eq!(transaction.job_needs(needing.row.id).await.expect("needs"), [(id(4), None)]);
+    transaction.rollback().await;
 }
 
 pub(super) async fn events_of_jobs_are_numbered_once(fixture: &mut Fixture) {
@@ -271,12 +275,12 @@ pub(super) async fn events_of_jobs_are_numbered_once(fixture: &mut Fixture) {
         JobEventKind::Checkpoint,
     ];
     let rows: Vec<JobEventRow> = (1..).zip(kinds).map(|(number, kind)| event(number, kind)).collect();
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
-    transaction.append(&rows).await.expect("they are new");
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    transaction.append_job_events(&rows).await.expect("they are new");
     transaction.commit().await.expect("it is committed");
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
-    assert!(matches!(transaction.append(&rows[..1]).await, Err(StoreError::Exists(_))));
-    transaction.undo().await;
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    assert!(matches!(transaction.append_job_events(&rows[..1]).await, Err(StoreError::Exists(_))));
+    transaction.rollback().await;
     let store = &fixture.store;
     let all: Vec<JobEvent> = rows.into_iter().map(|row| row.event).collect();
     assert_eq!(store.job_events(id, None, 0, 99).await.expect("events"), all);
@@ -306,14 +310,14 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
         created_at: at(2),
     };
     let policy = PolicyRow { tenant: TENANT.to_owned(), policy };
-    let mut transaction = fixture.store.change_jobs(Durability::Disk).await.expect("a transaction");
+    let mut transaction = fixture.store.lock_jobs(Durability::Disk).await.expect("a transaction");
     for row in [put("one", "sha256:a", 10), put("two", "sha256:a", 10), put("one", "sha256:b", 5)] {
         transaction.put_artifact(&row).await.expect("it is put");
     }
-    assert_eq!(transaction.artifact_count(id).await.expect("a number"), 2);
+    assert_eq!(transaction.count_artifacts(id).await.expect("a number"), 2);
     assert_eq!(transaction.kept_bytes(TENANT).await.expect("a number"), 15);
     transaction.insert_policy(&policy).await.expect("it is new");
-    assert_eq!(transaction.policy(policy.policy.id).await.expect("a query").as_ref(), Some(&policy));
+    assert_eq!(transaction.policy_of_any_tenant(policy.policy.id).await.expect("a query").as_ref(), Some(&policy));
     assert!(transaction.delete_artifact(id, "two").await.expect("an answer"));
     assert!(!transaction.delete_artifact(id, "two").await.expect("an answer"));
     transaction.commit().await.expect("it is committed");
@@ -322,8 +326,8 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
     assert_eq!(store.kept_bytes("tenant-2").await.expect("a number"), 0);
     assert_eq!(store.artifacts(id).await.expect("files"), [file("one", "sha256:b", 5)]);
     assert_eq!(store.artifact(id, "two").await.expect("a query"), None);
-    for (digest, named) in [("sha256:a", true), ("sha256:b", true), ("sha256:c", true), ("sha256:d", false)] {
-        assert_eq!(store.is_named(digest).await.expect("an answer"), named, "{digest}");
+    for (digest, referenced) in [("sha256:a", true), ("sha256:b", true), ("sha256:c", true), ("sha256:d", false)] {
+        assert_eq!(store.is_referenced(digest).await.expect("an answer"), referenced, "{digest}");
     }
     let page = PageRequest { before: None, limit: 9 };
     assert_eq!(store.policies(TENANT, None, &page).await.expect("policies"), std::slice::from_ref(&policy));
@@ -332,31 +336,31 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
     assert_eq!(store.policy(TENANT, policy.policy.id).await.expect("a query"), Some(policy));
 }
 
-pub(super) async fn contents_stay_while_they_are_named(fixture: &mut Fixture) {
+pub(super) async fn contents_stay_while_they_are_referenced(fixture: &mut Fixture) {
     let store = &fixture.store;
     for (pieces, at_ms) in [("first", 0), ("second", 0), ("cut", 0), ("new", 50)] {
         for position in 0..2 {
-            store.put_piece(pieces, position, at(at_ms), &[0, 255, 7]).await.expect("it is new");
+            store.insert_piece(pieces, position, at(at_ms), &[0, 255, 7]).await.expect("it is new");
         }
     }
     for (position, at_ms) in [(0, 0), (1, 50)] {
-        store.put_piece("slow", position, at(at_ms), &[1]).await.expect("it is new");
+        store.insert_piece("slow", position, at(at_ms), &[1]).await.expect("it is new");
     }
     let content = |digest: &str, pieces: &str| {
         let (digest, pieces) = (digest.to_owned(), pieces.to_owned());
         ContentRow { digest, pieces, size_bytes: 6, created_at: at(0) }
     };
     let named = ArtifactRow { job: JobId::new(), tenant: TENANT.to_owned(), artifact: file("a", "sha256:a", 6) };
-    let mut transaction = store.change_jobs(Durability::Disk).await.expect("a transaction");
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
     transaction.put_content(&content("sha256:a", "first")).await.expect("it is new");
     // The later one takes its place.
     transaction.put_content(&content("sha256:a", "second")).await.expect("it is there");
     transaction.put_content(&content("sha256:b", "new")).await.expect("it is new");
     transaction.put_artifact(&named).await.expect("it is put");
     transaction.commit().await.expect("it is committed");
-    assert_eq!(store.forget_unnamed(at(0)).await.expect("a number"), 0);
-    // A content without a name, and the pieces of `first` and `cut`; those of `new` are too new, and `slow` still comes.
-    assert_eq!(store.forget_unnamed(at(10)).await.expect("a number"), 5);
+    assert_eq!(store.delete_unreferenced(at(0)).await.expect("a number"), 0);
+    // An unreferenced content, and the pieces of `first` and `cut`; those of `new` are too new, and `slow` is still being uploaded.
+    assert_eq!(store.delete_unreferenced(at(10)).await.expect("a number"), 5);
     assert_eq!(store.content("sha256:a").await.expect("a query").map(|row| row.pieces).as_deref(), Some("second"));
     assert_eq!(store.content("sha256:b").await.expect("a query"), None);
     assert_eq!(store.piece("second", 1).await.expect("a query"), Some(vec![0, 255, 7]));

@@ -62,7 +62,7 @@ pub(super) async fn pages_are_stable_while_rows_come(fixture: &mut Fixture) {
     let mut page = PageRequest { before: None, limit: 10 };
     loop {
         let rows = fixture.store.sessions(TENANT, &SessionFilter::default(), &page).await.expect("a page");
-        // What comes after the first page was asked for is newer and does not move the others.
+        // Rows that are inserted after the first page are newer and do not move the others.
         open_many(fixture, 3, |_, _| {}).await;
         let Some(last) = rows.last() else { break };
         page.before = Some(last.id.to_string());

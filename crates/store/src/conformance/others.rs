@@ -1,4 +1,4 @@
-//! Runs, keys, answers, definitions and nodes: what is written beside the recorder.
+//! Runs, keys, answers, definitions and nodes: rows that the recorder does not write.
 
 use std::collections::BTreeMap;
 
@@ -87,11 +87,11 @@ pub(super) async fn old_answers_are_forgotten(fixture: &mut Fixture) {
     let answers = [answer("old", 0), answer("new", 10)].map(|row| Record::Answer(Box::new(row)));
     fixture.commit(&answers).await.expect("they are new");
     let store = &fixture.store;
-    assert_eq!(store.forget_answers(at(10)).await.expect("a number"), 1);
-    assert_eq!(store.idempotent(TENANT, "create", "old").await.expect("a query"), None);
-    assert!(store.idempotent(TENANT, "create", "new").await.expect("a query").is_some());
-    assert_eq!(store.idempotent(TENANT, "fork", "new").await.expect("a query"), None);
-    assert_eq!(store.idempotent("tenant-2", "create", "new").await.expect("a query"), None);
+    assert_eq!(store.delete_answers(at(10)).await.expect("a number"), 1);
+    assert_eq!(store.answer(TENANT, "create", "old").await.expect("a query"), None);
+    assert!(store.answer(TENANT, "create", "new").await.expect("a query").is_some());
+    assert_eq!(store.answer(TENANT, "fork", "new").await.expect("a query"), None);
+    assert_eq!(store.answer("tenant-2", "create", "new").await.expect("a query"), None);
 }
 
 fn definition(name: &str, digest: &str) -> DefinitionRow {
@@ -136,7 +136,7 @@ pub(super) async fn a_definition_gets_versions(fixture: &mut Fixture) {
     assert_eq!(store.task_row("sha256:9", "train", 0).await.expect("a query"), None);
 }
 
-pub(super) async fn publishers_of_one_name_take_turns(fixture: &mut Fixture) {
+pub(super) async fn concurrent_publications_get_distinct_versions(fixture: &mut Fixture) {
     let store = &fixture.store;
     let publications = (0..8).map(|number| async move {
         let row = definition("dataset/a", &format!("sha256:{number}"));
@@ -163,7 +163,7 @@ pub(super) async fn a_hundred_thousand_rows_are_published(fixture: &mut Fixture)
     });
     let took = began.elapsed();
     let waited = committed.expect("the commit has its turn");
-    eprintln!("{ROWS} rows in {took:?}; a commit beside it after {waited:?}");
+    eprintln!("{ROWS} rows in {took:?}; a concurrent commit after {waited:?}");
     assert!(published.expect("it is new").1);
     assert!(waited < took, "the commit came between the rows");
     for index in [0, 1, 2_047, 2_048, 50_000, ROWS - 1] {
@@ -178,7 +178,7 @@ pub(super) async fn only_the_last_incarnation_holds_a_node(fixture: &mut Fixture
     let second = NodeRow { id: NODE.to_owned(), incarnation: "second".to_owned() };
     fixture.store.beat(&fixture.node, at(1)).await.expect("the node is ours");
     assert_eq!(fixture.store.node_beat(NODE).await.expect("a query"), Some(at(1)));
-    let other = fixture.beside().await;
+    let other = fixture.open_again().await;
     other.claim_node(&second).await.expect("a node can always be taken");
     for durability in [Durability::Process, Durability::Disk] {
         let fenced = fixture.store.commit(&fixture.node, &[records.to_vec()].into(), durability).await;

@@ -1,4 +1,4 @@
-//! Records that sessions leave, and what a commit makes of them.
+//! Records of sessions, and the rows that a commit makes of them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::sample::{
     TENANT, answer, at, closed, end, episode, judged, opened, opening, recorded, session, snapshot, step, verdict,
 };
 
-pub(super) async fn every_record_comes_back_as_it_went(fixture: &mut Fixture) {
+pub(super) async fn every_record_round_trips(fixture: &mut Fixture) {
     let (session, episode) = opened();
     let steps = [1, 2, 3].map(|seq| step(episode.id, seq));
     let scored = verdict(&session, episode.id, "sha256:a", Some(0.5));
@@ -62,7 +62,7 @@ pub(super) async fn every_record_comes_back_as_it_went(fixture: &mut Fixture) {
     assert_eq!(store.verdicts(episode.id).await.expect("verdicts"), [scored]);
     assert_eq!(store.state("sha256:2").await.expect("a state"), Some(state));
     assert_eq!(store.snapshot(TENANT, named.id).await.expect("a snapshot"), Some(named));
-    assert_eq!(store.idempotent(TENANT, "create", "key").await.expect("an answer"), Some(answer("key", 0)));
+    assert_eq!(store.answer(TENANT, "create", "key").await.expect("an answer"), Some(answer("key", 0)));
 }
 
 pub(super) async fn episodes_keep_their_key_or_follow_from_their_seed(fixture: &mut Fixture) {
@@ -175,7 +175,7 @@ pub(super) async fn a_session_closes_once(fixture: &mut Fixture) {
     assert_eq!((stored.closed_reason, stored.closed_at), (Some(CloseReason::Idle), Some(at(1))));
 }
 
-pub(super) async fn strange_text_survives(fixture: &mut Fixture) {
+pub(super) async fn unusual_text_round_trips(fixture: &mut Fixture) {
     let strange = "quotes \" ' ; -- \\ \u{1F9EA} \u{202E} \r\n\t $1 ?1 {}";
     let mut session = session();
     session.metadata = Arc::new(json!({"NUL \u{0}": strange, "deep": [[[{"\u{7f}": "\u{0}"}]]]}));
@@ -193,7 +193,7 @@ pub(super) async fn strange_text_survives(fixture: &mut Fixture) {
     let store = &fixture.store;
     assert_eq!(store.session(TENANT, session.id).await.expect("a session"), Some(session));
     assert_eq!(store.last_step(episode.id).await.expect("a step"), Some(step));
-    // A bare NUL fits no column of PostgreSQL; on both engines a stand-in takes its place.
+    // PostgreSQL cannot store a bare NUL; both engines replace it.
     let stored = store.snapshot(TENANT, named.id).await.expect("a snapshot").expect("it is there");
     assert_eq!(stored.name.as_deref(), Some("a\u{fffd}b"));
     assert_eq!(store.session("tenant\0", named.session).await.expect("a query"), None);
@@ -250,8 +250,8 @@ pub(super) async fn thousands_of_steps_commit_at_once(fixture: &mut Fixture) {
     }
 }
 
-/// A word that a check in a migration forgets would make the commit of everyone fail.
-pub(super) async fn every_word_is_allowed(fixture: &mut Fixture) {
+/// A value that a CHECK in a migration forgets would make the commits of all sessions fail.
+pub(super) async fn every_enum_value_is_stored(fixture: &mut Fixture) {
     use CloseReason::{Deleted, Expired, Idle, Lost, RunEnded};
     let reasons = [
         StopReason::Done,
@@ -290,7 +290,7 @@ pub(super) async fn every_word_is_allowed(fixture: &mut Fixture) {
             at: at(1),
         });
         records.push(closed(session.id, closings[place % closings.len()], 2));
-        fixture.commit(&records).await.expect("every word is allowed");
+        fixture.commit(&records).await.expect("every value is stored");
         let stored = fixture.store.episode(TENANT, first.id).await.expect("an episode").expect("it is there");
         assert_eq!(stored.stop_reason, Some(reason));
         let stored = fixture.store.session(TENANT, session.id).await.expect("a session").expect("it is there");

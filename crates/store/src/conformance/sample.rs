@@ -1,4 +1,4 @@
-//! Rows with every field set, so that a forgotten column shows.
+//! Rows with every field set, so that a forgotten column is noticed.
 
 use std::sync::Arc;
 

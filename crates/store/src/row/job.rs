@@ -6,7 +6,7 @@ use palestra_protocol::job::{Artifact, Device, JobError, JobEvent, JobKind, JobS
 use palestra_protocol::time::Timestamp;
 use serde_json::{Map, Value};
 
-/// Where a job stands.
+/// The state of a job: everything that changes after it was created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
     pub id: JobId,
@@ -15,7 +15,7 @@ pub struct JobRow {
     pub state: JobState,
     pub priority: i32,
     pub resources: Resources,
-    /// How many jobs have to succeed before this one begins.
+    /// The number of jobs that still have to succeed before this one begins.
     pub blocked: u64,
     pub attempts: u32,
     pub attempts_max: u32,
@@ -26,10 +26,10 @@ pub struct JobRow {
     /// The number of the last report under the last lease; 0 before the first.
     pub reports: u64,
     pub not_before: Option<Timestamp>,
-    /// There exactly while the job runs.
+    /// Set exactly while the job runs.
     pub lease_expires_at: Option<Timestamp>,
     pub cancel_requested_at: Option<Timestamp>,
-    /// Owner of the last attempt's sessions.
+    /// The run that owns the sessions of the last attempt.
     pub run: Option<RunId>,
     pub worker: Option<String>,
     pub progress: Option<Progress>,
@@ -45,26 +45,26 @@ pub struct JobRow {
 }
 
 impl JobRow {
-    /// Whether the lease with this fence is held.
+    /// True while the lease with this fence is held.
     #[must_use]
     pub fn is_held(&self, fence: u64) -> bool {
         self.state == JobState::Running && self.fence == fence
     }
 }
 
-/// What a job is to do: written once.
+/// The spec of a job, which never changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobSpecRow {
     pub job: JobId,
     /// Digest of the whole request.
     pub request: String,
     pub spec: Value,
-    /// Jobs that must have succeeded before, as the caller named them.
+    /// The jobs that the request named in `after`.
     pub follows: Vec<JobId>,
     pub metadata: Map<String, Value>,
 }
 
-/// A job with what it is to do.
+/// A job with its spec.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredJob {
     pub row: JobRow,
@@ -100,10 +100,10 @@ pub struct FileRow {
     pub job: Option<JobId>,
 }
 
-/// Which files are listed.
+/// A filter and an order of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileFilter {
-    /// Only those for this.
+    /// Only files for this purpose.
     pub purpose: Option<FilePurpose>,
     /// By ascending id instead of descending.
     pub oldest_first: bool,
@@ -116,31 +116,31 @@ pub struct PolicyRow {
     pub policy: Policy,
 }
 
-/// Which jobs are listed.
+/// A filter of jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Only those that stand so.
+    /// Only jobs in this state.
     pub state: Option<JobState>,
-    /// Only those of this kind.
+    /// Only jobs of this kind.
     pub kind: Option<JobKind>,
-    /// Only those that failed after their last attempt.
+    /// Only jobs that failed after their last attempt.
     pub dead_letter: bool,
 }
 
-/// What a worker can do.
+/// A filter of queued jobs: those that a worker can begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// One tenant's jobs alone, or everybody's.
+pub struct CandidateFilter {
+    /// Only jobs of this tenant; those of all tenants for `None`.
     pub tenant: Option<String>,
     pub kinds: Vec<JobKind>,
-    /// What the worker works on.
+    /// The worker's device.
     pub device: Device,
-    /// What is free of that device's memory.
+    /// Free memory of that device.
     pub memory_bytes: u64,
     pub now: Timestamp,
 }
 
-/// A queued job that a worker could do now.
+/// A queued job that a worker can begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub id: JobId,
@@ -149,19 +149,19 @@ pub struct Candidate {
     pub resources: Resources,
     pub priority: i32,
     pub created_at: Timestamp,
-    /// When the tenant's last job was begun, as a number that grows; 0 where none was.
+    /// A counter: the tenant with the highest value was served last; 0 for one that never was.
     pub served: u64,
 }
 
-/// A job that another needs, and where it stands; without a state it was deleted.
+/// A job that another one needs, with its state; `None` when it was deleted.
 pub type Needed = (JobId, Option<JobState>);
 
-/// Contents of a file that are kept in the store.
+/// A content whose bytes are in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentRow {
     /// `sha256:<hex>`.
     pub digest: String,
-    /// Under which name its pieces lie.
+    /// The name under which its pieces are stored.
     pub pieces: String,
     pub size_bytes: u64,
     pub created_at: Timestamp,

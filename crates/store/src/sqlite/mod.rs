@@ -1,39 +1,43 @@
-//! SQLite, the embedded engine: one connection writes, a few read beside it (write-ahead log).
+//! SQLite, the embedded engine: one connection writes, a few others read concurrently (write-ahead log).
 
 mod writer;
 
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, Sqlite};
 
-use self::writer::{SqliteTransaction, Writer};
+use self::writer::Writer;
 use super::cell::Cell;
-use super::engine::{Engine, Statement, StepOrder, implement_driver};
+use super::engine::{Engine, EngineTransaction, Reader, StepOrder, Visit, implement_driver};
 use super::field::broken;
-use super::relational::Relational;
 use super::row::NodeRow;
+use super::statement::Statement;
 use super::{Durability, Groups, StoreError, migration};
 
-/// A store in one file.
-pub type SqliteStore = Relational<SqliteEngine>;
-
-/// Readers beside the one writer.
+/// Connections that read.
 const READ_CONNECTIONS: u32 = 4;
-/// How long a statement waits for another process that holds the file.
+/// Longest wait of a statement for another process that holds the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a caller waits for a connection; above the longest that one query may take.
+/// Longest wait for a connection; above the longest that one query may take.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pages kept in memory per connection, in KiB. The default of 2 MiB makes every commit of many sessions read pages again.
 const CACHE_KIB: u32 = 32 * 1024;
 
-impl SqliteStore {
-    /// Opens the file, makes it where there is none, and brings it to the newest form.
+/// Connections to one file.
+pub(super) struct SqliteEngine {
+    writer: Writer,
+    readers: SqlitePool,
+}
+
+impl SqliteEngine {
+    /// Opens the file, creates it where there is none, and migrates it to the newest schema.
     ///
     /// # Errors
     /// When the file cannot be opened, is no database, or was written by a newer version.
-    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) async fn open(path: &Path) -> Result<Self, StoreError> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -56,28 +60,30 @@ impl SqliteStore {
             .test_before_acquire(false)
             .connect_with(options.pragma("query_only", "on"))
             .await?;
-        Ok(Self::new(SqliteEngine { writer, readers }))
+        Ok(Self { writer, readers })
     }
 }
 
-/// Connections to one file.
-pub struct SqliteEngine {
-    writer: Writer,
-    readers: SqlitePool,
+#[async_trait]
+impl Reader for SqliteEngine {
+    fn step_order(&self) -> StepOrder {
+        StepOrder::BySeq
+    }
+
+    async fn fetch(&self, query: Statement<'_>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let rows = bind(query).fetch_all(&self.readers).await?;
+        rows.iter().try_for_each(|row| visit(row))
+    }
 }
 
+#[async_trait]
 impl Engine for SqliteEngine {
-    const NAME: &'static str = "sqlite";
-    type Row = SqliteRow;
-    type Transaction = SqliteTransaction;
-    const STEPS: StepOrder = StepOrder::BySeq;
-
-    async fn read(&self, query: Statement<'_>) -> Result<Vec<SqliteRow>, StoreError> {
-        Ok(bind(query).fetch_all(&self.readers).await?)
+    fn name(&self) -> &'static str {
+        "sqlite"
     }
 
-    async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
-        self.writer.begin(durability).await
+    async fn begin(&self, durability: Durability) -> Result<Box<dyn EngineTransaction>, StoreError> {
+        Ok(Box::new(self.writer.begin(durability).await?))
     }
 
     async fn commit(&self, node: &NodeRow, groups: &Groups, durability: Durability) -> Result<(), StoreError> {
@@ -94,18 +100,22 @@ implement_driver!(Sqlite, SqliteRow);
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use palestra_protocol::id::EpisodeId;
     use serde_json::Value;
 
     use super::*;
-    use crate::engine::Transaction as _;
-    use crate::field::Fields as _;
     use crate::row::Record;
-    use crate::{Store as _, step};
+    use crate::{Store, Target, step};
 
-    async fn store() -> (tempfile::TempDir, SqliteStore, NodeRow) {
+    async fn open(path: &Path) -> Result<Arc<Store>, StoreError> {
+        crate::open(&Target::Sqlite(path.to_owned())).await
+    }
+
+    async fn store() -> (tempfile::TempDir, Arc<Store>, NodeRow) {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = SqliteStore::open(&folder.path().join("palestra.db")).await.expect("a fresh store opens");
+        let store = open(&folder.path().join("palestra.db")).await.expect("a fresh store opens");
         let node = NodeRow { id: "node-1".to_owned(), incarnation: "first".to_owned() };
         store.claim_node(&node).await.expect("the node is free");
         (folder, store, node)
@@ -115,8 +125,8 @@ mod tests {
         Record::State { digest: digest.to_owned(), state: Value::String("x".repeat(bytes)) }
     }
 
-    /// Runs a statement on the file, past the store.
-    async fn meddle(folder: &tempfile::TempDir, sql: &'static str) {
+    /// Runs a statement on the file, not through the store.
+    async fn run_sql(folder: &tempfile::TempDir, sql: &'static str) {
         use sqlx::Connection as _;
         let options = SqliteConnectOptions::new().filename(folder.path().join("palestra.db"));
         let mut connection = sqlx::SqliteConnection::connect_with(&options).await.expect("the file opens");
@@ -127,10 +137,10 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_undoes_the_commit_and_nothing_else() {
         let (_folder, store, node) = store().await;
-        let mut transaction = store.inner().begin(Durability::Process).await.expect("a transaction");
+        let transaction = store.begin(Durability::Process).await.expect("a transaction");
         let limit = Statement::new("PRAGMA max_page_count = 64", Vec::new());
-        assert_eq!(transaction.fetch(limit).await.expect("a limit can be set").len(), 1);
-        transaction.end(Ok(())).await.expect("it ends");
+        assert!(transaction.exists(limit).await.expect("a limit can be set"));
+        transaction.commit().await.expect("it ends");
         let small = vec![state("small", 10)];
         let groups = [small.clone(), vec![state("large", 4_000_000)]].into();
         let full = store.commit(&node, &groups, Durability::Process).await;
@@ -144,10 +154,11 @@ mod tests {
     async fn a_commit_waits_for_what_it_says() {
         let (_folder, store, _node) = store().await;
         for (durability, level) in [(Durability::Process, 1), (Durability::Disk, 2), (Durability::Process, 1)] {
-            let mut transaction = store.inner().begin(durability).await.expect("a transaction");
-            let rows = transaction.fetch(Statement::new("PRAGMA synchronous", Vec::new())).await.expect("a row");
-            assert_eq!(rows[0].number("synchronous").expect("a number"), level);
-            transaction.end(Ok(())).await.expect("it ends");
+            let transaction = store.begin(durability).await.expect("a transaction");
+            let query = Statement::new("PRAGMA synchronous", Vec::new());
+            let found = transaction.one(query, |row| row.number("synchronous")).await.expect("a row");
+            assert_eq!(found, Some(level));
+            transaction.commit().await.expect("it ends");
         }
     }
 
@@ -155,10 +166,10 @@ mod tests {
     async fn broken_data_is_an_error() {
         let (folder, store, node) = store().await;
         store.commit(&node, &[vec![state("a", 1)]].into(), Durability::Process).await.expect("it is new");
-        meddle(&folder, "UPDATE states SET state = '{'").await;
+        run_sql(&folder, "UPDATE states SET state = '{'").await;
         let broken = store.state("a").await;
         assert!(matches!(broken, Err(StoreError::Broken(_))), "{broken:?}");
-        meddle(&folder, "UPDATE states SET state = x'ff00'").await;
+        run_sql(&folder, "UPDATE states SET state = x'ff00'").await;
         let broken = store.state("a").await;
         assert!(matches!(broken, Err(StoreError::Broken(_))), "{broken:?}");
     }
@@ -169,29 +180,28 @@ mod tests {
         let path = folder.path().join("palestra.db");
         std::fs::write(&path, "this is no database, but it is long enough to be read as one".repeat(99))
             .expect("written");
-        assert!(matches!(SqliteStore::open(&path).await, Err(StoreError::Engine(_))));
-        assert!(matches!(SqliteStore::open(&folder.path().join("no/such")).await, Err(StoreError::Engine(_))));
+        assert!(matches!(open(&path).await, Err(StoreError::Engine(_))));
+        assert!(matches!(open(&folder.path().join("no/such")).await, Err(StoreError::Engine(_))));
     }
 
     #[tokio::test]
     async fn a_newer_store_is_refused() {
         let (folder, store, _node) = store().await;
         store.close().await;
-        meddle(
+        run_sql(
             &folder,
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
              VALUES (999, 'from the future', TRUE, x'00', 0)",
         )
         .await;
-        let newer = SqliteStore::open(&folder.path().join("palestra.db")).await;
+        let newer = open(&folder.path().join("palestra.db")).await;
         assert!(matches!(newer, Err(StoreError::Migration(_))));
     }
 
-    /// How SQLite goes about a query.
-    async fn plan(store: &SqliteStore, sql: &str) -> Vec<String> {
-        let plan = format!("EXPLAIN QUERY PLAN {sql}");
-        let plan = sqlx::query(sqlx::AssertSqlSafe(plan)).fetch_all(&store.inner().readers).await.expect("a plan");
-        plan.iter().map(|row| row.get("detail")).collect()
+    /// The steps of SQLite's plan for a query.
+    async fn plan(store: &Store, sql: &str) -> Vec<String> {
+        let plan = Statement::built(format!("EXPLAIN QUERY PLAN {sql}"), Vec::new());
+        store.all(plan, |row| row.text("detail")).await.expect("a plan")
     }
 
     #[tokio::test]
@@ -231,7 +241,7 @@ mod tests {
         let row = sqlx::query(sql).bind(episode.to_string()).bind(session.to_string());
         row.execute(&mut connection).await.expect("an episode");
         connection.close().await.expect("the connection closes");
-        let store = SqliteStore::open(&path).await.expect("an older file is brought to the newest form");
+        let store = open(&path).await.expect("an older file is brought to the newest form");
         let stored = store.episode("a", episode).await.expect("a query").expect("it is there");
         assert_eq!(stored.secrets, palestra_state::secrets::Secrets::Seed(77));
     }
@@ -252,8 +262,8 @@ mod tests {
             sqlx::query(sql).bind(episode.to_string()).bind(seq).execute(&mut connection).await.expect("a step");
         }
         connection.close().await.expect("the connection closes");
-        let store = SqliteStore::open(&path).await.expect("an older file is brought to the newest form");
-        let count = sqlx::query("SELECT COUNT(*) FROM steps WHERE episode = $1").bind(episode.to_string());
-        assert_eq!(count.fetch_one(&store.inner().readers).await.expect("a count").get::<i64, _>(0), 3);
+        let store = open(&path).await.expect("an older file is brought to the newest form");
+        let count = Statement::new("SELECT COUNT(*) AS number FROM steps", Vec::new());
+        assert_eq!(store.number(count).await.expect("a count"), 3);
     }
 }

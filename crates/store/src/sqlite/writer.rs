@@ -1,11 +1,12 @@
-//! The one connection that writes, on a thread of its own. SQLite's calls block, and the way to another thread and back costs
-//! more than most statements: so a commit is one errand there, in which each row is one run of a prepared statement.
+//! The one connection that writes, on a thread of its own. SQLite's calls block, and a round trip to another thread costs more than
+//! most statements: so a commit is one task there, in which each row is one run of a prepared statement.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use async_trait::async_trait;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection, ToSql, ffi};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
@@ -13,69 +14,71 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use super::{BUSY_TIMEOUT, CACHE_KIB};
 use crate::cell::Cell;
 use crate::commit::Batch;
-use crate::engine::{Bulk, BulkRow, Form, Statement, Transaction, check_width};
+use crate::engine::{EngineTransaction, Reader, StepOrder, Visit};
 use crate::field::{Fields, broken};
 use crate::row::NodeRow;
+use crate::statement::{Bulk, BulkRow, Form, Statement, check_width};
 use crate::{Durability, Groups, StoreError, node};
 
 /// Prepared statements that are kept: every kind of row, and the rest.
 const STATEMENTS_CACHED: usize = 64;
 /// Pages of 4 KiB in the log after which a commit moves them into the file.
 const CHECKPOINT_PAGES: u32 = 4_000;
-/// What is kept of the log's file after a burst, in bytes.
+/// Bytes to which the log's file is truncated after a burst.
 const LOG_BYTES_KEPT: u64 = 64 * 1024 * 1024;
 
 /// Work for the thread.
-type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
+type Task = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 
-/// The way to the thread. One caller at a time has its turn, in order of arrival.
+/// A handle to the thread. One caller at a time uses it, in order of arrival.
 pub(super) struct Writer(Arc<Mutex<Option<Thread>>>);
 
 struct Thread {
-    errands: Sender<Errand>,
+    tasks: Sender<Task>,
     handle: JoinHandle<()>,
 }
 
 impl Writer {
     /// Opens a file that exists.
     pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
-        let desk = Desk { connection: connect(path)?, waits: Desk::INITIAL };
-        let (errands, received) = channel();
+        let connection = WriteConnection { connection: connect(path)?, durability: WriteConnection::INITIAL };
+        let (tasks, received) = channel();
         let thread = std::thread::Builder::new().name("sqlite".to_owned());
-        let handle = thread.spawn(move || desk.work(&received)).map_err(|error| StoreError::Engine(error.into()))?;
-        Ok(Self(Arc::new(Mutex::new(Some(Thread { errands, handle })))))
+        let handle =
+            thread.spawn(move || connection.work(&received)).map_err(|error| StoreError::Engine(error.into()))?;
+        Ok(Self(Arc::new(Mutex::new(Some(Thread { tasks, handle })))))
     }
 
     /// Commits groups of records, if the node is held by its incarnation.
     pub(super) async fn commit(&self, node: NodeRow, groups: Groups, durability: Durability) -> Result<(), StoreError> {
-        let work = move |desk: &mut Desk, given_up: &dyn Fn() -> bool| {
-            // Complete before the transaction begins, so that a value that cannot be stored is found while nothing is held.
+        let work = move |connection: &mut WriteConnection, is_cancelled: &dyn Fn() -> bool| {
+            // Complete before the transaction begins, so that a value that cannot be stored is found while no lock is held.
             let batch = Batch::sort(&groups)?;
-            desk.begin(durability)?;
-            let written = desk.write_as(&node, &batch);
-            desk.end(if given_up() { Err(closed()) } else { written })
+            connection.begin(durability)?;
+            let written = connection.write_fenced(&node, &batch);
+            connection.end(if is_cancelled() { Err(closed()) } else { written })
         };
-        self.turn().await.run(work).await
+        self.lock().await.run(work).await
     }
 
-    /// Begins a transaction of several errands.
+    /// Begins a transaction of several tasks.
     pub(super) async fn begin(&self, durability: Durability) -> Result<SqliteTransaction, StoreError> {
-        let transaction = SqliteTransaction { turn: self.turn().await, settled: false };
-        transaction.run(move |desk| desk.begin(durability)).await?;
+        let transaction = SqliteTransaction { thread: self.lock().await, settled: false };
+        transaction.run(move |connection| connection.begin(durability)).await?;
         Ok(transaction)
     }
 
-    /// Ends the thread once it has done what it was asked for.
+    /// Ends the thread after all tasks that were sent to it.
     pub(super) async fn close(&self) {
-        let Some(Thread { errands, handle }) = self.turn().await.0.take() else { return };
-        drop(errands);
+        let Some(Thread { tasks, handle }) = self.lock().await.0.take() else { return };
+        drop(tasks);
         if !matches!(tokio::task::spawn_blocking(|| handle.join()).await, Ok(Ok(()))) {
             tracing::error!("the thread that writes to the store ended by a panic");
         }
     }
 
-    async fn turn(&self) -> Turn {
-        Turn(Arc::clone(&self.0).lock_owned().await)
+    async fn lock(&self) -> LockedThread {
+        LockedThread(Arc::clone(&self.0).lock_owned().await)
     }
 }
 
@@ -83,36 +86,36 @@ fn closed() -> StoreError {
     StoreError::Engine("the connection that writes is closed".into())
 }
 
-/// What nobody else has meanwhile.
-struct Turn(OwnedMutexGuard<Option<Thread>>);
+/// The thread, for one caller alone.
+struct LockedThread(OwnedMutexGuard<Option<Thread>>);
 
-impl Turn {
-    /// Has work done and waits for it. Work that was given up before its turn came is not begun; what has begun can ask.
+impl LockedThread {
+    /// Runs work on the thread and waits for it. Work whose caller left before it began is skipped; work that runs can ask.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Desk, &dyn Fn() -> bool) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut WriteConnection, &dyn Fn() -> bool) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.send(Box::new(move |desk| {
+        self.send(Box::new(move |connection| {
             if !reply.is_closed() {
-                let done = work(desk, &|| reply.is_closed());
-                let _given_up = reply.send(done);
+                let done = work(connection, &|| reply.is_closed());
+                let _cancelled = reply.send(done);
             }
         }))?;
         answer.await.map_err(|_| closed())?
     }
 
-    fn send(&self, errand: Errand) -> Result<(), StoreError> {
+    fn send(&self, task: Task) -> Result<(), StoreError> {
         let thread = self.0.as_ref().ok_or_else(closed)?;
-        thread.errands.send(errand).map_err(|_| closed())
+        thread.tasks.send(task).map_err(|_| closed())
     }
 }
 
-/// Where the errands are done.
-pub(crate) struct Desk {
+/// The connection, on its thread.
+struct WriteConnection {
     connection: Connection,
-    /// What commits wait for as the connection is set now.
-    waits: Durability,
+    /// The current setting of the connection.
+    durability: Durability,
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
@@ -126,53 +129,54 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-impl Desk {
-    /// As connections are opened.
+impl WriteConnection {
+    /// The setting of a connection that was just opened.
     const INITIAL: Durability = Durability::Disk;
 
-    fn work(mut self, errands: &Receiver<Errand>) {
-        while let Ok(errand) = errands.recv() {
-            errand(&mut self);
+    fn work(mut self, tasks: &Receiver<Task>) {
+        while let Ok(task) = tasks.recv() {
+            task(&mut self);
         }
     }
 
-    /// Begins a transaction whose commit waits for what is asked.
+    /// Begins a transaction with this durability.
     fn begin(&mut self, durability: Durability) -> Result<(), StoreError> {
-        self.undo()?;
-        if self.waits != durability {
+        self.rollback()?;
+        if self.durability != durability {
             let level = match durability {
                 Durability::Process => "PRAGMA synchronous = NORMAL",
                 // The whole log is synchronised, so this makes all earlier commits durable too.
                 Durability::Disk => "PRAGMA synchronous = FULL",
             };
             self.connection.execute_batch(level)?;
-            self.waits = durability;
+            self.durability = durability;
         }
         self.script("BEGIN IMMEDIATE")
     }
 
-    /// Commits, or undoes everything where it failed.
+    /// Commits, or rolls back after an error.
     fn end<T>(&mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         let ended = done.and_then(|value| self.script("COMMIT").map(|()| value));
         if ended.is_err() {
-            self.undo()?;
+            self.rollback()?;
         }
         ended
     }
 
-    /// Undoes what was begun and not committed, if SQLite has not done so already.
-    fn undo(&self) -> Result<(), StoreError> {
+    /// Rolls back what was begun and not committed, if SQLite has not done so already.
+    fn rollback(&self) -> Result<(), StoreError> {
         if self.connection.is_autocommit() { Ok(()) } else { self.script("ROLLBACK") }
     }
 
-    /// Prepared once.
+    /// Runs a statement without values, which is prepared once.
     fn script(&self, sql: &str) -> Result<(), StoreError> {
         self.connection.prepare_cached(sql)?.raw_execute()?;
         Ok(())
     }
 
-    fn write_as(&self, node: &NodeRow, batch: &Batch<'_>) -> Result<(), StoreError> {
-        // There is one writer at a time, so nothing can change beside it.
+    /// Writes a batch, if the node is held by its incarnation.
+    fn write_fenced(&self, node: &NodeRow, batch: &Batch<'_>) -> Result<(), StoreError> {
+        // There is one writer at a time, so the row cannot change during the transaction.
         let held = "SELECT 1 AS held FROM nodes WHERE id = $1 AND incarnation = $2";
         if self.fetch(node::held(held, node))?.is_empty() {
             return Err(StoreError::Fenced);
@@ -184,8 +188,8 @@ impl Desk {
         check_width(bulk, rows)?;
         let mut statement = self.connection.prepare_cached(&text(bulk))?;
         for row in rows {
-            for (place, cell) in (1..).zip(row) {
-                statement.raw_bind_parameter::<usize, _>(place, cell)?;
+            for (number, cell) in (1..).zip(row) {
+                statement.raw_bind_parameter::<usize, _>(number, cell)?;
             }
             statement
                 .raw_execute()
@@ -212,19 +216,19 @@ impl Desk {
         let mut found = prepared.raw_query();
         let mut rows = Vec::new();
         while let Some(row) = found.next()? {
-            let values = (0..columns.len()).map(|place| row.get(place)).collect::<Result<_, _>>()?;
+            let values = (0..columns.len()).map(|index| row.get(index)).collect::<Result<_, _>>()?;
             rows.push(WriterRow { columns: Arc::clone(&columns), values });
         }
         Ok(rows)
     }
 }
 
-/// A statement for one row. Its parameters have no names: each would be found by a search through all of them.
+/// The text of a statement for one row. Its parameters have no names: each would be found by a search through all of them.
 fn text(bulk: &Bulk) -> String {
     match bulk.form {
         Form::Insert { table, conflict } => {
-            let places = vec!["?"; bulk.columns.len()].join(", ");
-            format!("INSERT INTO {table} ({}) VALUES ({places}) {conflict}", bulk.names())
+            let values = vec!["?"; bulk.columns.len()].join(", ");
+            format!("INSERT INTO {table} ({}) VALUES ({values}) {conflict}", bulk.names())
         }
         Form::Change { before, after } => {
             let cells: Vec<String> = bulk.columns.iter().map(|(name, _)| format!("? AS {name}")).collect();
@@ -233,7 +237,7 @@ fn text(bulk: &Bulk) -> String {
     }
 }
 
-/// Whether a row's identity is taken.
+/// True when the key of a row is taken.
 fn is_taken(error: &rusqlite::Error) -> bool {
     let taken = [ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_UNIQUE];
     error.sqlite_error().is_some_and(|error| taken.contains(&error.extended_code))
@@ -252,15 +256,15 @@ impl ToSql for Cell<'_> {
 }
 
 /// A row that was read inside a transaction.
-pub(crate) struct WriterRow {
+struct WriterRow {
     columns: Arc<[String]>,
     values: Vec<Value>,
 }
 
 impl WriterRow {
     fn value(&self, name: &str) -> Result<&Value, StoreError> {
-        let place = self.columns.iter().position(|column| column == name);
-        place.and_then(|place| self.values.get(place)).ok_or_else(|| broken(name, "there is no such column"))
+        let index = self.columns.iter().position(|column| column == name);
+        index.and_then(|index| self.values.get(index)).ok_or_else(|| broken(name, "there is no such column"))
     }
 }
 
@@ -299,59 +303,70 @@ impl Fields for WriterRow {
     }
 }
 
-/// A transaction of several errands. One that is dropped half way is undone before the next caller's turn.
-pub(crate) struct SqliteTransaction {
-    turn: Turn,
+/// A transaction of several tasks. One that is dropped half way is rolled back before the next caller has the thread.
+pub(super) struct SqliteTransaction {
+    thread: LockedThread,
     settled: bool,
 }
 
 impl SqliteTransaction {
-    pub(super) async fn run<T: Send + 'static>(
+    async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut WriteConnection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.turn.run(|desk, _| work(desk)).await
+        self.thread.run(|connection, _| work(connection)).await
     }
 }
 
 impl Drop for SqliteTransaction {
     fn drop(&mut self) {
         if !self.settled {
-            // Where this fails the next transaction begins with it.
-            let _closed = self.turn.send(Box::new(|desk| drop(desk.undo())));
+            // Where this fails, the next transaction begins with it.
+            let _closed = self.thread.send(Box::new(|connection| drop(connection.rollback())));
         }
     }
 }
 
-impl Transaction for SqliteTransaction {
-    type Row = WriterRow;
-
-    async fn fetch(&mut self, query: Statement<'_>) -> Result<Vec<WriterRow>, StoreError> {
-        let query = query.into_owned();
-        self.run(move |desk| desk.fetch(query)).await
+#[async_trait]
+impl Reader for SqliteTransaction {
+    fn step_order(&self) -> StepOrder {
+        StepOrder::BySeq
     }
 
+    async fn fetch(&self, query: Statement<'_>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let query = query.into_owned();
+        let rows = self.run(move |connection| connection.fetch(query)).await?;
+        rows.iter().try_for_each(|row| visit(row))
+    }
+}
+
+#[async_trait]
+impl EngineTransaction for SqliteTransaction {
     async fn execute(&mut self, statement: Statement<'_>) -> Result<u64, StoreError> {
         let statement = statement.into_owned();
-        self.run(move |desk| desk.execute(statement)).await
+        self.run(move |connection| connection.execute(statement)).await
     }
 
     async fn bulk(&mut self, bulk: &Bulk, rows: &[BulkRow<'_>]) -> Result<(), StoreError> {
         let bulk = *bulk;
         let rows: Vec<BulkRow<'static>> =
             rows.iter().map(|row| row.iter().cloned().map(Cell::into_owned).collect()).collect();
-        self.run(move |desk| desk.bulk(&bulk, &rows)).await
+        self.run(move |connection| connection.bulk(&bulk, &rows)).await
     }
 
-    // Being the one writer is the only lock there is.
+    // There is one writer at a time, so every transaction holds every lock.
     async fn lock(&mut self, _name: &str) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn end<T: Send>(mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+    async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         self.settled = true;
-        let failed = done.is_err();
-        let ended = self.run(move |desk| if failed { desk.undo() } else { desk.end(Ok(())) }).await;
-        done.and_then(|value| ended.map(|()| value))
+        self.run(|connection| connection.end(Ok(()))).await
+    }
+
+    async fn rollback(mut self: Box<Self>) {
+        self.settled = true;
+        // Where this fails, the next transaction begins with it.
+        let _failed = self.run(|connection| connection.rollback()).await;
     }
 }

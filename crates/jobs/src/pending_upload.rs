@@ -1,4 +1,4 @@
-//! Pieces in the store of a content that is still coming, or that came and is refused.
+//! The pieces of an upload in the store, until they become a content.
 
 use std::sync::Arc;
 
@@ -9,46 +9,46 @@ use uuid::Uuid;
 
 use palestra_store::{Store, StoreError};
 
-/// Pieces that nothing keeps yet; removed from the store when this is dropped.
-pub(super) struct Unkept {
-    store: Arc<dyn Store>,
-    /// Holds the removal.
+/// An upload that is no content yet. Dropped, its pieces are deleted from the store.
+pub(super) struct PendingUpload {
+    store: Arc<Store>,
+    /// Runs the deletion.
     tracker: TaskTracker,
-    /// Under which the pieces lie.
+    /// The name under which the pieces are stored.
     name: String,
     kept: bool,
 }
 
-impl Unkept {
-    /// None yet, under a name of their own.
-    pub(super) fn new(store: &Arc<dyn Store>, tracker: &TaskTracker) -> Self {
+impl PendingUpload {
+    /// An upload without pieces, under a new name.
+    pub(super) fn new(store: &Arc<Store>, tracker: &TaskTracker) -> Self {
         let name = Uuid::now_v7().simple().to_string();
         Self { store: Arc::clone(store), tracker: tracker.clone(), name, kept: false }
     }
 
-    /// Writes a piece down. It has its own time: while pieces come, those before are no leftovers.
+    /// Stores a piece with its own time: as long as new pieces come, the sweep leaves the earlier ones.
     pub(super) async fn put(&self, position: u64, at: Timestamp, bytes: &[u8]) -> Result<(), StoreError> {
-        self.store.put_piece(&self.name, position, at, bytes).await
+        self.store.insert_piece(&self.name, position, at, bytes).await
     }
 
-    /// Leaves the pieces to whoever names them; answers their name.
+    /// Keeps the pieces for a content; answers their name.
     pub(super) fn keep(mut self) -> String {
         self.kept = true;
         std::mem::take(&mut self.name)
     }
 }
 
-impl Drop for Unkept {
+impl Drop for PendingUpload {
     fn drop(&mut self) {
         if self.kept {
             return;
         }
-        // Without a runtime they go later, with what nothing names.
+        // Without a runtime they are deleted later, as unreferenced.
         let Ok(runtime) = Handle::try_current() else { return };
         let (store, name) = (Arc::clone(&self.store), std::mem::take(&mut self.name));
         let removal = async move {
             if let Err(error) = store.delete_pieces(&name).await {
-                tracing::warn!(%error, "what was not kept stays until the sweep finds that nothing names it");
+                tracing::warn!(%error, "pieces of an upload could not be deleted; the sweep deletes them later");
             }
         };
         self.tracker.spawn_on(removal, &runtime);

@@ -1,4 +1,4 @@
-//! One change of the queue: a transaction, and who has to hear of it once it is committed.
+//! A transaction of the queue, and the notifications that follow its commit.
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobKind, JobState};
@@ -9,86 +9,87 @@ use super::{Jobs, JobsError, WorkerScope};
 use crate::metrics::{JOB_LEASES_LOST, JOBS_ENDED};
 use palestra_store::clock::Clock;
 use palestra_store::row::job::JobRow;
-use palestra_store::{Durability, JobTransaction};
+use palestra_store::{Durability, Transaction};
 
-/// A transaction about jobs. Dropped without an end, it is undone.
-pub(super) struct Turn<'a> {
+/// A transaction that holds the lock of the queue. Dropped without an end, it is rolled back.
+pub(super) struct QueueTransaction<'a> {
     jobs: &'a Jobs,
-    pub(super) transaction: Box<dyn JobTransaction + 'a>,
+    pub(super) transaction: Transaction<'a>,
     /// Jobs whose state, events or needs changed.
-    moved: Vec<JobId>,
-    /// Jobs whose lease is held no more.
+    changed: Vec<JobId>,
+    /// Jobs whose lease ended.
     released: Vec<JobId>,
     over: Vec<(JobKind, JobState)>,
     leases_lost: u64,
-    /// Whether a job came into reach of workers.
+    /// True when a job became ready for workers.
     queued: bool,
-    /// One at a time: otherwise changes of jobs would take all connections from sessions.
-    _alone: MutexGuard<'a, ()>,
+    /// One at a time: otherwise transactions of the queue would take all connections from sessions.
+    _lock: MutexGuard<'a, ()>,
 }
 
 impl Jobs {
-    pub(super) async fn turn(&self, durability: Durability) -> Result<Turn<'_>, JobsError> {
-        let alone = self.0.alone.lock().await;
-        let transaction = self.0.store.change_jobs(durability).await?;
-        Ok(Turn {
+    /// Begins a transaction, after every other one has ended.
+    pub(super) async fn begin(&self, durability: Durability) -> Result<QueueTransaction<'_>, JobsError> {
+        let lock = self.0.queue_lock.lock().await;
+        let transaction = self.0.store.lock_jobs(durability).await?;
+        Ok(QueueTransaction {
             jobs: self,
             transaction,
-            moved: Vec::new(),
+            changed: Vec::new(),
             released: Vec::new(),
             over: Vec::new(),
             leases_lost: 0,
             queued: false,
-            _alone: alone,
+            _lock: lock,
         })
     }
 }
 
-impl Turn<'_> {
+impl QueueTransaction<'_> {
     pub(super) fn clock(&self) -> &Clock {
         &self.jobs.0.clock
     }
 
-    /// A job whose lease with this fence a worker of this scope holds.
-    pub(super) async fn held(&mut self, scope: &WorkerScope, id: JobId, fence: u64) -> Result<JobRow, JobsError> {
-        let row = self.of_scope(scope, id).await?;
+    /// A job in this scope whose lease with this fence is held.
+    pub(super) async fn leased_job(&mut self, scope: &WorkerScope, id: JobId, fence: u64) -> Result<JobRow, JobsError> {
+        let row = self.job_in_scope(scope, id).await?;
         if row.is_held(fence) { Ok(row) } else { Err(JobsError::LeaseLost) }
     }
 
-    /// A job that a worker of this scope may know.
-    pub(super) async fn of_scope(&mut self, scope: &WorkerScope, id: JobId) -> Result<JobRow, JobsError> {
+    /// A job in the scope of a worker.
+    pub(super) async fn job_in_scope(&mut self, scope: &WorkerScope, id: JobId) -> Result<JobRow, JobsError> {
         let row = self.transaction.job(id).await?;
         row.filter(|row| scope.covers(&row.tenant)).ok_or(JobsError::NotFound("job"))
     }
 
     /// A job of a tenant.
-    pub(super) async fn of_tenant(&mut self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
+    pub(super) async fn job_of_tenant(&mut self, tenant: &str, id: JobId) -> Result<JobRow, JobsError> {
         let row = self.transaction.job(id).await?;
         row.filter(|row| row.tenant == tenant).ok_or(JobsError::NotFound("job"))
     }
 
-    /// Takes note of a lease that was taken back.
+    /// Counts a lease that was taken back.
     pub(super) const fn lease_lost(&mut self) {
         self.leases_lost += 1;
     }
 
-    /// Takes note of a job that is new or gone.
-    pub(super) fn moved(&mut self, id: JobId, queued: bool) {
-        self.moved.push(id);
+    /// Marks a job for notification; `queued` says that it became ready for workers.
+    pub(super) fn changed(&mut self, id: JobId, queued: bool) {
+        self.changed.push(id);
         self.queued |= queued;
     }
 
-    /// Writes a change, and what follows from it for jobs that need this one.
+    /// Writes a change, and the changes that follow from it for jobs that need this one.
     pub(super) async fn put(&mut self, change: Change) -> Result<(), JobsError> {
         let mut changes = vec![change];
-        // Ends because a job that is over is never taken up again, and there are no cycles.
+        // Terminates because a job that is over never changes again, and dependencies have no cycles.
         while let Some(change) = changes.pop() {
             self.write(&change).await?;
             let (id, state) = (change.row.id, change.row.state);
             if !state.is_over() || change.before.is_over() {
                 continue;
             }
-            for row in self.transaction.dependents(id).await? {
+            for row in self.transaction.job_dependents(id).await? {
                 if row.state != JobState::Queued {
                     continue;
                 }
@@ -96,7 +97,7 @@ impl Turn<'_> {
                 if state == JobState::Succeeded {
                     dependent.row.blocked = dependent.row.blocked.saturating_sub(1);
                     self.transaction.update_job(&dependent.row).await?;
-                    self.moved(dependent.row.id, dependent.row.blocked == 0);
+                    self.changed(dependent.row.id, dependent.row.blocked == 0);
                 } else {
                     dependent.fail_with(id, state);
                     changes.push(dependent);
@@ -109,7 +110,7 @@ impl Turn<'_> {
     async fn write(&mut self, change: &Change) -> Result<(), JobsError> {
         let (row, before) = (&change.row, change.before);
         self.transaction.update_job(row).await?;
-        self.transaction.append(&change.events).await?;
+        self.transaction.append_job_events(&change.events).await?;
         if before == JobState::Running && row.state != JobState::Running {
             self.released.push(row.id);
         }
@@ -117,28 +118,28 @@ impl Turn<'_> {
             self.over.push((row.kind, row.state));
         }
         if !change.events.is_empty() || before != row.state {
-            self.moved(row.id, row.state == JobState::Queued && row.blocked == 0);
+            self.changed(row.id, row.state == JobState::Queued && row.blocked == 0);
         }
         Ok(())
     }
 
-    /// Commits what was done and tells of it, or undoes it when it failed.
+    /// Commits and notifies, or rolls back after an error, which is returned.
     pub(super) async fn settle<T>(self, done: Result<T, JobsError>) -> Result<T, JobsError> {
-        let Self { jobs, transaction, moved, released, over, leases_lost, queued, _alone } = self;
+        let Self { jobs, transaction, changed, released, over, leases_lost, queued, _lock } = self;
         let value = match done {
             Ok(value) => value,
             Err(error) => {
-                transaction.undo().await;
+                transaction.rollback().await;
                 return Err(error);
             }
         };
         transaction.commit().await?;
         for id in released {
             jobs.0.tokens.forget(id);
-            jobs.0.served.drop_server(id);
+            jobs.0.policy_requests.drop_server(id);
         }
-        for id in moved {
-            jobs.0.watches.wake(id);
+        for id in changed {
+            jobs.0.watches.notify(id);
         }
         for (kind, state) in over {
             metrics::counter!(JOBS_ENDED, "kind" => kind.as_str(), "state" => state.as_str()).increment(1);
