@@ -3,7 +3,6 @@
 mod cache;
 mod job_token;
 mod key;
-mod need;
 mod principal;
 mod secret;
 mod token;
@@ -20,7 +19,6 @@ use uuid::Uuid;
 use cache::Cache;
 pub use job_token::JobTokens;
 use key::KeySecret;
-pub use need::Need;
 use palestra_store::clock::Clock;
 use palestra_store::row::{KeyRow, PageRequest};
 use palestra_store::{Store, StoreError};

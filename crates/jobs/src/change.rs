@@ -1,7 +1,7 @@
 //! How a job goes from one state to the next: pure changes of its row, each of which writes an event.
 
 use palestra_protocol::id::{JobId, RunId};
-use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobKind, JobState};
+use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobState};
 use palestra_protocol::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,11 +19,6 @@ pub(super) const EVENTS_PER_JOB_MAX: u64 = 1_000_000;
 pub(super) const LEASE_LOST: &str = "lease_lost";
 /// The code of the error of a job that needed one which did not succeed.
 pub(super) const DEPENDENCY: &str = "dependency";
-
-/// Whether an attempt at a job of this kind counts the episodes that former attempts played.
-pub(super) const fn counts_former_episodes(kind: JobKind) -> bool {
-    matches!(kind, JobKind::Evaluate | JobKind::Collect)
-}
 
 /// Milliseconds until the next attempt after so many.
 pub(super) fn backoff_ms(attempts: u32) -> u64 {
@@ -103,7 +98,7 @@ impl Change {
         row.started_at = Some(self.now);
         (row.not_before, row.outcome, row.cancel_requested_at) = (None, None, None);
         // What was played counts in the next attempt; every other kind of work begins anew.
-        row.progress = row.progress.take().filter(|_| counts_former_episodes(row.kind));
+        row.progress = row.progress.take().filter(|_| row.kind.resumes());
         if let Some(progress) = &mut row.progress {
             (progress.message, progress.remaining_ms) = (None, None);
         }
