@@ -44,7 +44,7 @@ enum Command {
     Files(files::FilesArguments),
     /// Lists stored models, and downloads them.
     Policies(policies::PoliciesArguments),
-    /// Does light jobs of a server: evaluate, collect, rescore and check.
+    /// Does light jobs of a server: those that need no trainer.
     Worker(Box<work::WorkArguments>),
     /// Makes, lists and revokes API keys.
     Keys(keys::KeysArguments),

@@ -10,7 +10,7 @@ use super::explore::{ExploreArguments, explore};
 use super::failure::Failure;
 use crate::terminal::Table;
 
-/// What is wanted.
+/// The action.
 #[derive(Debug, Args)]
 pub struct AppsArguments {
     #[command(subcommand)]

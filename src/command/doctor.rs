@@ -19,10 +19,10 @@ use crate::terminal::Table;
 use palestra_families::databases::Databases;
 use palestra_store::{self as store, Target};
 
-/// How long one check may take, in milliseconds.
+/// Time limit of one check, in milliseconds.
 const CHECK_TIMEOUT_MS: u64 = 10_000;
 
-/// What one check found.
+/// The finding of one check.
 struct Finding {
     what: &'static str,
     state: State,
@@ -89,7 +89,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Which configuration to check.
+/// Arguments of `palestra doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
@@ -141,7 +141,7 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
     }
 }
 
-/// What is in force in a sandbox of a back end, or why there is none.
+/// The limits that are in force in a sandbox of a back end, or why there is none.
 async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
     let what = match candidate {
         Candidate::Local => "sandboxes (local)",
@@ -166,7 +166,7 @@ async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
     }
 }
 
-/// Whether statements can be run in a dialect.
+/// Tries statements of a dialect.
 async fn sql(databases: &Databases, dialect: Dialect) -> Finding {
     let what = match dialect {
         Dialect::Sqlite => "SQL (SQLite)",

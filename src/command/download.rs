@@ -8,7 +8,7 @@ use tokio::fs::{self, File};
 
 use super::failure::Failure;
 
-/// Where the file `name` of a server goes in `folder`.
+/// The path in `folder` of the file `name` of a server.
 ///
 /// # Errors
 /// When the name would lead elsewhere: a server is not trusted with paths.

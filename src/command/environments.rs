@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::target::{Keep, TargetArguments};
 use crate::terminal::Table;
 
-/// Which environments to show.
+/// Arguments of `palestra environments`.
 #[derive(Debug, Args)]
 pub struct EnvironmentsArguments {
     /// One environment, as family/name; all where left out.

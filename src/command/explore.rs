@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::check;
 use super::failure::Failure;
 
-/// What to explore, and how far.
+/// Arguments of `palestra explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArguments {
     /// A shipped app by name (`app/mail`), or a folder or file of a definition.
@@ -128,7 +128,7 @@ fn print(found: &Exploration, output: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the report holds for.
+/// The scope of the report.
 fn bound(found: &Exploration) -> String {
     let options = &found.options;
     let mut met = Vec::new();

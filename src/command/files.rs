@@ -30,14 +30,14 @@ pub struct FilesArguments {
     pub target: TargetArguments,
 }
 
-/// What to do with files.
+/// Actions on files.
 #[derive(Debug, Subcommand)]
 pub enum FilesAction {
     /// Uploads a file and writes its id.
     Upload {
         /// The file; for jobs JSON Lines.
         path: PathBuf,
-        /// What it is for: fine-tune, or user_data for what is only kept.
+        /// Its purpose: fine-tune, or user_data for a file that is only kept.
         #[arg(long, default_value = "fine-tune", value_parser = parse_uploaded)]
         purpose: FilePurpose,
     },

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::failure::Failure;
 use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files};
 
-/// How the files of a definition end.
+/// Extensions of the files of a definition.
 const EXTENSION: &str = "yaml";
 
-/// Whether a path is that of a definition, and not of a data set.
+/// True for the path of a definition, and not of a data set.
 pub(super) fn is_definition(path: &Path) -> bool {
     path.is_dir() || path.extension().is_some_and(|extension| extension == EXTENSION)
 }

@@ -16,7 +16,7 @@ use crate::terminal::Table;
 /// Lines of a build that wait to be shown; then the build waits.
 const LINES_WAITING_MAX: usize = 64;
 
-/// What to do with images.
+/// Actions on images.
 #[derive(Debug, Args)]
 pub struct ImagesArguments {
     #[command(subcommand)]

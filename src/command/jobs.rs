@@ -37,7 +37,7 @@ pub struct JobsArguments {
     pub target: TargetArguments,
 }
 
-/// What to do with jobs.
+/// Actions on jobs.
 #[derive(Debug, Subcommand)]
 pub enum JobsAction {
     /// Queues a job and writes its id.
@@ -118,7 +118,7 @@ fn parse_state(text: &str) -> Result<JobState, String> {
     found.ok_or_else(|| format!("the states are {}", names.join(", ")))
 }
 
-/// How a command on jobs ended.
+/// The end of a command on jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// It did what it was asked to.

@@ -20,14 +20,14 @@ pub struct KeysArguments {
     pub target: TargetArguments,
 }
 
-/// What to do with keys.
+/// Actions on keys.
 #[derive(Debug, Subcommand)]
 pub enum KeysAction {
     /// Makes a key and writes its secret, this once.
     Create {
         /// A name for people.
         name: String,
-        /// What it may do: sessions, state:read, verify:probe, environments:write, admin. May be repeated.
+        /// Its scope: sessions, state:read, verify:probe, environments:write, admin. May be repeated.
         #[arg(long = "scope", default_value = "sessions", value_parser = parse_scope)]
         scopes: Vec<Scope>,
         /// When it stops working, as 2027-01-31T00:00:00Z; never where left out.

@@ -2,7 +2,6 @@
 
 pub mod apps;
 pub mod check;
-mod crew;
 pub mod doctor;
 mod download;
 pub mod environments;
@@ -13,6 +12,7 @@ mod folder;
 pub mod images;
 pub mod jobs;
 pub mod keys;
+mod local_workers;
 pub mod openapi;
 pub mod policies;
 mod progress;

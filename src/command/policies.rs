@@ -29,7 +29,7 @@ pub struct PoliciesArguments {
     pub target: TargetArguments,
 }
 
-/// What to do with policies.
+/// Actions on policies.
 #[derive(Debug, Subcommand)]
 pub enum PoliciesAction {
     /// Lists policies, newest first.

@@ -1,4 +1,4 @@
-//! How far `palestra run` is: a bar on a terminal, a line now and then elsewhere, nothing where a script reads.
+//! Progress of `palestra run`: a bar on a terminal, a line now and then elsewhere, nothing where a script reads.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal::{errors, is_watched};
 
-/// How often a bar is drawn again although nothing was finished, in milliseconds.
+/// Time after which a bar is drawn again although nothing was finished, in milliseconds.
 const DRAW_MS: u64 = 200;
-/// How often a line is written where there is no terminal, in milliseconds.
+/// Time between two lines where there is no terminal, in milliseconds.
 const LINE_MS: u64 = 5_000;
 
-/// How far a run is.
+/// Progress of a run.
 pub(super) struct Progress {
     shown: Shown,
     began: Instant,
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// How long it has lasted, in seconds.
+    /// Its duration so far, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }

@@ -18,7 +18,7 @@ use palestra_families::{sql, work};
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// What to publish.
+/// Arguments of `palestra publish`.
 #[derive(Debug, Args)]
 pub struct PublishArguments {
     /// A JSON Lines file, one task a line (`-` reads standard input), the folder or `.yaml` file of an app, or a folder of tasks.
@@ -33,7 +33,7 @@ pub struct PublishArguments {
     /// System text of every task.
     #[arg(long)]
     pub system: Option<String>,
-    /// What the acting side has to do.
+    /// The instructions of the acting side.
     #[arg(long)]
     pub description: Option<String>,
     /// Ends with one line of JSON instead of text.
@@ -71,7 +71,7 @@ pub async fn publish(
     }
 }
 
-/// What is sent.
+/// The content that is sent.
 enum Upload {
     Dataset(Submission, Vec<u8>),
     App(Files),

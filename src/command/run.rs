@@ -36,12 +36,12 @@ const STEPS_MAX: u64 = 10_000_000;
 const TOKENS_MAX: i64 = 131_072;
 /// Most turns of one episode where none are asked for: some environments end by nothing but their limit, and that is far away.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
-/// What to play, and how often.
+/// Arguments of `palestra run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// The environment, as family/name or family/name@version.
     pub environment: String,
-    /// Who plays: builtin:oracle (solves every task), builtin:random, builtin:null (does nothing), a policy of the server (`pol_..`, or
+    /// The policy: builtin:oracle (solves every task), builtin:random, builtin:null (does nothing), one of the server (`pol_..`, or
     /// `job_..` for what that job left), or `url:http://host/v1#model` for whoever answers OpenAI's chat completions there.
     #[arg(long, default_value = "builtin:oracle")]
     pub policy: PolicyFrom,
@@ -54,13 +54,13 @@ pub struct RunArguments {
     /// Credential for a policy at `url:..`.
     #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
     pub policy_key: Option<String>,
-    /// How many episodes.
+    /// Number of episodes.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=EPISODES_MAX))]
     pub episodes: u64,
     /// Episodes at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX))]
     pub concurrency: u64,
-    /// Which split the tasks are from [default: test, or train where there is no test].
+    /// The split of the tasks [default: test, or train where there is no test].
     #[arg(long)]
     pub split: Option<String>,
     /// Difficulties from 0 to 1, taken in turn; for environments whose tasks have one [default: as the tasks come].
@@ -163,7 +163,7 @@ async fn play_all(
         run,
         group: None,
         steps_max: steps_max(arguments, environment),
-        talks: false,
+        conversations: false,
         on_turn: Arc::new(move || turns.count_turn()),
     };
     let wanted = Wanted {

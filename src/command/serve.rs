@@ -14,7 +14,7 @@ use palestra_protocol::key::{CreateKey, Scope};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::crew::{Crew, Member, beside};
+use super::local_workers::{LocalWorkers, WorkerProgram, sibling_program};
 use super::signal::asked_to_stop;
 use crate::app::App;
 use crate::config::{Config, ConfigArguments, LogFormat};
@@ -54,7 +54,7 @@ pub struct ServeArguments {
     policy_key: Option<String>,
 }
 
-/// Which workers a server starts by itself.
+/// Workers that a server starts by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Workers {
     /// One for light jobs, and the trainer where it is present.
@@ -70,7 +70,7 @@ pub enum Workers {
 pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let config = Config::load(&arguments.config)?;
     telemetry::start_log(&config)?;
-    let members = members(arguments, &config)?;
+    let programs = worker_programs(arguments, &config)?;
     // Sockets and sandboxes take descriptors, and the usual limit is meant for programs that ask for more.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit of open files stays as it is");
@@ -81,7 +81,7 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let app = App::open(config).await?;
     let url = greet(&app, address).await?;
-    let crew = Crew::begin(&app, url, members);
+    let workers = LocalWorkers::begin(&app, url, programs);
     let stop = app.shutdown().clone();
     app.tracker().spawn(async move {
         tokio::select! {
@@ -92,7 +92,7 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
             () = stop.cancelled() => {}
         }
         // Workers hand their jobs back while somebody answers them.
-        crew.end().await;
+        workers.end().await;
         stop.cancel();
     });
     serve(app, listener).await?;
@@ -130,8 +130,8 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     served
 }
 
-/// The workers that are asked for.
-fn members(arguments: &ServeArguments, config: &Config) -> anyhow::Result<Vec<Member>> {
+/// The programs of the workers that are asked for.
+fn worker_programs(arguments: &ServeArguments, config: &Config) -> anyhow::Result<Vec<WorkerProgram>> {
     if arguments.workers == Workers::None {
         return Ok(Vec::new());
     }
@@ -140,7 +140,7 @@ fn members(arguments: &ServeArguments, config: &Config) -> anyhow::Result<Vec<Me
         LogFormat::Json => "json",
     };
     let log = || vec![("PALESTRA_LOG", config.log.clone().into()), ("PALESTRA_LOG_FORMAT", format.into())];
-    let mut light = Member {
+    let mut light = WorkerProgram {
         name: "worker",
         program: std::env::current_exe()?,
         arguments: ["worker", "--name", "local worker", "--until-stdin-closes"].map(OsString::from).to_vec(),
@@ -150,17 +150,17 @@ fn members(arguments: &ServeArguments, config: &Config) -> anyhow::Result<Vec<Me
         light.arguments.extend(["--allow-policy-host".into(), host.into()]);
     }
     light.variables.extend(arguments.policy_key.as_ref().map(|key| ("PALESTRA_POLICY_KEY", key.into())));
-    let mut members = vec![light];
+    let mut programs = vec![light];
     if let Some(named) = arguments.trainer.as_ref().filter(|named| !named.is_file()) {
         return Err(anyhow!("there is no trainer at {}: name the program with --trainer", named.display()));
     }
-    if let Some(program) = arguments.trainer.clone().or_else(|| beside(TRAINER)) {
+    if let Some(program) = arguments.trainer.clone().or_else(|| sibling_program(TRAINER)) {
         let mut words = ["work", "--name", "local trainer", "--until-stdin-closes"].map(OsString::from).to_vec();
         words.extend(arguments.trainer_device.iter().flat_map(|device| ["--device".into(), device.clone()]));
         words.extend(arguments.models.iter().flat_map(|folder| ["--models".into(), folder.clone()]));
-        members.push(Member { name: "trainer", program, arguments: words, variables: log() });
+        programs.push(WorkerProgram { name: "trainer", program, arguments: words, variables: log() });
     }
-    Ok(members)
+    Ok(programs)
 }
 
 /// Prints the first key and how to use it, on the first start alone, and then the line that scripts wait for.

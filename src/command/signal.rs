@@ -1,4 +1,4 @@
-//! What asks a command to stop.
+//! Signals that ask a command to stop.
 
 /// Waits for SIGTERM or SIGINT (Ctrl-C), and answers which it was.
 ///

@@ -1,4 +1,4 @@
-//! What came of the episodes of `palestra run`, as a line and as a table.
+//! Results of the episodes of `palestra run`, as a line and as a table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::terminal::Table;
 use palestra_worker::play::PlayError;
 use palestra_worker::stats::wilson;
 
-/// What came of all episodes.
+/// Results of all episodes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Tally {
     pub(super) scored: u64,

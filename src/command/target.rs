@@ -1,4 +1,4 @@
-//! Where a client command goes: to a server by its address, or to one inside this process.
+//! The target of a client command: a server by its address, or one inside this process.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::config::{Config, Secret};
 /// Bytes of the credential that an in-process server is given.
 const KEY_BYTES: usize = 16;
 
-/// Where the command goes.
+/// The target of a command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TargetArguments {
     /// Address of the server; without one the engine runs inside this command.
@@ -47,7 +47,7 @@ struct Inside {
     folder: Option<tempfile::TempDir>,
 }
 
-/// What an in-process server keeps when no data folder is named.
+/// Storage of an in-process server when no data folder is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing: everything is gone when the command ends.

@@ -1,4 +1,4 @@
-//! `palestra jobs watch`: how far a job is, as a bar on a terminal, as lines elsewhere, or as JSON for programs.
+//! `palestra jobs watch`: the progress of a job, as a bar on a terminal, as lines elsewhere, or as JSON for programs.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::failure::Failure;
 use crate::terminal::{errors, is_watched, visible};
 
-/// How often a bar is drawn again although nothing happened, in milliseconds.
+/// Time after which a bar is drawn again although nothing happened, in milliseconds.
 const DRAW_MS: u64 = 200;
 /// Time between two lines that say how far the job is, where there is no terminal, in milliseconds.
 const LINE_MS: u64 = 5_000;
 /// Most metrics in one line; a job may have hundreds.
 const METRICS_MAX: usize = 6;
 
-/// How a job is shown.
+/// The form in which a job is shown.
 pub(super) enum Shown {
     /// A bar on standard error, with lines above it.
     Bar(ProgressBar),
@@ -31,7 +31,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// What suits: JSON where it was asked for, a bar on a terminal, lines elsewhere.
+    /// JSON where it was asked for, a bar on a terminal, lines elsewhere.
     pub(super) fn choose(json: bool) -> Self {
         match (json, is_watched()) {
             (true, _) => Self::Json,
@@ -75,14 +75,14 @@ pub(super) async fn watch(client: &Client, job: JobId, shown: Shown, output: &mu
     Ok(ended)
 }
 
-/// What was last seen of a job.
+/// The last state of a job that was shown.
 struct View {
     shown: Shown,
     progress: Option<Progress>,
     metrics: String,
     /// When the last line on how far it is was written.
     written: Option<Instant>,
-    /// Whether something came since.
+    /// True where something came since.
     unwritten: bool,
 }
 
@@ -97,7 +97,7 @@ impl View {
             JobEventKind::Progress => self.progress = serde_json::from_value(event.data.clone()).ok(),
             JobEventKind::Metric => self.metrics = metrics(&event.data),
             _ => {
-                self.line(&happening(event));
+                self.line(&event_text(event));
                 return Ok(());
             }
         }
@@ -108,12 +108,12 @@ impl View {
                     bar.set_length(progress.total);
                     bar.set_position(progress.done);
                 }
-                bar.set_message(self.how_far());
+                bar.set_message(self.progress_text());
             }
             Shown::Lines => {
                 let due = self.written.is_none_or(|written| written.elapsed() >= Duration::from_millis(LINE_MS));
                 if due {
-                    self.write_how_far();
+                    self.write_progress();
                 }
             }
             Shown::Json => {}
@@ -127,7 +127,7 @@ impl View {
             Shown::Bar(bar) => bar.println(text),
             Shown::Lines | Shown::Json => {
                 if self.unwritten {
-                    self.write_how_far();
+                    self.write_progress();
                 }
                 // Nothing is left to tell when standard error is closed.
                 let _ = writeln!(errors(), "{text}");
@@ -135,15 +135,15 @@ impl View {
         }
     }
 
-    fn write_how_far(&mut self) {
+    fn write_progress(&mut self) {
         self.written = Some(Instant::now());
         self.unwritten = false;
         let counted = self.progress.as_ref().map(|progress| format!("{} of {} ", progress.done, progress.total));
-        let _ = writeln!(errors(), "{}{}", counted.unwrap_or_default(), self.how_far());
+        let _ = writeln!(errors(), "{}{}", counted.unwrap_or_default(), self.progress_text());
     }
 
     /// Unit, what is being done, the time left, and the last metrics.
-    fn how_far(&self) -> String {
+    fn progress_text(&self) -> String {
         let mut parts = Vec::new();
         if let Some(progress) = &self.progress {
             parts.push(visible(&progress.unit));
@@ -161,14 +161,14 @@ impl View {
     fn end(&mut self) {
         match &self.shown {
             Shown::Bar(bar) => bar.finish_and_clear(),
-            Shown::Lines if self.unwritten => self.write_how_far(),
+            Shown::Lines if self.unwritten => self.write_progress(),
             Shown::Lines | Shown::Json => {}
         }
     }
 }
 
 /// An event in one line.
-fn happening(event: &JobEvent) -> String {
+fn event_text(event: &JobEvent) -> String {
     let text = |pointer: &str| event.data.pointer(pointer).and_then(Value::as_str).map(visible);
     match event.kind {
         JobEventKind::State => {
@@ -240,7 +240,7 @@ mod tests {
             (JobEventKind::Artifact, json!({"name": "a/b.svg"}), "kept a/b.svg"),
             (JobEventKind::Policy, json!({"policy": "pol_1"}), "policy pol_1"),
         ] {
-            assert_eq!(happening(&event(kind, data)), line);
+            assert_eq!(event_text(&event(kind, data)), line);
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_it_is_says_what_is_left() {
+    fn the_text_of_progress_says_what_is_left() {
         let progress = Progress {
             done: 3,
             total: 10,
@@ -269,7 +269,7 @@ mod tests {
             written: None,
             unwritten: false,
         };
-        let text = view.how_far();
+        let text = view.progress_text();
         assert!(text.starts_with("steps, playing, ") && text.ends_with(" left, loss 1"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `palestra worker`: does light jobs of a server (evaluate, collect, rescore, check), on this machine or any other.
+//! `palestra worker`: does light jobs of a server, on this machine or any other.
 
 use std::io::Read;
 use std::thread;
@@ -12,14 +12,14 @@ use super::failure::Failure;
 use super::signal::asked_to_stop;
 use crate::config::{Config, LogFormat};
 use crate::telemetry;
-use palestra_worker::{self as worker, JOBS_AT_ONCE_DEFAULT, KINDS, Options};
+use palestra_worker::{self as worker, JOBS_AT_ONCE_DEFAULT, Options, light_kinds};
 
 /// Most jobs at once.
 const JOBS_AT_ONCE_MAX: u64 = 256;
 /// Bytes of standard input that are read, and thrown away, at once.
 const STDIN_BYTES: usize = 256;
 
-/// Whose jobs to do, and which.
+/// Arguments of `palestra worker`.
 #[derive(Debug, Args)]
 pub struct WorkArguments {
     /// Address of the server.
@@ -28,10 +28,10 @@ pub struct WorkArguments {
     /// A key with the scope worker.
     #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true)]
     pub key: Option<String>,
-    /// Who this is, for people.
+    /// Name of this worker, for people.
     #[arg(long, default_value = "worker")]
     pub name: String,
-    /// Kinds of jobs to do, separated by commas [default: evaluate,collect,rescore,check].
+    /// Kinds of jobs to do, separated by commas [default: all that need no trainer].
     #[arg(long, value_delimiter = ',', value_parser = parse_light_kind)]
     pub kinds: Vec<JobKind>,
     /// Jobs at once.
@@ -49,10 +49,10 @@ pub struct WorkArguments {
     /// Ends when standard input does: for whoever started it.
     #[arg(long)]
     pub until_stdin_closes: bool,
-    /// What is logged, as in info,palestra=debug.
+    /// Filter of the log, as in info,palestra=debug.
     #[arg(long, env = "PALESTRA_LOG", default_value = "info", value_name = "FILTER")]
     pub log: String,
-    /// How it is logged.
+    /// Format of the log.
     #[arg(long, env = "PALESTRA_LOG_FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
@@ -71,7 +71,7 @@ pub async fn work(arguments: &WorkArguments) -> Result<(), Failure> {
     }
     let options = Options {
         name: arguments.name.clone(),
-        kinds: if arguments.kinds.is_empty() { KINDS.to_vec() } else { arguments.kinds.clone() },
+        kinds: if arguments.kinds.is_empty() { light_kinds() } else { arguments.kinds.clone() },
         policy_hosts: arguments.policy_hosts.clone(),
         policy_key: arguments.policy_key.clone(),
         jobs_at_once: usize::try_from(arguments.jobs).unwrap_or(JOBS_AT_ONCE_DEFAULT),
@@ -90,8 +90,9 @@ pub async fn work(arguments: &WorkArguments) -> Result<(), Failure> {
 }
 
 fn parse_light_kind(text: &str) -> Result<JobKind, String> {
-    let names: Vec<&str> = KINDS.iter().map(|kind| kind.as_str()).collect();
-    let found = KINDS.into_iter().find(|kind| kind.as_str() == text);
+    let kinds = light_kinds();
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let found = kinds.iter().copied().find(|kind| kind.as_str() == text);
     found.ok_or_else(|| format!("this worker does {}; others need a trainer", names.join(", ")))
 }
 

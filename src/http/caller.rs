@@ -9,14 +9,14 @@ use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use axum::http::request::Parts;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::key::Scope;
-use palestra_protocol::spec::Spec;
+use palestra_protocol::spec::Disclosure;
 use palestra_protocol::stream::BEARER_SUBPROTOCOL_PREFIX;
 
 use super::extract::{EnvironmentName, Id};
 use super::problem::Failure;
 use crate::app::App;
 use crate::telemetry::CREDENTIALS_REFUSED;
-use palestra_auth::{AuthError, Grant, Need, Principal};
+use palestra_auth::{AuthError, Grant, Principal};
 use palestra_jobs::WorkerScope;
 
 /// Longest credential that is looked at.
@@ -136,7 +136,7 @@ impl FromRequestParts<App> for Insider {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
-        in_need(parts, app, Need::Actions).await.map(Self)
+        informed(parts, app, Disclosure::Actions).await.map(Self)
     }
 }
 
@@ -148,17 +148,16 @@ impl FromRequestParts<App> for Inspector {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
-        in_need(parts, app, Need::Definition).await.map(Self)
+        informed(parts, app, Disclosure::Definition).await.map(Self)
     }
 }
 
-/// The caller, if its key publishes, or if its job has the need.
-async fn in_need(parts: &mut Parts, app: &App, need: Need) -> Result<Arc<Principal>, Failure> {
+/// The caller, if its key publishes, or if its job has to learn this of the environment.
+async fn informed(parts: &mut Parts, app: &App, disclosure: Disclosure) -> Result<Arc<Principal>, Failure> {
     let principal = principal(parts)?;
     if let Grant::Job { job, .. } = principal.grant {
         let EnvironmentName(name) = EnvironmentName::from_request_parts(parts, app).await?;
-        let held = app.jobs().job(&principal.tenant, job).await?;
-        if Spec::read(held.kind, &held.spec).is_ok_and(|spec| need.is_of(&spec, &name)) {
+        if app.jobs().may_learn(&principal.tenant, job, disclosure, &name).await? {
             return Ok(principal);
         }
     }

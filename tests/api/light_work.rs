@@ -92,6 +92,7 @@ pub(super) async fn succeeded(server: &TestServer, kind: &str, spec: Value) -> (
     let id = submit(server, kind, spec).await;
     let job = over(server, &id).await;
     assert_eq!(job["state"], "succeeded", "{job}");
+    assert_eq!(job["progress"]["done"], job["progress"]["total"], "all that was done is shown: {job}");
     (id, job["result"].clone())
 }
 

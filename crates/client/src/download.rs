@@ -20,7 +20,7 @@ const DOWNLOAD_MS_MAX: u64 = 24 * 3_600_000;
 /// A file that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Downloaded {
-    /// How many bytes were written.
+    /// Number of bytes that were written.
     pub size_bytes: u64,
     /// `sha256:` and 64 hexadecimal digits, of what was written.
     pub digest: String,

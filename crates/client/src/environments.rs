@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::ClientError;
 use crate::transport::{Client, content_type, read};
 
-/// Which tasks of a split are wanted.
+/// A query for tasks of a split.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TaskQuery {
     /// The split; `train` where left out.
@@ -20,7 +20,7 @@ pub struct TaskQuery {
     /// A fixed permutation of the split, so that disjoint offsets sample without replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
-    /// How many tasks to pass over.
+    /// Number of tasks to skip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most tasks in the answer.
@@ -28,7 +28,7 @@ pub struct TaskQuery {
     pub limit: Option<u64>,
 }
 
-/// Which actions of a built-in policy are wanted.
+/// A query for actions of a built-in policy.
 #[derive(Debug, Clone, Serialize)]
 pub struct ActionQuery {
     /// `builtin:oracle`, `builtin:random` or `builtin:null`.
@@ -37,13 +37,13 @@ pub struct ActionQuery {
     pub task: String,
     /// Randomness of the random policy.
     pub seed: u64,
-    /// How many actions to pass over.
+    /// Number of actions to skip.
     pub offset: u64,
     /// Most actions in the answer.
     pub limit: u64,
 }
 
-/// How a published file is to be read; what is left out stands in the file itself.
+/// Settings for reading a published file; those left out stand in the file itself.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Submission {
     /// `dataset/name`.
@@ -55,7 +55,7 @@ pub struct Submission {
     /// System text of every task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// What the acting side has to do.
+    /// The instructions of the acting side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Client {
         self.get(&["environments", family, rest, "tasks"], query).await
     }
 
-    /// What a built-in policy does in a task of `family/name`, optionally `@version`; fewer than were asked for where it gives up.
+    /// The actions of a built-in policy in a task of `family/name`, optionally `@version`; fewer than were asked for where it gives up.
     /// This needs the scope that publishes, or a lease whose job plays so.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::error::ClientError;
 use crate::transport::Client;
 
-/// Which episodes are wanted.
+/// A query for episodes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct EpisodeQuery {
     /// Of this session.
@@ -30,13 +30,13 @@ pub struct EpisodeQuery {
     /// Running or ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<EpisodeState>,
-    /// What its first verdict says.
+    /// With this status of the first verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins: `next_cursor` of the page before.
+    /// `next_cursor` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

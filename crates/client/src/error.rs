@@ -2,7 +2,7 @@
 
 use palestra_protocol::problem::{Code, Problem};
 
-/// How much of an answer that is no problem document is quoted, in characters.
+/// Characters of an answer that are quoted where it is no problem document.
 const EXCERPT_CHARACTERS_MAX: usize = 200;
 
 /// Why a call did not bring its answer.
@@ -17,7 +17,7 @@ pub enum ClientError {
     Unexpected {
         /// HTTP status.
         status: u16,
-        /// How the body begins, or what is wrong with it.
+        /// The beginning of the body, or what is wrong with it.
         excerpt: String,
     },
     /// The server address cannot be used.
@@ -32,15 +32,15 @@ pub enum ClientError {
     /// No connection could be kept for as long as the stream was told to try.
     #[error("no connection for {seconds:.1} s, gave up: {last}")]
     GaveUp {
-        /// How long it was tried, in seconds.
+        /// The time that it was tried, in seconds.
         seconds: f64,
-        /// What went wrong last.
+        /// The last error.
         last: String,
     },
     /// The stream was closed by its owner.
     #[error("the stream is closed")]
     Closed,
-    /// What was to be sent is no JSON object, or larger than the stream sends.
+    /// The content to send is no JSON object, or larger than the stream sends.
     #[error("{0}")]
     Unsendable(String),
     /// A file on this side cannot be read or written.
@@ -52,14 +52,7 @@ pub enum ClientError {
 fn describe(problem: &Problem) -> String {
     let mut text = problem.detail.clone();
     for fault in &problem.errors {
-        text.push_str("; ");
-        if let Some(line) = fault.line {
-            text.push_str(&format!("line {line}: "));
-        }
-        if let Some(field) = &fault.field {
-            text.push_str(&format!("{field}: "));
-        }
-        text.push_str(&fault.detail);
+        text.push_str(&format!("; {fault}"));
     }
     text
 }
@@ -71,6 +64,18 @@ impl ClientError {
         match self {
             Self::Problem(problem) => Some(problem.code),
             _ => None,
+        }
+    }
+
+    /// True where the same call may succeed later: the server is away, stops, or has too much to do.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Problem(problem) => matches!(problem.status, 408 | 429 | 500 | 502 | 503 | 504),
+            // A proxy before a server that is away.
+            Self::Unexpected { status, .. } => *status >= 500,
+            Self::Unreachable(_) | Self::Interrupted | Self::GaveUp { .. } => true,
+            Self::Address(_) | Self::Closed | Self::Unsendable(_) | Self::File(_) => false,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::transport::{Client, succeed};
 
 /// The longest line that is kept, in bytes. A longer one cannot be an event of a Palestra server.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How long one connection listens, in milliseconds; longer than a session lives.
+/// Time limit of one connection, in milliseconds; longer than a session lives.
 const LISTEN_TIMEOUT_MS: u64 = 7 * 24 * 3_600_000;
 /// Longest silence of a connection that lives, in milliseconds: servers show four times a minute that they are there.
 const SILENCE_MS_MAX: u64 = 60_000;

@@ -16,14 +16,14 @@ use crate::download::{Downloaded, receive};
 use crate::error::ClientError;
 use crate::transport::{Client, read};
 
-/// How long the smallest upload may take, in milliseconds.
+/// Time limit of the smallest upload, in milliseconds.
 const UPLOAD_MS_MIN: u64 = 10 * 60_000;
 /// Bytes per second that every connection is believed to carry.
 const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 128 << 10;
 /// Bytes of a file that are read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Which files are wanted.
+/// A query for files.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FileQuery {
     /// For this.
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-/// What stands before the content.
+/// The part of the form before the content.
 fn head(boundary: &str, name: &str, purpose: FilePurpose) -> String {
     // Names go as browsers send them: only what would end the line or the quotes is escaped.
     let name = name.replace('\\', "\\\\").replace('"', "\\\"").replace('\r', "%0D").replace('\n', "%0A");

@@ -19,10 +19,10 @@ use crate::transport::{Client, read, succeed};
 const RECONNECT_MS_MIN: u64 = 200;
 /// Longest such wait.
 const RECONNECT_MS_MAX: u64 = 10_000;
-/// How long a server may stay away before a watcher gives up, in milliseconds.
+/// Time that a server may stay away before a watcher gives up, in milliseconds.
 const RECONNECT_PATIENCE_MS: u64 = 15 * 60_000;
 
-/// Which jobs are wanted.
+/// A query for jobs.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct JobQuery {
     /// In this state.
@@ -36,7 +36,7 @@ pub struct JobQuery {
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins: `next_cursor` of the page before.
+    /// `next_cursor` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -143,7 +143,7 @@ impl Client {
         receive(self.request(Method::GET, &segments), into).await
     }
 
-    /// What happened to the job behind event number `after` (0: from the beginning), then what happens, until the job is over.
+    /// The events of the job behind number `after` (0: from the beginning), then those that come, until the job is over.
     ///
     /// A lost connection is opened again and nothing is told twice; after a quarter of an hour without the server the stream ends
     /// with [`ClientError::GaveUp`]. A refusal ends it too.
@@ -203,11 +203,11 @@ struct Watch {
     /// Number of the last event that was told.
     after: u64,
     connection: Option<BoxStream<'static, Result<JobEvent, ClientError>>>,
-    /// Whether this connection told anything.
+    /// True once this connection brought an event.
     heard: bool,
-    /// Whether the last event ended the job.
+    /// True where the last event ended the job.
     ended: bool,
-    /// Whether nothing more is told.
+    /// True once the stream has ended.
     over: bool,
     /// Since when no connection could be kept.
     failing: Option<Instant>,
@@ -221,7 +221,7 @@ impl Watch {
                 match self.client.open_job_events(self.job, self.after).await {
                     Ok(connection) => (self.connection, self.heard) = (Some(connection), false),
                     Err(error) => {
-                        if let Some(error) = self.bear(error).await {
+                        if let Some(error) = self.wait_after(error).await {
                             return Some(Err(error));
                         }
                     }
@@ -236,13 +236,13 @@ impl Watch {
                 }
                 Some(Err(error)) => {
                     self.connection = None;
-                    if let Some(error) = self.bear(error).await {
+                    if let Some(error) = self.wait_after(error).await {
                         return Some(Err(error));
                     }
                 }
                 None => {
                     self.connection = None;
-                    if let Some(error) = self.see_whether_over().await {
+                    if let Some(error) = self.check_over().await {
                         return Some(Err(error));
                     }
                 }
@@ -263,7 +263,7 @@ impl Watch {
     }
 
     /// A connection ended in good order: the job is over, or the server stops.
-    async fn see_whether_over(&mut self) -> Option<ClientError> {
+    async fn check_over(&mut self) -> Option<ClientError> {
         if self.ended {
             self.over = true;
             return None;
@@ -278,19 +278,13 @@ impl Watch {
                 tokio::time::sleep(Duration::from_millis(self.wait_ms)).await;
                 None
             }
-            Err(error) => self.bear(error).await,
+            Err(error) => self.wait_after(error).await,
         }
     }
 
     /// Waits after a failure that may pass; answers one that does not.
-    async fn bear(&mut self, error: ClientError) -> Option<ClientError> {
-        let passes = match &error {
-            ClientError::Problem(problem) => matches!(problem.status, 408 | 429 | 500..),
-            // A proxy before a server that is away.
-            ClientError::Unexpected { status, .. } => *status >= 500,
-            ClientError::Unreachable(_) => true,
-            _ => false,
-        };
+    async fn wait_after(&mut self, error: ClientError) -> Option<ClientError> {
+        let passes = error.may_pass();
         let since = *self.failing.get_or_insert_with(Instant::now);
         let seconds = since.elapsed().as_secs_f64();
         if !passes || since.elapsed() > Duration::from_millis(RECONNECT_PATIENCE_MS) {
@@ -303,7 +297,7 @@ impl Watch {
     }
 }
 
-/// Whether an event is the end of its job, unless the job is tried again.
+/// True for an event that ends its job, unless the job is tried again.
 fn ends_job(event: &JobEvent) -> bool {
     event.kind == JobEventKind::State
         && serde_json::from_value::<JobState>(event.data["state"].clone()).is_ok_and(JobState::is_over)

@@ -42,7 +42,7 @@ impl Client {
         succeed(self.request(Method::DELETE, &["keys", &key.to_string()]).send().await?).await.map(drop)
     }
 
-    /// Who this client is to the server.
+    /// The tenant and scopes of this client's credential.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.

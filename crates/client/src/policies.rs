@@ -14,10 +14,10 @@ use crate::download::{Downloaded, receive};
 use crate::error::ClientError;
 use crate::transport::{Client, read};
 
-/// How long a policy may take to act, in milliseconds; the server gives up earlier.
+/// Time limit of an action of a policy, in milliseconds; the server gives up earlier.
 const ACT_MS_MAX: u64 = 11 * 60_000;
 
-/// Which policies are wanted.
+/// A query for policies.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PolicyQuery {
     /// Of this job.
@@ -26,7 +26,7 @@ pub struct PolicyQuery {
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins: `next_cursor` of the page before.
+    /// `next_cursor` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

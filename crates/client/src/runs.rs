@@ -16,7 +16,7 @@ impl Client {
         self.post(&["runs"], request, None).await
     }
 
-    /// What is known of a run.
+    /// Describes a run.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.

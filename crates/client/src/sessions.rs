@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::error::ClientError;
 use crate::transport::{Client, read, succeed};
 
-/// Which sessions are wanted.
+/// A query for sessions.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionQuery {
     /// Of this run.
@@ -35,12 +35,12 @@ pub struct SessionQuery {
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins: `next_cursor` of the page before.
+    /// `next_cursor` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// What a judging came to.
+/// The verdict of a judging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verified {
     /// The verdict.
@@ -169,7 +169,7 @@ impl Client {
         self.post(&["sessions", &session.to_string(), "restore"], &Restore { snapshot }, key).await
     }
 
-    /// What is known of the session.
+    /// Describes a session.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.
@@ -193,7 +193,7 @@ impl Client {
         self.get(&["sessions", &session.to_string(), "state"], &[("pointer", pointer)]).await
     }
 
-    /// What differs from another session or a snapshot, given by its id.
+    /// The difference from another session or a snapshot, given by its id.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.

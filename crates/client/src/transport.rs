@@ -13,9 +13,9 @@ use crate::error::ClientError;
 use crate::stream::{Options, Stream};
 use crate::tls;
 
-/// How long connecting may take, in milliseconds.
+/// Time limit of connecting, in milliseconds.
 const CONNECT_TIMEOUT_MS: u64 = 10_000;
-/// How long a call may take, in milliseconds. Judging and publishing may take minutes; a server that is gone takes seconds.
+/// Time limit of a call, in milliseconds. Judging and publishing may take minutes; a server that is gone takes seconds.
 const CALL_TIMEOUT_MS: u64 = 15 * 60_000;
 /// Name of the header that makes a creating call safe to repeat.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -1,4 +1,4 @@
-//! What workers say to the queue: lease, heartbeat, report, upload, finish, and the exchange of those who serve a policy.
+//! Calls of workers to the queue: lease, heartbeat, report, upload, finish, and the exchange of those that serve a policy.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::transport::{Client, read, succeed};
 
 /// The header with the digest of what is sent or answered: `sha256:` and 64 hexadecimal digits.
 pub(crate) const DIGEST_HEADER: &str = "x-content-sha256";
-/// How long a call may take beyond what the server was asked to wait, in milliseconds.
+/// Time limit of a call beyond the time that the server was asked to wait, in milliseconds.
 const ANSWER_MS_MAX: u64 = 30_000;
-/// How long a call that keeps or ends a lease may take, in milliseconds: a lease is lost while one hangs.
+/// Time limit of a heartbeat, in milliseconds: a lease is lost while one hangs.
 const KEEP_MS_MAX: u64 = 15_000;
-/// How long the smallest upload may take, in milliseconds.
+/// Time limit of the smallest upload, in milliseconds.
 const UPLOAD_MS_MIN: u64 = 10 * 60_000;
 /// Bytes per second that every connection is believed to carry.
 const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 128 << 10;
@@ -48,7 +48,7 @@ impl Client {
     /// # Errors
     /// `lease_lost` when the lease is another's or was taken back: stop at once. Otherwise when the server cannot be reached.
     pub async fn heartbeat_job(&self, job: JobId, beat: &Heartbeat) -> Result<Held, ClientError> {
-        self.tell(job, "heartbeat", beat, KEEP_MS_MAX).await
+        self.post_job(job, "heartbeat", beat, KEEP_MS_MAX).await
     }
 
     /// Reports events, in order, and keeps the lease. With a number, the same report may be sent again when its answer was lost.
@@ -56,7 +56,7 @@ impl Client {
     /// # Errors
     /// As [`Client::heartbeat_job`], and when an event is refused.
     pub async fn report_job(&self, job: JobId, report: &Report) -> Result<Held, ClientError> {
-        self.tell(job, "events", report, ANSWER_MS_MAX).await
+        self.post_job(job, "events", report, ANSWER_MS_MAX).await
     }
 
     /// Ends a lease. The same end may be sent again when its answer was lost.
@@ -64,7 +64,7 @@ impl Client {
     /// # Errors
     /// As [`Client::heartbeat_job`].
     pub async fn finish_job(&self, job: JobId, finish: &Finish) -> Result<Job, ClientError> {
-        self.tell(job, "finish", finish, ANSWER_MS_MAX).await
+        self.post_job(job, "finish", finish, ANSWER_MS_MAX).await
     }
 
     /// Registers a policy whose files were uploaded. The same again answers the policy that exists.
@@ -72,7 +72,7 @@ impl Client {
     /// # Errors
     /// As [`Client::heartbeat_job`], and when a file was not uploaded.
     pub async fn register_policy(&self, job: JobId, policy: &RegisterPolicy) -> Result<Policy, ClientError> {
-        self.tell(job, "policies", policy, ANSWER_MS_MAX).await
+        self.post_job(job, "policies", policy, ANSWER_MS_MAX).await
     }
 
     /// Hands answers of a served policy in and takes requests out.
@@ -80,7 +80,7 @@ impl Client {
     /// # Errors
     /// As [`Client::heartbeat_job`].
     pub async fn exchange(&self, job: JobId, exchange: &Exchange) -> Result<Exchanged, ClientError> {
-        self.tell(job, "exchange", exchange, exchange.wait_ms.saturating_add(ANSWER_MS_MAX)).await
+        self.post_job(job, "exchange", exchange, exchange.wait_ms.saturating_add(ANSWER_MS_MAX)).await
     }
 
     /// Keeps `bytes` as an artefact of the job, in place of one with the same name.
@@ -158,7 +158,7 @@ impl Client {
         self.request(method, &segments)
     }
 
-    async fn tell<T: DeserializeOwned>(
+    async fn post_job<T: DeserializeOwned>(
         &self,
         job: JobId,
         call: &str,

@@ -1,7 +1,7 @@
 //! State transitions of a job: pure changes of its row, each with an event.
 
 use palestra_protocol::id::{JobId, RunId};
-use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobKind, JobState};
+use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobState};
 use palestra_protocol::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,11 +19,6 @@ pub(super) const EVENTS_PER_JOB_MAX: u64 = 1_000_000;
 pub(super) const LEASE_LOST: &str = "lease_lost";
 /// The error code of a job that needs one which did not succeed.
 pub(super) const DEPENDENCY: &str = "dependency";
-
-/// True when an attempt at a job of this kind counts the episodes of earlier attempts.
-pub(super) const fn counts_earlier_episodes(kind: JobKind) -> bool {
-    matches!(kind, JobKind::Evaluate | JobKind::Collect)
-}
 
 /// Milliseconds until the attempt after this number of them.
 pub(super) fn backoff_ms(attempts: u32) -> u64 {
@@ -103,7 +98,7 @@ impl Change {
         row.started_at = Some(self.now);
         (row.not_before, row.outcome, row.cancel_requested_at) = (None, None, None);
         // Episodes of earlier attempts count; every other kind of work starts over.
-        row.progress = row.progress.take().filter(|_| counts_earlier_episodes(row.kind));
+        row.progress = row.progress.take().filter(|_| row.kind.resumes());
         if let Some(progress) = &mut row.progress {
             (progress.message, progress.remaining_ms) = (None, None);
         }

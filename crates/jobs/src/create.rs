@@ -1,19 +1,14 @@
 //! Operations of tenants on jobs: create, cancel, retry, delete.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use palestra_protocol::file::FilePurpose;
-use palestra_protocol::id::{FileId, JobId, PolicyId};
-use palestra_protocol::job::{CreateJob, Job, JobKind, JobState};
+use palestra_protocol::id::{FileId, JobId};
+use palestra_protocol::job::{CreateJob, Job, JobState};
 use palestra_protocol::problem::Fault;
-use palestra_protocol::spec::Spec;
-use palestra_protocol::spec::play::{Baseline, PolicyFrom};
-use palestra_protocol::spec::train::Data;
+use palestra_protocol::spec::{References, Spec};
 use palestra_protocol::time::Timestamp;
 use palestra_state::Digest;
 
 use super::change::Change;
-use super::error::fault;
 use super::queue_transaction::QueueTransaction;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
@@ -38,66 +33,12 @@ const MEMORY_BYTES_MAX: u64 = (1 << 53) - 1;
 /// The operation under which answers of this call are stored.
 const OPERATION: &str = "job";
 
-/// The references of a job: jobs that have to succeed first, and policies and files that have to exist.
-#[derive(Default)]
-pub(super) struct Named {
-    pub(super) jobs: BTreeSet<JobId>,
-    pub(super) policies: BTreeSet<PolicyId>,
-    /// Each with the field that names it.
-    files: BTreeMap<FileId, &'static str>,
-}
-
-impl Named {
-    pub(super) fn by(after: &[JobId], spec: &Spec) -> Self {
-        let mut named = Self { jobs: after.iter().copied().collect(), ..Self::default() };
-        match spec {
-            Spec::Train(train) => {
-                named.add(&train.policy.from);
-                if let Some(validation) = &train.validation {
-                    named.add_data(&validation.data, "spec.validation.data.file");
-                }
-                if let Some(data) = &train.data {
-                    named.add_data(data, "spec.data.file");
-                }
-            }
-            Spec::Evaluate(evaluate) => {
-                named.add(&evaluate.policy.from);
-                match &evaluate.baseline {
-                    Some(Baseline::Policy(policy)) => named.add(&policy.from),
-                    Some(Baseline::Evaluation(job)) => drop(named.jobs.insert(*job)),
-                    None => {}
-                }
-            }
-            Spec::Collect(collect) => named.add(&collect.policy.from),
-            Spec::Serve(serve) => drop(named.policies.insert(serve.policy)),
-            Spec::Rescore(_) | Spec::Check(_) => {}
-        }
-        named
-    }
-
-    fn add(&mut self, from: &PolicyFrom) {
-        match from {
-            PolicyFrom::Job(job) => drop(self.jobs.insert(*job)),
-            PolicyFrom::Registered(policy) => drop(self.policies.insert(*policy)),
-            _ => {}
-        }
-    }
-
-    fn add_data(&mut self, data: &Data, field: &'static str) {
-        match data {
-            Data::Job(job) => drop(self.jobs.insert(*job)),
-            Data::File(file) => drop(self.files.insert(*file, field)),
-            Data::Lines(_) => {}
-        }
-    }
-}
-
 /// A valid request, as rows.
 struct Order {
     tenant: Tenant,
     row: JobRow,
     spec: JobSpecRow,
-    named: Named,
+    named: References,
     key: Option<String>,
 }
 
@@ -138,7 +79,8 @@ fn order(
     now: Timestamp,
 ) -> Result<Order, JobsError> {
     let spec = check(&request, key.as_deref())?;
-    let mut named = Named::by(&request.after, &spec);
+    let mut named = spec.references();
+    named.jobs.extend(&request.after);
     named.files.extend(read);
     let body = serde_json::to_value(&request).map_err(|error| JobsError::Internal(error.to_string()))?;
     let id = request.id.unwrap_or_else(JobId::new);
@@ -209,7 +151,7 @@ impl QueueTransaction<'_> {
     }
 
     /// Checks everything that a job names; returns the number of jobs that have not succeeded yet.
-    async fn look_up(&mut self, tenant: &str, named: &Named) -> Result<u64, JobsError> {
+    async fn look_up(&mut self, tenant: &str, named: &References) -> Result<u64, JobsError> {
         let mut faults = Vec::new();
         let mut blocked = 0;
         for id in &named.jobs {
@@ -439,13 +381,5 @@ impl Jobs {
             queue.settle(done).await
         })
         .await
-    }
-}
-
-/// The policy that a job of kind `serve` serves.
-pub(super) fn served_policy(stored: &StoredJob) -> Result<PolicyId, JobsError> {
-    match Spec::read(stored.row.kind, &stored.spec.spec) {
-        Ok(Spec::Serve(serve)) if stored.row.kind == JobKind::Serve => Ok(serve.policy),
-        _ => Err(fault("fence", "only a job of kind serve serves a policy")),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use palestra_protocol::id::JobId;
-use palestra_protocol::job::{Checkpoint, Device, Job, JobEventKind, JobState};
+use palestra_protocol::job::{Checkpoint, Device, Job, JobEventKind, JobKind, JobState};
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use palestra_protocol::worker::{Lease, LeaseRequest};
@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::change::{Change, counts_earlier_episodes};
+use super::change::Change;
 use super::queue_transaction::QueueTransaction;
 use super::schedule::choose;
 use super::{Jobs, JobsError, WorkerScope};
@@ -40,7 +40,7 @@ fn check(request: &LeaseRequest) -> Result<(), JobsError> {
         unless(false, "worker", &why.to_string());
     }
     unless(!request.kinds.is_empty(), "kinds", "name at least one kind");
-    unless(request.kinds.len() <= palestra_protocol::job::JobKind::ALL.len(), "kinds", "name each kind once");
+    unless(request.kinds.len() <= JobKind::ALL.len(), "kinds", "name each kind once");
     unless(request.device != Device::Any, "device", "say cpu or gpu: what the worker works on");
     unless(request.memory_bytes <= BYTES_MAX, "memory_bytes", "at most 2^53 - 1");
     unless(request.wait_ms <= WAIT_MS_MAX, "wait_ms", "at most 30000");
@@ -165,8 +165,7 @@ impl Jobs {
         {
             tracing::warn!(job = %id, ?damaged, %error, "the log line about a damaged checkpoint could not be stored");
         }
-        let counted = counts_earlier_episodes(stored.row.kind);
-        let former_runs = if counted { self.earlier_runs(id, run).await? } else { Vec::new() };
+        let former_runs = if stored.row.kind.resumes() { self.earlier_runs(id, run).await? } else { Vec::new() };
         let job: Job = self.view(stored).await?;
         Ok(Lease { job, fence, expires_at, lease_ms: self.0.settings.lease_ms, token, run, former_runs, checkpoint })
     }

@@ -2,10 +2,9 @@
 
 use palestra_protocol::id::{JobId, PolicyId, RunId};
 use palestra_protocol::job::{CreateJob, JobKind};
-use palestra_protocol::spec::Spec;
+use palestra_protocol::spec::{Disclosure, References, Spec};
 use serde_json::{Map, Value};
 
-use super::create::Named;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::job::StoredJob;
@@ -13,10 +12,18 @@ use palestra_store::row::job::StoredJob;
 /// The key in the metadata of a `serve` job that names the attempt it serves: its run, without the prefix of ids.
 const FOR: &str = "for";
 
-/// The references of a job; none where its spec cannot be read.
-fn named(stored: &StoredJob) -> Named {
-    let spec = Spec::read(stored.row.kind, &stored.spec.spec);
-    spec.map(|spec| Named::by(&stored.spec.follows, &spec)).unwrap_or_default()
+/// The spec of a stored job: read when the job was queued, by this program or an earlier one. `None` where this one refuses it.
+pub(super) fn spec_of(stored: &StoredJob) -> Option<Spec> {
+    Spec::read(stored.row.kind, &stored.spec.spec).ok()
+}
+
+/// The things that a job names; none where its spec cannot be read.
+fn named(stored: &StoredJob) -> References {
+    let mut named = spec_of(stored).map(|spec| spec.references());
+    if let Some(named) = &mut named {
+        named.jobs.extend(&stored.spec.follows);
+    }
+    named.unwrap_or_default()
 }
 
 /// True for the metadata of a `serve` job that the attempt with this run queued.
@@ -66,6 +73,21 @@ impl Jobs {
     pub async fn reaches_policy(&self, tenant: &Tenant, own: JobId, policy: PolicyId) -> Result<bool, JobsError> {
         let holder = self.holder(tenant, own).await?;
         self.policy_of(&holder, policy).await
+    }
+
+    /// True where a lease of `own` may learn this of an environment, `family/name` or `family/name@version`.
+    ///
+    /// # Errors
+    /// When the job of the lease is gone.
+    pub async fn may_learn(
+        &self,
+        tenant: &Tenant,
+        own: JobId,
+        disclosure: Disclosure,
+        environment: &str,
+    ) -> Result<bool, JobsError> {
+        let holder = self.holder(tenant, own).await?;
+        Ok(spec_of(&holder).is_some_and(|spec| spec.may_learn(disclosure, environment)))
     }
 
     async fn holder(&self, tenant: &Tenant, own: JobId) -> Result<StoredJob, JobsError> {

@@ -9,14 +9,15 @@ use std::time::Duration;
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::JobError;
 use palestra_protocol::problem::Fault;
+use palestra_protocol::spec::Spec;
 use palestra_protocol::worker::{ActAnswer, ActRequest, Exchange, Exchanged, Heartbeat, ServedAnswer, ServedRequest};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use super::change::LEASE_LOST;
-use super::create::served_policy;
 use super::error::fault;
+use super::reach::spec_of;
 use super::report::lease_state;
 use super::{Jobs, JobsError, WorkerScope};
 use palestra_store::Tenant;
@@ -262,7 +263,10 @@ impl Jobs {
         if !stored.row.is_held(fence) {
             return Err(JobsError::LeaseLost);
         }
-        let serving = ServingLease { policy: served_policy(&stored)?, job: id, fence };
+        let Some(Spec::Serve(serve)) = spec_of(&stored) else {
+            return Err(fault("fence", "only a job of kind serve serves a policy"));
+        };
+        let serving = ServingLease { policy: serve.policy, job: id, fence };
         self.0.policy_requests.answer(serving, answers);
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
         let lease = Duration::from_millis(self.0.settings.lease_ms);

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::id::{JobId, PolicyId};
+use crate::problem::Fault;
+pub use crate::spec::JobKind;
+use crate::spec::Spec;
 use crate::time::Timestamp;
 
 /// Queues a job.
@@ -36,43 +39,6 @@ pub struct CreateJob {
     /// Kept as it is. At most 64 KiB.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-}
-
-/// What kind of work a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum JobKind {
-    /// Changes a policy.
-    Train,
-    /// Measures a policy.
-    Evaluate,
-    /// Plays episodes and keeps their trajectories.
-    Collect,
-    /// Judges stored episodes again.
-    Rescore,
-    /// Runs the publication gate of an environment.
-    Check,
-    /// Answers for a policy.
-    Serve,
-}
-
-impl JobKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Train, Self::Evaluate, Self::Collect, Self::Rescore, Self::Check, Self::Serve];
-
-    /// As it is written in JSON and in the store.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Evaluate => "evaluate",
-            Self::Collect => "collect",
-            Self::Rescore => "rescore",
-            Self::Check => "check",
-            Self::Serve => "serve",
-        }
-    }
 }
 
 /// Where a job stands.
@@ -201,6 +167,19 @@ pub struct Job {
     pub started_at: Option<Timestamp>,
     /// When it was over.
     pub ended_at: Option<Timestamp>,
+}
+
+impl Job {
+    /// Reads the spec.
+    ///
+    /// # Errors
+    /// Every fault found, each with the field where it lies, as one text for people.
+    pub fn read_spec(&self) -> Result<Spec, String> {
+        Spec::read(self.kind, &self.spec).map_err(|faults| {
+            let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+            faults.join("; ")
+        })
+    }
 }
 
 /// How far a job is.

@@ -1,5 +1,7 @@
 //! Errors on the wire: problem details (RFC 9457), with every code that a caller may rely on.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -48,6 +50,19 @@ pub struct Fault {
     pub column: Option<u64>,
     /// What is wrong.
     pub detail: String,
+}
+
+impl fmt::Display for Fault {
+    /// The line and the field, as far as there are such, and what is wrong.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, "{field}: ")?;
+        }
+        f.write_str(&self.detail)
+    }
 }
 
 impl Problem {

@@ -19,7 +19,7 @@ pub struct LeaseRequest {
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub worker: String,
     /// The kinds that it can do.
-    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 6))]
+    #[cfg_attr(feature = "openapi", schema(schema_with = kinds_schema))]
     pub kinds: Vec<JobKind>,
     /// What it works on; `any` is refused.
     pub device: Device,
@@ -34,6 +34,17 @@ pub struct LeaseRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 200))]
     pub remark: Option<String>,
+}
+
+/// Each kind once at most, however many there are.
+#[cfg(feature = "openapi")]
+fn kinds_schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+    utoipa::openapi::schema::ArrayBuilder::new()
+        .items(utoipa::openapi::Ref::from_schema_name("JobKind"))
+        .description(Some("The kinds that it can do."))
+        .min_items(Some(1))
+        .max_items(Some(JobKind::ALL.len()))
+        .into()
 }
 
 /// A job to do.

@@ -262,21 +262,28 @@ impl dyn Reader {
              ORDER BY CASE jobs.device WHEN 'gpu' THEN 0 ELSE 1 END, jobs.priority DESC, jobs.created_at, jobs.id) AS place \
              FROM jobs LEFT JOIN job_turns ON job_turns.tenant = jobs.tenant WHERE jobs.state = 'queued' AND jobs.blocked = 0 \
              AND (jobs.not_before IS NULL OR jobs.not_before <= $1) AND jobs.memory_bytes <= $2 AND (jobs.device <> 'gpu' OR $3) \
-             AND jobs.kind IN ($4, $5, $6, $7, $8, $9)";
+             AND jobs.kind IN (";
 
-        let mut cells = vec![time(filter.now), bound(filter.memory_bytes), flag(filter.device == Device::Gpu)];
-        // The list has a fixed length: the first kind fills the rest.
+        let mut cells = vec![
+            time(filter.now),
+            bound(filter.memory_bytes),
+            flag(filter.device == Device::Gpu),
+            Cell::Integer(Some(i64::from(CANDIDATES_PER_TENANT))),
+            Cell::Integer(Some(i64::from(CANDIDATES_MAX))),
+        ];
+        // As many parameters as there are kinds, so that the text is always the same: the first kind fills the rest.
         let first = filter.kinds.first().copied();
-        let kinds = filter.kinds.iter().copied().map(Some).chain(std::iter::repeat(first)).take(JobKind::ALL.len());
-        cells.extend(kinds.map(|kind| optional_word(kind.map(JobKind::as_str))));
-        cells.push(Cell::Integer(Some(i64::from(CANDIDATES_PER_TENANT))));
-        cells.push(Cell::Integer(Some(i64::from(CANDIDATES_MAX))));
-        let mut sql = BEFORE.to_owned();
+        let mut kinds = filter.kinds.iter().copied().map(Some).chain(std::iter::repeat(first));
+        let parameters = JobKind::ALL.map(|_| {
+            cells.push(optional_word(kinds.next().flatten().map(JobKind::as_str)));
+            format!("${}", cells.len())
+        });
+        let mut sql = format!("{BEFORE}{})", parameters.join(", "));
         if let Some(tenant) = &filter.tenant {
             cells.push(text(tenant));
-            sql.push_str(" AND jobs.tenant = $12");
+            sql.push_str(&format!(" AND jobs.tenant = ${}", cells.len()));
         }
-        sql.push_str(") AS queue WHERE place <= $10 ORDER BY served, tenant, place LIMIT $11");
+        sql.push_str(") AS queue WHERE place <= $4 ORDER BY served, tenant, place LIMIT $5");
         self.all(Statement::built(sql, cells), decode_candidate).await
     }
 

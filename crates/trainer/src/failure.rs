@@ -2,7 +2,7 @@
 
 use std::io;
 
-use palestra_client::ClientError;
+use palestra_client::{ClientError, LeaseError};
 use palestra_protocol::job::JobError;
 
 /// Faults of a data set that are told; the rest is counted.
@@ -136,6 +136,15 @@ impl TrainerError {
         }
         detail.truncate(end);
         JobError { code: self.code().to_owned(), detail }
+    }
+}
+
+impl From<LeaseError> for TrainerError {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::Lost => Self::LeaseLost,
+            LeaseError::Client(error) => Self::Client(error),
+        }
     }
 }
 

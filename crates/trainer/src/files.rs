@@ -12,7 +12,7 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::failure::TrainerError;
-use crate::reporter::{Reporter, passes};
+use crate::reporter::Reporter;
 
 /// How often a file may come broken, or not be readable for the server, before it is given up.
 const BROKEN_MAX: u32 = 2;
@@ -158,12 +158,12 @@ impl Files {
         let (broken, began) = (Cell::new(0), OnceCell::new());
         let again = |error: &ClientError| {
             // A server that was away for longer would have ended the lease.
-            let recent = began.get_or_init(Instant::now).elapsed() < self.reporter.lease();
+            let recent = began.get_or_init(Instant::now).elapsed() < self.reporter.lease().duration();
             if recent && is_away(error, length(path)) {
                 return true;
             }
             broken.set(broken.get() + 1);
-            passes(error) && broken.get() < BROKEN_MAX
+            error.may_pass() && broken.get() < BROKEN_MAX
         };
         let written = self.reporter.ask_while(
             || async {
@@ -207,7 +207,7 @@ fn length(path: &Path) -> u64 {
 /// Whether a download failed because the server is away, and not because of what it sends.
 fn is_away(error: &ClientError, arrived_bytes: u64) -> bool {
     let unreadable = matches!(error, ClientError::Problem(problem) if problem.status == 500);
-    passes(error) && !unreadable && arrived_bytes == 0
+    error.may_pass() && !unreadable && arrived_bytes == 0
 }
 
 #[cfg(test)]

@@ -1,48 +1,26 @@
-//! One attempt at a job: the work beside the heartbeat that keeps its lease, and how it ends.
+//! One attempt at a job: the work beside the heartbeats that keep its lease, and its end.
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use palestra_client::ClientError;
+use palestra_client::{HeldLease, LeaseError};
 use palestra_protocol::job::Job;
 use palestra_protocol::problem::Code;
-use palestra_protocol::spec::Spec;
-use palestra_protocol::worker::{Finish, Heartbeat, Held, Lease, Outcome};
+use palestra_protocol::worker::{Lease, Outcome};
 use serde_json::Value;
 use tokio::task::{JoinError, JoinSet};
 
-use super::Worker;
 use super::context::Context;
 use super::failure::WorkError;
+use super::{Worker, kinds};
 use crate::play::ownership;
 
-/// Heartbeats in the time that a lease lasts without one.
-const BEATS_PER_LEASE: u64 = 3;
-/// Longest wait between two heartbeats, in milliseconds: people watch the progress that comes with them.
-const BEAT_MS_MAX: u64 = 2_000;
-/// Shortest such wait, in milliseconds.
-const BEAT_MS_MIN: u64 = 50;
-/// Events of one report.
-const EVENTS_PER_REPORT: usize = 256;
-/// Wait between two tries to end a lease, in milliseconds.
-const FINISH_WAIT_MS: u64 = 500;
-
-/// Why the work stopped before it was done.
-enum Stopped {
-    /// Another worker may have the job: nothing is to be written any more.
-    Lost,
-    /// The job was cancelled.
-    Cancelled,
-    /// This worker ends.
-    Released,
-}
-
-/// Does the job of a lease and says how it ended. Whatever happens here ends this attempt and nothing else.
+/// Does the job of a lease and reports its end. A failure here ends this attempt and nothing else.
 pub(super) async fn perform(worker: &Worker, lease: Lease) {
-    let (job, kind, fence, lease_ms) = (lease.job.id, lease.job.kind.as_str(), lease.fence, lease.lease_ms);
-    tracing::info!(%job, kind, attempt = lease.job.attempts, "a job begins");
-    let outcome = match Context::new(worker, &lease) {
+    let (job, kind, attempt) = (lease.job.id, lease.job.kind.as_str(), lease.job.attempts);
+    tracing::info!(%job, kind, attempt, "a job begins");
+    let held = HeldLease::new(worker.client.clone(), &lease);
+    let outcome = match Context::new(worker, &lease, held.clone()) {
         Ok(context) => work_on(worker, Arc::new(context), lease.job).await,
         Err(error) => Some(error.outcome()),
     };
@@ -57,44 +35,35 @@ pub(super) async fn perform(worker: &Worker, lease: Lease) {
         Outcome::Released => "released".to_owned(),
     };
     tracing::info!(%job, kind, ended, "a job ends");
-    let finish = Finish { fence, outcome };
-    let began = Instant::now();
-    while let Err(error) = worker.client.finish_job(job, &finish).await {
-        let refused = matches!(&error, ClientError::Problem(problem) if problem.status < 500 && problem.status != 429);
-        if refused || began.elapsed() > Duration::from_millis(lease_ms) {
-            tracing::warn!(%job, kind, %error, "the end of a job was not taken");
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(FINISH_WAIT_MS)).await;
+    if let Err(error) = held.finish(outcome).await {
+        tracing::warn!(%job, kind, %error, "the end of a job was not taken");
     }
 }
 
-/// How the attempt ends; `None` where the lease is lost.
+/// Works until the job is done, cancelled, or to be handed back. `None` where the lease is lost.
 async fn work_on(worker: &Worker, context: Arc<Context>, job: Job) -> Option<Outcome> {
     let mut work = JoinSet::new();
     let own = Arc::clone(&context);
     work.spawn(async move { owned(&own, &job).await });
-    let ended = tokio::select! {
-        Some(ended) = work.join_next() => Ok(ended),
-        stopped = keep(&context) => Err(stopped),
-        () = worker.stop.cancelled() => Err(Stopped::Released),
+    let outcome = tokio::select! {
+        Some(ended) = work.join_next() => Some(match ended {
+            Ok(Ok(result)) => Outcome::Succeeded { result },
+            Ok(Err(error)) => error.outcome(),
+            Err(error) => WorkError::internal(panic_text(error)).outcome(),
+        }),
+        stopped = keep(&context) => stopped,
+        () = worker.stop.cancelled() => Some(Outcome::Released),
     };
     // Ends the work where it waits; what it holds is dropped.
     work.shutdown().await;
     context.close().await;
-    if matches!(ended, Err(Stopped::Lost)) || tell(&context).await.is_err_and(|error| is_lost(&error)) {
-        return None;
-    }
-    Some(match ended {
-        Ok(Ok(Ok(result))) => Outcome::Succeeded { result },
-        Ok(Ok(Err(error))) => error.outcome(),
-        Ok(Err(error)) => WorkError::internal(panicked(error)).outcome(),
-        Err(Stopped::Cancelled) => Outcome::Cancelled,
-        Err(Stopped::Released | Stopped::Lost) => Outcome::Released,
-    })
+    let outcome = outcome?;
+    // Events and progress since the last heartbeat, so that a job that succeeded shows all of its work as done.
+    let reported = report(&context).await;
+    (!matches!(reported, Err(LeaseError::Lost))).then_some(outcome)
 }
 
-fn panicked(error: JoinError) -> String {
+fn panic_text(error: JoinError) -> String {
     let words = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
@@ -107,68 +76,40 @@ fn panicked(error: JoinError) -> String {
 
 /// Does the job under a run that owns its sessions.
 async fn owned(context: &Context, job: &Job) -> Result<Value, WorkError> {
-    let spec = Spec::read(job.kind, &job.spec).map_err(|faults| {
-        let faults: Vec<String> = faults
-            .into_iter()
-            .map(|fault| format!("{}: {}", fault.field.as_deref().unwrap_or("spec"), fault.detail))
-            .collect();
-        WorkError::bad_spec(faults.join("; "))
-    })?;
-    ownership::begin(&context.client, Some(context.run), context.lease_ms).await?;
+    let spec = job.read_spec().map_err(WorkError::bad_spec)?;
+    let lease_ms = u64::try_from(context.lease.duration().as_millis()).unwrap_or(u64::MAX);
+    ownership::begin(&context.client, Some(context.run), lease_ms).await?;
     tokio::select! {
-        done = run(context, &spec) => done,
-        lost = ownership::keep(&context.client, context.run, context.lease_ms) => Err(lost.into()),
+        done = kinds::run(spec, context) => done,
+        lost = ownership::keep(&context.client, context.run, lease_ms) => Err(lost.into()),
     }
 }
 
-async fn run(context: &Context, spec: &Spec) -> Result<Value, WorkError> {
-    match spec {
-        Spec::Evaluate(evaluate) => Box::pin(super::evaluate::run(evaluate, context)).await,
-        Spec::Collect(collect) => Box::pin(super::collect::run(collect, context)).await,
-        Spec::Rescore(rescore) => Box::pin(super::rescore::run(rescore, context)).await,
-        Spec::Check(check) => Box::pin(super::check::run(check, context)).await,
-        Spec::Train(_) | Spec::Serve(_) => Err(WorkError::bad_spec("this worker trains and serves nothing")),
-    }
-}
-
-/// Keeps the lease until it is lost or the job is cancelled.
-async fn keep(context: &Context) -> Stopped {
-    let wait = (context.lease_ms / BEATS_PER_LEASE).clamp(BEAT_MS_MIN, BEAT_MS_MAX);
-    let mut kept = Instant::now();
+/// Keeps the lease until the job is cancelled, or until it is lost: `None`.
+async fn keep(context: &Context) -> Option<Outcome> {
     loop {
-        tokio::time::sleep(Duration::from_millis(wait)).await;
-        let asked = Instant::now();
-        let beat = Heartbeat { fence: context.fence, progress: context.progress() };
-        let told = match tell(context).await {
-            Ok(()) => context.queue.heartbeat_job(context.job, &beat).await,
-            Err(error) => Err(error),
-        };
-        match told {
-            Ok(Held { cancel: true, .. }) => return Stopped::Cancelled,
-            Ok(_) => kept = asked,
-            Err(error) if is_lost(&error) => return Stopped::Lost,
-            // By the server's clock the lease is over by now, and another worker may have the job.
-            Err(_) if kept.elapsed() > Duration::from_millis(context.lease_ms) => return Stopped::Lost,
-            Err(error) => tracing::warn!(job = %context.job, %error, "a heartbeat was not taken"),
+        context.lease.pause().await;
+        match report(context).await {
+            Err(LeaseError::Lost) => return None,
+            Err(error) => tracing::warn!(job = %context.lease.job(), %error, "a heartbeat was refused"),
+            Ok(()) => {}
+        }
+        if context.lease.is_cancelled() {
+            return Some(Outcome::Cancelled);
         }
     }
 }
 
-/// Reports what happened since the last time.
-async fn tell(context: &Context) -> Result<(), ClientError> {
-    while let Some(report) = context.next_report(EVENTS_PER_REPORT) {
-        match context.queue.report_job(context.job, &report).await {
-            Ok(_) => {}
-            Err(error @ ClientError::Problem(_)) if error.code() == Some(Code::Invalid) => {
-                tracing::warn!(job = %context.job, %error, "events of a job were refused");
+/// Reports the events since the last time and the progress.
+async fn report(context: &Context) -> Result<(), LeaseError> {
+    let mut events = context.take_events();
+    while let Err(error) = context.lease.report(std::mem::take(&mut events)).await {
+        match error {
+            LeaseError::Client(refused) if refused.code() == Some(Code::Invalid) => {
+                tracing::warn!(job = %context.lease.job(), error = %refused, "events of a job were refused");
             }
-            Err(error) => return Err(error),
+            error => return Err(error),
         }
-        context.answered();
     }
-    Ok(())
-}
-
-fn is_lost(error: &ClientError) -> bool {
-    matches!(error.code(), Some(Code::LeaseLost | Code::NotFound | Code::Unauthorized | Code::Forbidden))
+    context.lease.beat(context.progress()).await
 }

@@ -1,14 +1,14 @@
-//! What a job works with: the job's own credential, a place for its files, and ears for how it goes.
+//! The context of an attempt at a job: its credential, its folder, its policies, and its log of progress.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use palestra_client::{Client, ClientError};
-use palestra_protocol::id::{JobId, RunId};
+use palestra_client::{Client, ClientError, HeldLease};
+use palestra_protocol::id::RunId;
 use palestra_protocol::job::{Artifact, JobEventKind, Progress};
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
-use palestra_protocol::worker::{Lease, Report, ReportedEvent};
+use palestra_protocol::worker::{Lease, ReportedEvent};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,48 +26,38 @@ const EVENTS_MAX: usize = 1_024;
 const LOG_LINES_MAX: u64 = 200;
 /// Bytes of such a line.
 const LOG_BYTES_MAX: usize = 2_000;
-/// How often numbers are reported, in milliseconds.
+/// Shortest time between two reports of numbers, in milliseconds.
 const METRIC_MS: u64 = 2_000;
-/// How long ending what the job began may take, in milliseconds.
+/// Time limit of closing sessions and `serve` jobs, in milliseconds.
 const CLOSE_MS_MAX: u64 = 10_000;
 
-/// What a job works with.
+/// The context of an attempt at a job.
 pub(super) struct Context {
-    /// The worker's own client, for the lease.
-    pub(super) queue: Client,
+    /// The lease, held with the worker's own key.
+    pub(super) lease: HeldLease,
     /// A client with the job's credential, for everything of its tenant.
     pub(super) client: Client,
-    /// The job.
-    pub(super) job: JobId,
-    /// The lease.
-    pub(super) fence: u64,
-    /// How long the lease lasts without a heartbeat, in milliseconds.
-    pub(super) lease_ms: u64,
     /// The owner of the job's sessions.
     pub(super) run: RunId,
-    /// The owners of the sessions of former attempts, oldest first.
-    pub(super) former_runs: Vec<RunId>,
+    /// The owners of the sessions of earlier attempts, oldest first.
+    pub(super) earlier_runs: Vec<RunId>,
     hosts: Hosts,
     policy_key: Option<String>,
     folder: TempDir,
-    heard: Mutex<Heard>,
+    log: Mutex<ProgressLog>,
     policies: Mutex<Vec<ReadyPolicy>>,
 }
 
-/// How it goes.
-struct Heard {
+/// Progress and events of an attempt.
+struct ProgressLog {
     events: VecDeque<ReportedEvent>,
     dropped: u64,
-    /// Reports that were begun.
-    reports: u64,
-    /// The last of them, until it is answered.
-    unanswered: Option<Report>,
     lines: u64,
     progress: Progress,
-    /// How much former attempts did, as people saw it.
+    /// Progress of earlier attempts, as it was shown.
     shown: u64,
-    /// How much of `progress` former attempts did.
-    found: u64,
+    /// The part of `progress` that earlier attempts did.
+    earlier: u64,
     began: Instant,
     measured: Option<Instant>,
     scored: u64,
@@ -79,29 +69,24 @@ impl Context {
     ///
     /// # Errors
     /// When there is no place for files, or the credential cannot be sent.
-    pub(super) fn new(worker: &Worker, lease: &Lease) -> Result<Self, WorkError> {
+    pub(super) fn new(worker: &Worker, lease: &Lease, held: HeldLease) -> Result<Self, WorkError> {
         let client = Client::new(worker.client.url().as_str(), Some(&lease.token))?;
         let progress = Progress { done: 0, total: 0, unit: "episodes".to_owned(), message: None, remaining_ms: None };
         Ok(Self {
-            queue: worker.client.clone(),
+            lease: held,
             client,
-            job: lease.job.id,
-            fence: lease.fence,
-            lease_ms: lease.lease_ms,
             run: lease.run,
-            former_runs: lease.former_runs.clone(),
+            earlier_runs: lease.former_runs.clone(),
             hosts: worker.hosts(),
             policy_key: worker.options.policy_key.clone(),
             folder: tempfile::tempdir()?,
-            heard: Mutex::new(Heard {
+            log: Mutex::new(ProgressLog {
                 events: VecDeque::new(),
                 dropped: 0,
-                reports: 0,
-                unanswered: None,
                 lines: 0,
                 progress,
                 shown: lease.job.progress.as_ref().map_or(0, |progress| progress.done),
-                found: 0,
+                earlier: 0,
                 began: Instant::now(),
                 measured: None,
                 scored: 0,
@@ -111,83 +96,74 @@ impl Context {
         })
     }
 
-    /// Says that there are `more` things to do.
+    /// Notes that there are `more` things to do.
     pub(super) fn expect(&self, more: u64) {
-        self.heard.lock().progress.total += more;
+        self.log.lock().progress.total += more;
     }
 
-    /// Says that former attempts did `done` things of those that are expected, so that nobody is told of fewer.
+    /// Notes that earlier attempts did `done` of the things that are expected, so that the progress does not go back.
     pub(super) fn resume(&self, done: u64) {
-        let mut heard = self.heard.lock();
-        heard.shown = heard.shown.max(done);
+        let mut log = self.log.lock();
+        log.shown = log.shown.max(done);
     }
 
-    /// Says that the next thing that is counted was done by a former attempt: the pace of this one does not follow from it.
-    pub(super) fn found(&self) {
-        self.heard.lock().found += 1;
+    /// Notes that an earlier attempt did the next thing that is counted: the pace of this one does not follow from it.
+    pub(super) fn count_earlier(&self) {
+        self.log.lock().earlier += 1;
     }
 
-    /// Says what is being done.
+    /// Notes the work that is being done.
     pub(super) fn announce(&self, message: impl Into<String>) {
-        self.heard.lock().progress.message = Some(message.into());
+        self.log.lock().progress.message = Some(message.into());
     }
 
-    /// Says that one thing more is done, with its score where it has one.
+    /// Notes that one thing more is done, with its score where it has one.
     pub(super) fn count(&self, score: Option<f64>) {
-        let mut heard = self.heard.lock();
-        heard.progress.done += 1;
-        heard.progress.total = heard.progress.total.max(heard.progress.done);
+        let mut log = self.log.lock();
+        log.progress.done += 1;
+        log.progress.total = log.progress.total.max(log.progress.done);
         if let Some(score) = score {
-            heard.scored += 1;
-            heard.score_sum += score;
+            log.scored += 1;
+            log.score_sum += score;
         }
-        let due = heard.measured.is_none_or(|last| last.elapsed() >= Duration::from_millis(METRIC_MS));
-        if due || heard.progress.done == heard.progress.total {
-            heard.measured = Some(Instant::now());
-            let event = heard.metric();
-            heard.push(event);
+        let due = log.measured.is_none_or(|last| last.elapsed() >= Duration::from_millis(METRIC_MS));
+        if due || log.progress.done == log.progress.total {
+            log.measured = Some(Instant::now());
+            let event = log.metric();
+            log.push(event);
         }
     }
 
     /// Writes a line for people; after [`LOG_LINES_MAX`] they are only counted by what the result says.
     pub(super) fn log(&self, level: &str, message: impl Into<String>) {
-        let mut heard = self.heard.lock();
-        heard.lines += 1;
-        let message = match heard.lines {
+        let mut log = self.log.lock();
+        log.lines += 1;
+        let message = match log.lines {
             ..LOG_LINES_MAX => shorten(message.into()),
             LOG_LINES_MAX => "further lines are left out".to_owned(),
             _ => return,
         };
-        heard.push(ReportedEvent { kind: JobEventKind::Log, data: json!({"level": level, "message": message}) });
+        log.push(ReportedEvent { kind: JobEventKind::Log, data: json!({"level": level, "message": message}) });
     }
 
-    /// The report that was not answered yet, as it was sent, or else one of what happened since, with at most `count` events; none
-    /// where nothing happened.
-    pub(super) fn next_report(&self, count: usize) -> Option<Report> {
-        let mut heard = self.heard.lock();
-        if heard.unanswered.is_none() {
-            let events = heard.take(count);
-            if !events.is_empty() {
-                heard.reports += 1;
-                heard.unanswered = Some(Report { fence: self.fence, number: Some(heard.reports), events });
-            }
-        }
-        heard.unanswered.clone()
+    /// Takes the events since the last call, oldest first.
+    pub(super) fn take_events(&self) -> Vec<ReportedEvent> {
+        let mut log = self.log.lock();
+        let dropped = std::mem::take(&mut log.dropped);
+        let message = format!("{dropped} events were dropped while the server did not take them");
+        let data = json!({"level": "warn", "message": message});
+        let warning = (dropped > 0).then_some(ReportedEvent { kind: JobEventKind::Log, data });
+        warning.into_iter().chain(log.events.drain(..)).collect()
     }
 
-    /// Says that the last report was answered.
-    pub(super) fn answered(&self) {
-        self.heard.lock().unanswered = None;
-    }
-
-    /// How far it is, with the time that the rest takes at the pace so far.
+    /// The progress, with the time that the rest takes at the pace so far.
     pub(super) fn progress(&self) -> Option<Progress> {
-        let heard = self.heard.lock();
-        if heard.progress.total == 0 {
+        let log = self.log.lock();
+        if log.progress.total == 0 {
             return None;
         }
-        let (done, remaining_ms) = (heard.shown(), heard.remaining_ms());
-        Some(Progress { done, remaining_ms, ..heard.progress.clone() })
+        let (done, remaining_ms) = (log.shown(), log.remaining_ms());
+        Some(Progress { done, remaining_ms, ..log.progress.clone() })
     }
 
     /// A policy that is ready to play; it ends with the job.
@@ -207,7 +183,7 @@ impl Context {
         Ok(policy)
     }
 
-    /// Where a file of the job lies until it is uploaded.
+    /// The path of a file of the job until it is uploaded.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -226,7 +202,7 @@ impl Context {
     /// When the lease is lost or there is no room.
     pub(super) async fn keep(&self, lines: Lines) -> Result<Artifact, WorkError> {
         let name = lines.finish().await?;
-        Ok(self.queue.upload_artifact_file(self.job, self.fence, &name, &self.path(&name)).await?)
+        Ok(self.lease.upload_file(&name, &self.path(&name)).await?)
     }
 
     /// Keeps a document as an artefact.
@@ -235,7 +211,7 @@ impl Context {
     /// When the lease is lost or there is no room.
     pub(super) async fn keep_document(&self, name: &str, document: &impl Serialize) -> Result<Artifact, WorkError> {
         let bytes = serde_json::to_vec_pretty(document)?;
-        Ok(self.queue.upload_artifact(self.job, self.fence, name, bytes).await?)
+        Ok(self.lease.upload(name, &bytes).await?)
     }
 
     /// Ends what the job began on the server: jobs that serve its policies, and its sessions. Where that fails, they end by
@@ -250,23 +226,12 @@ impl Context {
         };
         let closed = tokio::time::timeout(Duration::from_millis(CLOSE_MS_MAX), closing).await;
         if let Ok(Err(error @ (ClientError::Unreachable(_) | ClientError::Unexpected { .. }))) = closed {
-            tracing::warn!(job = %self.job, %error, "the sessions of a job could not be closed");
+            tracing::warn!(job = %self.lease.job(), %error, "the sessions of a job could not be closed");
         }
     }
 }
 
-impl Heard {
-    fn take(&mut self, count: usize) -> Vec<ReportedEvent> {
-        if self.dropped > 0 {
-            let message = format!("{} events were dropped while the server did not take them", self.dropped);
-            self.dropped = 0;
-            let data = json!({"level": "warn", "message": message});
-            self.events.push_front(ReportedEvent { kind: JobEventKind::Log, data });
-        }
-        let count = count.min(self.events.len());
-        self.events.drain(..count).collect()
-    }
-
+impl ProgressLog {
     fn push(&mut self, event: ReportedEvent) {
         self.events.push_back(event);
         if self.events.len() > EVENTS_MAX {
@@ -275,14 +240,14 @@ impl Heard {
         }
     }
 
-    /// How much is done as people are told. What a former attempt did without a score is done again, and is not taken back until then.
+    /// The progress as it is shown. Episodes of earlier attempts without a score are played again, and are not taken back until then.
     fn shown(&self) -> u64 {
         self.progress.done.max(self.shown).min(self.progress.total)
     }
 
-    /// How much this attempt did by itself.
+    /// The part of the progress that this attempt did.
     const fn own(&self) -> u64 {
-        self.progress.done.saturating_sub(self.found)
+        self.progress.done.saturating_sub(self.earlier)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "at most ten million episodes")]

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use palestra_client::ClientError;
+use palestra_client::{ClientError, LeaseError};
 use palestra_protocol::job::JobError;
 use palestra_protocol::problem::Code;
 use palestra_protocol::worker::Outcome;
@@ -17,17 +17,17 @@ pub(super) struct WorkError {
     code: &'static str,
     /// For people.
     detail: String,
-    /// Whether another attempt could end otherwise.
+    /// True where another attempt could end otherwise.
     retry: bool,
 }
 
 impl WorkError {
-    /// What is asked for cannot be done, now or later.
+    /// The job cannot be done, now or later.
     pub(super) fn bad_spec(detail: impl Display) -> Self {
         Self { code: "bad_spec", detail: detail.to_string(), retry: false }
     }
 
-    /// What it is to be done with cannot be read.
+    /// Data that the job names cannot be read.
     pub(super) fn bad_data(detail: impl Display) -> Self {
         Self { code: "bad_data", detail: detail.to_string(), retry: false }
     }
@@ -42,7 +42,7 @@ impl WorkError {
         Self { code: "internal", detail: detail.to_string(), retry: true }
     }
 
-    /// How the attempt ends by it.
+    /// The end of an attempt that failed so.
     pub(super) fn outcome(self) -> Outcome {
         let error = JobError { code: self.code.to_owned(), detail: self.detail };
         Outcome::Failed { error, retry: self.retry }
@@ -66,6 +66,15 @@ impl From<ClientError> for WorkError {
             Some(Code::Unavailable) => Self::environment(error),
             Some(Code::QuotaExceeded | Code::TooLarge) => Self { retry: false, ..Self::internal(error) },
             _ => Self::internal(error),
+        }
+    }
+}
+
+impl From<LeaseError> for WorkError {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::Client(error) => error.into(),
+            LeaseError::Lost => Self::internal(error),
         }
     }
 }

@@ -1,53 +1,48 @@
-//! The light worker: leases jobs that need no model of its own (evaluate, collect, rescore, check), does them over the public API with
-//! the job's own credential, and says how it goes.
+//! The light worker: leases jobs that need no model of its own, does them over the public API with the job's own credential, and reports
+//! progress and result.
 //!
-//! It keeps nothing: a worker that dies loses its leases, and its sessions end with the run that owns them. What it played lies in the
-//! store: another one counts the episodes that were scored and plays the rest.
+//! It keeps nothing: a worker that dies loses its leases, and its sessions end with the run that owns them. Its episodes lie in the store:
+//! another worker counts those with a score and plays the rest.
 
 mod attempt;
-mod check;
-mod collect;
 mod context;
-mod evaluate;
+mod earlier;
 mod failure;
-mod former;
-mod found;
+mod findings;
+mod kinds;
 mod lines;
 pub mod play;
 mod playing;
 mod proof;
 mod report;
-mod rescore;
 pub mod stats;
 
-use std::time::Duration;
-
-use palestra_client::{Client, ClientError};
+use palestra_client::{Client, ClientError, Leases};
 use palestra_protocol::job::{Device, JobKind};
-use palestra_protocol::worker::{Lease, LeaseRequest};
+use palestra_protocol::worker::LeaseRequest;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::play::endpoint::Hosts;
 
 /// The kinds of jobs that this worker can do.
-pub const KINDS: [JobKind; 4] = [JobKind::Evaluate, JobKind::Collect, JobKind::Rescore, JobKind::Check];
+#[must_use]
+pub fn light_kinds() -> Vec<JobKind> {
+    JobKind::ALL.into_iter().filter(|kind| kind.is_light()).collect()
+}
+
 /// Jobs at once where nothing else is asked for.
 pub const JOBS_AT_ONCE_DEFAULT: usize = 4;
 
-/// How long the server may wait for a job before it says that there is none, in milliseconds.
+/// Time that the server waits for a job before it answers that there is none, in milliseconds.
 const LEASE_WAIT_MS: u64 = 20_000;
-/// Wait after a server that does not answer, in milliseconds; doubled by each further failure.
-const RETRY_MS: u64 = 500;
-/// Longest such wait, in milliseconds.
-const RETRY_MS_MAX: u64 = 30_000;
 
-/// What a worker does, and what it may do.
+/// Settings and permissions of a worker.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Who works, for people. 1 to 200 bytes.
+    /// Name of the worker, for people. 1 to 200 bytes.
     pub name: String,
-    /// The kinds of jobs that it takes, of [`KINDS`].
+    /// The kinds of jobs that it takes, of [`light_kinds`].
     pub kinds: Vec<JobKind>,
     /// Hosts at which policies behind URLs may be asked, as `host` or `host:port`; a job names the URL, so none is allowed by itself.
     pub policy_hosts: Vec<String>,
@@ -63,7 +58,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             name: "palestra".to_owned(),
-            kinds: KINDS.to_vec(),
+            kinds: light_kinds(),
             policy_hosts: Vec::new(),
             policy_key: None,
             jobs_at_once: JOBS_AT_ONCE_DEFAULT,
@@ -105,35 +100,6 @@ struct Worker {
 
 impl Worker {
     async fn work(&self) -> Result<(), ClientError> {
-        let mut wait = RETRY_MS;
-        loop {
-            let leased = tokio::select! {
-                () = self.stop.cancelled() => return Ok(()),
-                leased = self.lease() => leased,
-            };
-            match leased {
-                Ok(lease) => {
-                    wait = RETRY_MS;
-                    if let Some(lease) = lease {
-                        Box::pin(attempt::perform(self, lease)).await;
-                    }
-                }
-                Err(ClientError::Problem(problem)) if matches!(problem.status, 400..=407 | 409..=428) => {
-                    return Err(ClientError::Problem(problem));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "no job can be asked for");
-                    tokio::select! {
-                        () = self.stop.cancelled() => return Ok(()),
-                        () = tokio::time::sleep(Duration::from_millis(wait)) => {}
-                    }
-                    wait = (wait * 2).min(RETRY_MS_MAX);
-                }
-            }
-        }
-    }
-
-    async fn lease(&self) -> Result<Option<Lease>, ClientError> {
         let request = LeaseRequest {
             worker: self.options.name.clone(),
             kinds: self.options.kinds.clone(),
@@ -142,7 +108,16 @@ impl Worker {
             wait_ms: LEASE_WAIT_MS,
             remark: None,
         };
-        self.client.lease_job(&request).await
+        let mut leases = Leases::new(self.client.clone());
+        loop {
+            let leased = tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                leased = leases.next(&request) => leased?,
+            };
+            if let Some(lease) = leased {
+                Box::pin(attempt::perform(self, lease)).await;
+            }
+        }
     }
 
     fn hosts(&self) -> Hosts {

@@ -56,7 +56,7 @@ pub(super) struct EpisodeLine {
     pub(super) environment: String,
     /// The task's id.
     pub(super) task: String,
-    /// Which attempt at the task, from 0.
+    /// Number of the episode among those of its task, from 0.
     pub(super) sample: u32,
     /// Randomness of the session.
     pub(super) seed: u64,
@@ -68,7 +68,7 @@ pub(super) struct EpisodeLine {
     pub(super) score: Option<f64>,
     /// Null unless scored.
     pub(super) strict: Option<u8>,
-    /// Whether the task counts as solved.
+    /// True where the task counts as solved.
     pub(super) passed: bool,
     /// Turns that were taken.
     pub(super) steps: u64,

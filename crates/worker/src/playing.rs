@@ -14,8 +14,8 @@ use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits, PolicyFrom};
 use palestra_protocol::verdict::{Status, Verdict};
 
 use super::context::Context;
+use super::earlier::{EarlierEpisodes, Needs};
 use super::failure::WorkError;
-use super::former::{FormerEpisodes, Needs};
 use super::lines::EpisodeLine;
 use crate::play::PlayError;
 use crate::play::episode::{Assignment, Episodes, Played};
@@ -26,64 +26,64 @@ use crate::play::tasks::{self, Wanted};
 /// Most turns of an episode where neither job nor environment says less.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
 
-/// What former attempts played of the same.
+/// Episodes of earlier attempts that count.
 #[derive(Clone, Copy)]
 pub(super) struct Resumed<'a> {
     /// Their episodes.
-    pub(super) former: &'a FormerEpisodes,
-    /// What the episodes of this policy are listed under.
+    pub(super) earlier: &'a EarlierEpisodes,
+    /// The group of the episodes of this policy.
     pub(super) group: GroupId,
 }
 
-/// What is played in the environments of a job, one after the other.
-pub(super) struct Tour<'a> {
-    /// What former attempts played of it.
+/// Episodes to play in the environments of a job, one environment after the other.
+pub(super) struct Plan<'a> {
+    /// Episodes of earlier attempts.
     pub(super) resumed: Resumed<'a>,
-    /// Who plays, as the job names it.
+    /// The policy, as the job names it.
     pub(super) from: &'a PolicyFrom,
-    /// Who plays.
+    /// The policy, ready to play.
     pub(super) policy: &'a ReadyPolicy,
     /// The environments, with which tasks of each.
     pub(super) environments: &'a [(EnvironmentMix, Environment)],
-    /// How many tasks of each.
+    /// Number of tasks of each environment.
     pub(super) tasks: Vec<u64>,
-    /// How often each.
+    /// Number of episodes of each task.
     pub(super) samples: u32,
     /// Chooses tasks and randomness.
     pub(super) seed: u64,
-    /// How much at once, and how long.
+    /// Concurrency and length of episodes.
     pub(super) limits: &'a PlayLimits,
-    /// Whether conversations are wanted.
-    pub(super) talks: bool,
+    /// True where conversations are wanted.
+    pub(super) conversations: bool,
 }
 
-/// What is played in one environment.
-pub(super) struct Playing<'a> {
-    /// What former attempts played of it, where their episodes count.
+/// Episodes to play in one environment.
+pub(super) struct EnvironmentPlan<'a> {
+    /// Episodes of earlier attempts, where they count.
     pub(super) resumed: Option<Resumed<'a>>,
-    /// Who plays.
+    /// The policy, ready to play.
     pub(super) policy: &'a ReadyPolicy,
     /// The environment.
     pub(super) environment: &'a Environment,
-    /// Which tasks of it.
+    /// The tasks that are drawn.
     pub(super) mix: &'a EnvironmentMix,
-    /// How many tasks.
+    /// Number of tasks.
     pub(super) tasks: u64,
-    /// How often each.
+    /// Number of episodes of each task.
     pub(super) samples: u32,
     /// Chooses tasks and randomness.
     pub(super) seed: u64,
-    /// How much at once, and how long.
+    /// Concurrency and length of episodes.
     pub(super) limits: &'a PlayLimits,
-    /// Whether conversations are wanted.
-    pub(super) talks: bool,
+    /// True where conversations are wanted.
+    pub(super) conversations: bool,
 }
 
 /// An episode that was played.
-pub(super) struct Ended {
-    /// Which attempt at its task, from 0.
+pub(super) struct FinishedEpisode {
+    /// Number of the episode among those of its task, from 0.
     pub(super) sample: u32,
-    /// What came of it.
+    /// The episode.
     pub(super) played: Played,
 }
 
@@ -92,18 +92,18 @@ pub(super) fn versioned(environment: &Environment) -> String {
     format!("{}@{}", environment.name, environment.version)
 }
 
-/// The environments of a job with what they are now, or were when former attempts played them.
+/// The environments of a job with what they are now, or were when earlier attempts played them.
 ///
 /// # Errors
 /// When there is no such environment or split, or two names mean the same.
 pub(super) async fn find_all(
     client: &Client,
     mixes: &[EnvironmentMix],
-    former: &FormerEpisodes,
+    earlier: &EarlierEpisodes,
 ) -> Result<Vec<(EnvironmentMix, Environment)>, WorkError> {
     let mut found: Vec<(EnvironmentMix, Environment)> = Vec::with_capacity(mixes.len());
     for mix in mixes {
-        let name = former.version_of(&mix.name).unwrap_or(&mix.name);
+        let name = earlier.version_of(&mix.name).unwrap_or(&mix.name);
         let environment = find(client, name, &mix.split).await?;
         // From here on this version is meant, whatever is published meanwhile.
         let mix = EnvironmentMix { name: versioned(&environment), ..mix.clone() };
@@ -134,15 +134,15 @@ async fn find(client: &Client, name: &str, split: &str) -> Result<Environment, W
 /// Plays in every environment, and answers each episode with its environment as it ends.
 pub(super) fn play_all<'a>(
     context: &'a Context,
-    tour: Tour<'a>,
-) -> impl Stream<Item = Result<(&'a Environment, Ended), WorkError>> + Send + 'a {
+    plan: Plan<'a>,
+) -> impl Stream<Item = Result<(&'a Environment, FinishedEpisode), WorkError>> + Send + 'a {
     async_stream::try_stream! {
-        let Tour { resumed, from, policy, environments, tasks, samples, seed, limits, talks } = tour;
+        let Plan { resumed, from, policy, environments, tasks, samples, seed, limits, conversations } = plan;
         let resumed = Some(resumed);
         for ((mix, environment), tasks) in environments.iter().zip(tasks) {
             context.announce(format!("{from} in {}", versioned(environment)));
-            let playing = Playing { resumed, policy, environment, mix, tasks, samples, seed, limits, talks };
-            let mut episodes = std::pin::pin!(play(context, playing));
+            let plan = EnvironmentPlan { resumed, policy, environment, mix, tasks, samples, seed, limits, conversations };
+            let mut episodes = std::pin::pin!(play(context, plan));
             while let Some(ended) = episodes.next().await {
                 let ended = ended?;
                 yield (environment, ended);
@@ -155,30 +155,30 @@ pub(super) fn play_all<'a>(
 /// stream with an error.
 pub(super) fn play<'a>(
     context: &'a Context,
-    playing: Playing<'a>,
-) -> impl Stream<Item = Result<Ended, WorkError>> + Send + 'a {
+    plan: EnvironmentPlan<'a>,
+) -> impl Stream<Item = Result<FinishedEpisode, WorkError>> + Send + 'a {
     async_stream::try_stream! {
-        let name = versioned(playing.environment);
-        let player = Player::new(playing.policy, &context.client, playing.environment, playing.seed)?;
-        let own = playing.environment.limits.steps.unwrap_or(STEPS_DEFAULT_MAX);
+        let name = versioned(plan.environment);
+        let player = Player::new(plan.policy, &context.client, plan.environment, plan.seed)?;
+        let own = plan.environment.limits.steps.unwrap_or(STEPS_DEFAULT_MAX);
         let episodes = Episodes {
             stream: context.client.stream(Options::default()).await?,
             player: Arc::new(player),
             environment: name.as_str().into(),
             run: context.run,
-            group: playing.resumed.map(|resumed| resumed.group),
-            steps_max: playing.limits.max_turns.map_or(own.min(STEPS_DEFAULT_MAX), u64::from),
-            talks: playing.talks,
+            group: plan.resumed.map(|resumed| resumed.group),
+            steps_max: plan.limits.max_turns.map_or(own.min(STEPS_DEFAULT_MAX), u64::from),
+            conversations: plan.conversations,
             on_turn: Arc::new(|| {}),
         };
-        let concurrency = usize::try_from(playing.limits.concurrent_sessions).unwrap_or(1);
-        let samples = u64::from(playing.samples);
-        let assignments = choose(&context.client, &playing, &name).flat_map(|found| {
+        let concurrency = usize::try_from(plan.limits.concurrent_sessions).unwrap_or(1);
+        let samples = u64::from(plan.samples);
+        let assignments = choose(&context.client, &plan, &name).flat_map(|found| {
             let copies = match found {
-                Ok((number, task)) => (0..playing.samples)
+                Ok((number, task)) => (0..plan.samples)
                     .map(|sample| {
                         let number = number * samples + u64::from(sample);
-                        let seed = number_of(&[b"session", &playing.seed.to_le_bytes(), &number.to_le_bytes()]);
+                        let seed = number_of(&[b"session", &plan.seed.to_le_bytes(), &number.to_le_bytes()]);
                         Ok((sample, Assignment { number, seed, task: task.clone() }))
                     })
                     .collect(),
@@ -187,41 +187,41 @@ pub(super) fn play<'a>(
             futures::stream::iter(copies)
         });
         let needs = Needs {
-            talk: playing.talks.then_some(playing.environment),
-            tokens: matches!(playing.policy, ReadyPolicy::Model(_)),
+            conversation: plan.conversations.then_some(plan.environment),
+            tokens: matches!(plan.policy, ReadyPolicy::Model(_)),
         };
         let played = assignments
             .map(|assigned| {
                 let (episodes, name) = (episodes.clone(), name.as_str());
                 async move {
                     let (sample, assignment) = assigned?;
-                    let former = playing.resumed.and_then(|Resumed { former, group }| former.find(group, name, &assignment));
-                    let played = match former {
-                        Some(former) => {
-                            context.found();
-                            former.played(&context.client, assignment, needs).await?
+                    let earlier = plan.resumed.and_then(|Resumed { earlier, group }| earlier.find(group, name, &assignment));
+                    let played = match earlier {
+                        Some(earlier) => {
+                            context.count_earlier();
+                            earlier.played(&context.client, assignment, needs).await?
                         }
                         None => episodes.play(assignment).await,
                     };
-                    Ok::<_, WorkError>(Ended { sample, played })
+                    Ok::<_, WorkError>(FinishedEpisode { sample, played })
                 }
             })
             .buffer_unordered(concurrency);
         let mut played = std::pin::pin!(played);
         while let Some(ended) = played.next().await {
-            let Ended { sample, played } = ended?;
+            let FinishedEpisode { sample, played } = ended?;
             let verdict = match played.verdict {
                 Err(error) if ends_all(&error) => Err(WorkError::from(error))?,
                 verdict => verdict,
             };
-            let ended = Ended { sample, played: Played { verdict, ..played } };
-            tell(context, &name, &ended);
+            let ended = FinishedEpisode { sample, played: Played { verdict, ..played } };
+            log_outcome(context, &name, &ended);
             yield ended;
         }
     }
 }
 
-/// Whether every further episode would end alike.
+/// True where every further episode would end alike.
 fn ends_all(error: &PlayError) -> bool {
     match error {
         PlayError::Client(ClientError::GaveUp { .. } | ClientError::Closed | ClientError::Address(_)) => true,
@@ -233,7 +233,7 @@ fn ends_all(error: &PlayError) -> bool {
     }
 }
 
-fn tell(context: &Context, environment: &str, ended: &Ended) {
+fn log_outcome(context: &Context, environment: &str, ended: &FinishedEpisode) {
     let played = &ended.played;
     context.count(scored(played).and_then(|verdict| verdict.score));
     let why = match &played.verdict {
@@ -259,8 +259,8 @@ pub(super) fn scored(played: &Played) -> Option<&Verdict> {
 }
 
 /// An episode as a line of a file.
-pub(super) fn line(environment: &str, ended: &Ended) -> EpisodeLine {
-    let Ended { sample, played } = ended;
+pub(super) fn line(environment: &str, ended: &FinishedEpisode) -> EpisodeLine {
+    let FinishedEpisode { sample, played } = ended;
     let verdict = scored(played);
     EpisodeLine {
         environment: environment.to_owned(),
@@ -281,18 +281,18 @@ pub(super) fn line(environment: &str, ended: &Ended) -> EpisodeLine {
 /// Numbered tasks: of difficulties in the range where one is named, otherwise as they are listed.
 fn choose<'a>(
     client: &'a Client,
-    playing: &Playing<'a>,
+    plan: &EnvironmentPlan<'a>,
     name: &'a str,
 ) -> BoxStream<'a, Result<(u64, TaskChoice), ClientError>> {
     let wanted = Wanted {
         environment: name,
-        split: &playing.mix.split,
-        length: playing.environment.splits.get(&playing.mix.split).copied().unwrap_or(1),
-        seed: playing.seed,
-        count: playing.tasks,
+        split: &plan.mix.split,
+        length: plan.environment.splits.get(&plan.mix.split).copied().unwrap_or(1),
+        seed: plan.seed,
+        count: plan.tasks,
     };
-    let Some([low, high]) = playing.mix.difficulty else { return Box::pin(tasks::listed(client, wanted)) };
-    let seed = playing.seed;
+    let Some([low, high]) = plan.mix.difficulty else { return Box::pin(tasks::listed(client, wanted)) };
+    let seed = plan.seed;
     let within = move |number: u64| difficulty(seed, number, low, high);
     Box::pin(futures::stream::iter(wanted.of_difficulty(within).map(Ok)))
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::failure::WorkError;
-use super::found::Found;
+use super::findings::Findings;
 use super::playing::versioned;
 use palestra_environment::proof;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};
@@ -28,16 +28,16 @@ pub(super) async fn prove(
     environment: &Environment,
     tasks: u64,
     context: &Context,
-    found: &mut Found,
+    findings: &mut Findings,
 ) -> Result<Option<Value>, WorkError> {
     context.announce(format!("proving {}", versioned(environment)));
     if environment.family == FAMILY {
-        return prove_app(environment, tasks, context, found).await;
+        return prove_app(environment, tasks, context, findings).await;
     }
     if family(&environment.name).is_some() || is_sql(&environment.name) {
-        return prove_where_done(environment, tasks, context, found).await.map(Some);
+        return prove_where_done(environment, tasks, context, findings).await.map(Some);
     }
-    prove_builtin(environment, tasks, found).await
+    prove_builtin(environment, tasks, findings).await
 }
 
 /// Stops a proof when the work is dropped.
@@ -57,7 +57,7 @@ async fn prove_app(
     environment: &Environment,
     tasks: u64,
     context: &Context,
-    found: &mut Found,
+    findings: &mut Findings,
 ) -> Result<Option<Value>, WorkError> {
     let shipped = shipped::all().into_iter().find(|app| app.name() == environment.name);
     let files = match shipped {
@@ -67,7 +67,7 @@ async fn prove_app(
     let app = match App::load(&files) {
         Ok(app) => app,
         Err(faults) => {
-            faults.iter().for_each(|fault| found.fail("", "the definition is sound", fault.to_string()));
+            faults.iter().for_each(|fault| findings.fail("", "the definition is sound", fault.to_string()));
             return Ok(None);
         }
     };
@@ -77,7 +77,7 @@ async fn prove_app(
     let proof = tokio::task::spawn_blocking(move || check_while(&app, effort, &|| !seen.load(Ordering::Relaxed))).await;
     let proof = proof.map_err(|error| broke_off(&error))?;
     for failure in &proof.failures {
-        found.fail("", "the app is proven", failure.clone());
+        findings.fail("", "the app is proven", failure.clone());
     }
     Ok(Some(serde_json::to_value(proof)?))
 }
@@ -87,7 +87,7 @@ async fn prove_where_done(
     environment: &Environment,
     tasks: u64,
     context: &Context,
-    found: &mut Found,
+    findings: &mut Findings,
 ) -> Result<Value, WorkError> {
     let name = versioned(environment);
     let (mut proven, mut failures) = (0_u64, Vec::new());
@@ -101,7 +101,7 @@ async fn prove_where_done(
             proven += 1;
             for fault in task.faults {
                 let failure = format!("{}: {fault}", task.name);
-                found.fail(split, "the task is proven", failure.clone());
+                findings.fail(split, "the task is proven", failure.clone());
                 failures.push(json!(format!("{split} {failure}")));
             }
         }
@@ -109,18 +109,22 @@ async fn prove_where_done(
     Ok(json!({"tasks": proven, "failures": failures}))
 }
 
-/// How many tasks of a split are proven: rows, or some of each template where templates make them.
+/// Number of tasks of a split that are proven: rows, or some of each template where templates make them.
 fn cases(environment: &Environment, length: u64, tasks: u64) -> u64 {
     let made = is_sql(&environment.name) && environment.templates > 1;
     let wanted = if made { environment.templates.saturating_mul(tasks.min(PROVEN_SEEDS_MAX)) } else { tasks };
     wanted.min(length)
 }
 
-async fn prove_builtin(environment: &Environment, tasks: u64, found: &mut Found) -> Result<Option<Value>, WorkError> {
+async fn prove_builtin(
+    environment: &Environment,
+    tasks: u64,
+    findings: &mut Findings,
+) -> Result<Option<Value>, WorkError> {
     let kinds = builtin(&BuiltinSettings::default());
     let Some(kind) = kinds.into_iter().find(|kind| kind.spec().name == environment.name) else { return Ok(None) };
     if kind.spec().digest != environment.digest {
-        found.skip("proof", "the server has another form of it than this worker");
+        findings.skip("proof", "the server has another form of it than this worker");
         return Ok(None);
     }
     let seeds = tasks.min(Effort::FULL.seeds);
@@ -131,7 +135,7 @@ async fn prove_builtin(environment: &Environment, tasks: u64, found: &mut Found)
     let mut failures = Vec::new();
     for ((place, fault), check) in faults {
         let failure = format!("{place}: {fault}");
-        found.fail("", check, failure.clone());
+        findings.fail("", check, failure.clone());
         failures.push(failure);
     }
     Ok(Some(json!({"tasks": proof.tasks, "failures": failures, "audit": audit})))

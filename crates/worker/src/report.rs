@@ -1,4 +1,4 @@
-//! What an evaluation found: the numbers of each environment and of all, and beside a baseline.
+//! The report of an evaluation: the numbers of each environment and of all, and the comparison with a baseline.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::stats::summary::{self, Summary};
 /// Up to which k each pass@k stands in the result of a job; above it powers of two do, and the last. The report has them all.
 const EACH_K_MAX: u32 = 16;
 
-/// What an evaluation found.
+/// The report of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Report {
-    /// Who played.
+    /// The policy.
     pub(super) policy: String,
     /// Tasks of each environment.
     pub(super) tasks: u64,
-    /// How often each was played.
+    /// Number of episodes of each task.
     pub(super) samples_per_task: u32,
     /// Chose tasks and randomness.
     pub(super) seed: u64,
@@ -28,14 +28,14 @@ pub(super) struct Report {
     pub(super) all: Summary,
     /// By `family/name@version`.
     pub(super) environments: BTreeMap<String, Summary>,
-    /// What it took.
+    /// Turns and tokens of all episodes.
     pub(super) usage: Usage,
-    /// Beside another policy.
+    /// The comparison with another policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) baseline: Option<BesideBaseline>,
+    pub(super) baseline: Option<BaselineComparison>,
 }
 
-/// What episodes took.
+/// Turns and tokens of episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Usage {
     /// Turns.
@@ -46,9 +46,9 @@ pub(super) struct Usage {
     pub(super) completion_tokens: u64,
 }
 
-/// A policy beside another.
+/// The comparison of a policy with another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct BesideBaseline {
+pub(super) struct BaselineComparison {
     /// The other policy, or the evaluation that it was played in.
     pub(super) from: String,
     /// Over all of its episodes.
@@ -61,14 +61,14 @@ pub(super) struct BesideBaseline {
 
 /// Episodes of one policy.
 #[derive(Debug, Default)]
-pub(super) struct Side {
+pub(super) struct PolicyOutcomes {
     /// As statistics take them.
     pub(super) outcomes: Vec<Outcome>,
-    /// What they took.
+    /// Their turns and tokens.
     pub(super) usage: Usage,
 }
 
-impl Side {
+impl PolicyOutcomes {
     /// Adds an episode.
     pub(super) fn add(&mut self, line: &EpisodeLine) {
         self.outcomes.push(line.outcome());
@@ -108,8 +108,13 @@ impl Side {
     }
 }
 
-/// A side beside another.
-pub(super) fn beside(policy: &Side, baseline: &Side, from: String, samples_per_task: u32) -> BesideBaseline {
+/// Compares the outcomes of two policies.
+pub(super) fn compare(
+    policy: &PolicyOutcomes,
+    baseline: &PolicyOutcomes,
+    from: String,
+    samples_per_task: u32,
+) -> BaselineComparison {
     let environments = policy
         .by_environment(1)
         .into_keys()
@@ -118,7 +123,7 @@ pub(super) fn beside(policy: &Side, baseline: &Side, from: String, samples_per_t
             (name, compared)
         })
         .collect();
-    BesideBaseline {
+    BaselineComparison {
         from,
         all: summary::summarise(&baseline.outcomes, samples_per_task),
         comparison: paired::compare(&policy.outcomes, &baseline.outcomes),
@@ -129,8 +134,8 @@ pub(super) fn beside(policy: &Side, baseline: &Side, from: String, samples_per_t
 /// The report with few values of k, as a job's result.
 pub(super) fn shortened(report: &Report) -> Report {
     let mut short = report.clone();
-    let beside = short.baseline.iter_mut().map(|baseline| &mut baseline.all);
-    for summary in std::iter::once(&mut short.all).chain(short.environments.values_mut()).chain(beside) {
+    let baseline = short.baseline.iter_mut().map(|baseline| &mut baseline.all);
+    for summary in std::iter::once(&mut short.all).chain(short.environments.values_mut()).chain(baseline) {
         let last = summary.pass_at.last().map_or(0, |at| at.k);
         summary.pass_at.retain(|at| at.k <= EACH_K_MAX || at.k.is_power_of_two() || at.k == last);
     }

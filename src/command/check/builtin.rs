@@ -20,7 +20,7 @@ fn found(asked: &str) -> Vec<Arc<dyn EnvironmentKind>> {
     if asked == super::ALL { Vec::new() } else { all.into_iter().filter(|kind| fits(&kind.spec().name)).collect() }
 }
 
-/// Whether an argument stands for built-in environments.
+/// True for an argument that names built-in environments.
 pub(super) fn asked_for(asked: &str) -> bool {
     !found(asked).is_empty()
 }

@@ -1,4 +1,4 @@
-//! What became of the draws of an app's templates, for people.
+//! Results of the draws of an app's templates, for people.
 
 use std::io::{Result, Write};
 

@@ -28,7 +28,7 @@ use palestra_families::sql::PROVEN_SEEDS_MAX;
 /// Stands for every name behind it.
 const ALL: &str = "*";
 
-/// What to check.
+/// Arguments of `palestra check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// Shipped environments by name (`app/mail`, `app/*`, `terminal/*`, `sql/*`, `control/*`, `puzzle/*`), or folders and files of
@@ -47,7 +47,7 @@ pub struct CheckArguments {
     /// Writes one line of JSON per app instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Where sandboxes run and images lie, for work that is done in them.
+    /// Back end and images of sandboxes, for work that is done in them.
     #[command(flatten)]
     pub config: ConfigArguments,
 }

@@ -7,7 +7,7 @@ use crate::backends;
 use crate::config::Config;
 use palestra_families::sql::{is_sql, shipped};
 
-/// Whether an argument stands for databases: `sql/question`, `sql/*`.
+/// True for an argument that names databases: `sql/question`, `sql/*`.
 pub(super) fn asked_for(asked: &str) -> bool {
     is_sql(asked)
 }

@@ -10,7 +10,7 @@ use crate::backends;
 use crate::config::Config;
 use palestra_families::work::{family, shipped};
 
-/// Whether an argument stands for work: `terminal/files`, `terminal/*`.
+/// True for an argument that names work: `terminal/files`, `terminal/*`.
 pub(super) fn is_work(asked: &str) -> bool {
     family(asked).is_some()
 }

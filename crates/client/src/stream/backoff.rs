@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt, and when to give up.
+//! The wait before the next attempt, and the time to give up.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

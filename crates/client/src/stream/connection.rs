@@ -20,14 +20,14 @@ use super::{FRAME_BYTES_MAX, Outgoing};
 use crate::address::{bearer, parse_base};
 use crate::error::{ClientError, causes};
 
-/// How long one handshake may take, in milliseconds.
+/// Time limit of one handshake, in milliseconds.
 const HANDSHAKE_TIMEOUT_MS: u64 = 10_000;
-/// How many frames go out between two flushes.
+/// Number of frames between two flushes.
 const FRAMES_PER_FLUSH_MAX: usize = 256;
 
 pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Where to connect, and as whom.
+/// Address and credential of a connection.
 pub(super) struct Endpoint {
     address: Url,
     authorization: Option<HeaderValue>,
@@ -76,7 +76,7 @@ impl Endpoint {
     }
 }
 
-/// Which refused handshakes are worth another attempt: those that are the server's state, not the request's fault.
+/// Refused handshakes that are worth another attempt: those that are the server's state, not the request's fault.
 fn refusal(error: tungstenite::Error) -> Refusal {
     match error {
         tungstenite::Error::Http(response) => {
@@ -93,10 +93,10 @@ fn refusal(error: tungstenite::Error) -> Refusal {
     }
 }
 
-/// How a connection ended.
+/// The end of a connection.
 pub(super) struct Ending {
     pub(super) reason: Reason,
-    /// Whether anything was answered over it.
+    /// True where anything was answered over it.
     pub(super) progress: bool,
 }
 

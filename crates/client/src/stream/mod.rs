@@ -37,7 +37,7 @@ use table::Table;
 /// The largest frame that is sent or read, in bytes.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How a stream behaves.
+/// Options of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Most frames without an answer; a further request waits.
@@ -46,9 +46,9 @@ pub struct Options {
     pub backoff_ms: u64,
     /// Longest wait between two reconnects, in milliseconds.
     pub backoff_max_ms: u64,
-    /// How long to try without any success before every open request fails, in milliseconds.
+    /// Time without any success after which every open request fails, in milliseconds.
     pub give_up_ms: u64,
-    /// How long a silent connection counts as alive, in milliseconds. The server pings every 20 s.
+    /// Time that a silent connection counts as alive, in milliseconds. The server pings every 20 s.
     pub silence_max_ms: u64,
     /// Events that are kept for a slow receiver; it then misses the oldest and is told so.
     pub events_max: usize,
@@ -67,13 +67,13 @@ impl Default for Options {
     }
 }
 
-/// What the server answers a frame with: the JSON below `ok`, or its problem.
+/// The answer to a frame: the JSON below `ok`, or its problem.
 type RawAnswer = Result<Box<RawValue>, ClientError>;
 
 /// A frame on its way to the driver.
 struct Outgoing {
     text: Utf8Bytes,
-    /// Whether sending it again is harmless.
+    /// True where sending it again is harmless.
     repeatable: bool,
     id: u64,
     /// The subscription that begins with a good answer: its session and the event that it goes on after.
@@ -277,7 +277,7 @@ impl Stream {
         self.shared.table.events()
     }
 
-    /// How often the connection was lost and made again.
+    /// Number of times that the connection was lost and made again.
     #[must_use]
     pub fn reconnects(&self) -> u64 {
         self.shared.table.reconnects()

@@ -1,4 +1,4 @@
-//! What must survive a connection: unanswered frames and subscriptions.
+//! Unanswered frames and subscriptions, which have to survive a connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ struct Inner {
     end: Option<ClientError>,
 }
 
-/// What arrives: an answer or an event.
+/// A message that arrives: an answer or an event.
 #[derive(Deserialize)]
 struct Incoming {
     id: Option<u64>,
@@ -41,7 +41,7 @@ struct Incoming {
     event: Option<Event>,
 }
 
-/// What a message means for the connection it came over.
+/// The meaning of a message for the connection that it came over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// An answer or an event.

@@ -18,10 +18,10 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use super::{Options, Stream};
 use crate::error::ClientError;
 
-/// What the server did, over all connections.
+/// State of the server over all connections.
 #[derive(Default)]
 struct World {
-    /// How often each (session, seq) acted.
+    /// Number of times that each (session, seq) acted.
     acted: BTreeMap<(String, u64), u64>,
     /// Answers by idempotency key.
     created: HashMap<String, String>,

@@ -1,13 +1,10 @@
-//! Playing, measuring, judging again and serving: the lighter kinds of jobs.
+//! The policy, environments, sampling and limits of jobs that play episodes.
 
 mod policy;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use super::Faults;
-use crate::id::{EpisodeId, JobId, PolicyId, RunId};
+use super::{Disclosure, Faults};
 use crate::name::NameKind;
 pub use policy::{PolicyFrom, UnknownPolicy};
 
@@ -24,7 +21,7 @@ pub struct EnvironmentMix {
     /// `family/name`, optionally `@version`.
     #[cfg_attr(feature = "openapi", schema(max_length = 300))]
     pub name: String,
-    /// Which split; `train` where left out.
+    /// The split that tasks are drawn from; `train` where left out.
     #[serde(default = "train")]
     pub split: String,
     /// Its share is its weight over the sum of all.
@@ -36,7 +33,7 @@ pub struct EnvironmentMix {
 }
 
 impl EnvironmentMix {
-    /// Whether both choose the same tasks of the same environment.
+    /// True where both choose the same tasks of the same environment.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.split, self.difficulty) == (&other.name, &other.split, other.difficulty)
@@ -51,11 +48,11 @@ fn one() -> f64 {
     1.0
 }
 
-/// What is told where a job names no environment.
-const UNNAMED: &str = "an environment is named family/name, or family/name@version";
+/// The fault of a name that is not an environment's.
+pub(super) const UNNAMED: &str = "an environment is named family/name, or family/name@version";
 
-/// Whether a name is that of an environment, with or without a version.
-fn is_environment(name: &str) -> bool {
+/// True for the name of an environment, with or without a version.
+pub(super) fn is_environment(name: &str) -> bool {
     let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
     NameKind::Environment.fits(name) && version.is_none_or(|version| version.parse::<u32>().is_ok())
 }
@@ -74,7 +71,7 @@ pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut F
     }
 }
 
-/// How answers are sampled.
+/// Sampling of answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -102,7 +99,7 @@ impl Sampling {
     }
 }
 
-/// How much is played at once, and how long.
+/// Concurrency and length of episodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -129,158 +126,26 @@ impl PlayLimits {
     }
 }
 
-/// Which policy plays.
+/// The policy that plays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlayedPolicy {
-    /// Where it comes from.
+    /// The source of the policy.
     pub from: PolicyFrom,
 }
 
-/// Measures a policy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Evaluate {
-    /// Who plays.
-    pub policy: PlayedPolicy,
-    /// What it plays; weights do not count here: each gets `episodes` tasks.
-    pub environments: Vec<EnvironmentMix>,
-    /// How many tasks of each environment.
-    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
-    pub episodes: u64,
-    /// How often each task is played.
-    #[serde(default = "once")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
-    pub samples_per_task: u32,
-    /// Chooses tasks and randomness.
-    #[serde(default)]
-    pub seed: u64,
-    /// How answers are sampled.
-    #[serde(default)]
-    pub sampling: Sampling,
-    /// How much is played at once, and how long.
-    #[serde(default)]
-    pub limits: PlayLimits,
-    /// Whom to compare with, task by task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Baseline>,
-}
-
-/// Whom a policy is compared with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Baseline {
-    /// A policy, which plays the same tasks with the same seeds.
-    Policy(PlayedPolicy),
-    /// An earlier evaluation of the same tasks and seeds.
-    Evaluation(JobId),
-}
-
-fn once() -> u32 {
-    1
-}
-
-/// Plays episodes and keeps their trajectories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Collect {
-    /// Who plays.
-    pub policy: PlayedPolicy,
-    /// What it plays.
-    pub environments: Vec<EnvironmentMix>,
-    /// How many episodes altogether.
-    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
-    pub episodes: u64,
-    /// Chooses tasks and randomness.
-    #[serde(default)]
-    pub seed: u64,
-    /// How answers are sampled.
-    #[serde(default)]
-    pub sampling: Sampling,
-    /// How much is played at once, and how long.
-    #[serde(default)]
-    pub limits: PlayLimits,
-    /// Only episodes with at least this score are exported; all that were scored where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score_min: Option<f64>,
-}
-
-/// Judges stored episodes again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Rescore {
-    /// These episodes; at most 10,000.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(max_items = 10_000))]
-    pub episodes: Vec<EpisodeId>,
-    /// Or those of a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
-    /// Or those of an environment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<String>,
-    /// The verifier version; the current one where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verifier: Option<String>,
-}
-
-/// Runs the publication gate of an environment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Check {
-    /// `family/name`, optionally `@version`.
-    #[cfg_attr(feature = "openapi", schema(max_length = 300))]
-    pub environment: String,
-    /// Tasks that are tried per split and policy.
-    #[serde(default = "hundred")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
-    pub tasks: u32,
-    /// Chooses them.
-    #[serde(default)]
-    pub seed: u64,
-}
-
-fn hundred() -> u32 {
-    100
-}
-
-/// Answers for a policy until it is cancelled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Serve {
-    /// Which policy.
-    pub policy: PolicyId,
-    /// Most requests that are answered at once.
-    #[serde(default = "batch")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
-    pub batch_max: u32,
-    /// Ends by itself after this long without a request; never where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_ms: Option<u64>,
-}
-
-fn batch() -> u32 {
-    32
-}
-
-/// What jobs that play have in common.
-struct Playing<'a> {
-    policy: &'a PlayedPolicy,
-    environments: &'a [EnvironmentMix],
-    episodes: u64,
-    sampling: &'a Sampling,
-    limits: &'a PlayLimits,
+/// The fields that all jobs have that play.
+pub(super) struct Playing<'a> {
+    pub(super) policy: &'a PlayedPolicy,
+    pub(super) environments: &'a [EnvironmentMix],
+    pub(super) episodes: u64,
+    pub(super) sampling: &'a Sampling,
+    pub(super) limits: &'a PlayLimits,
 }
 
 impl Playing<'_> {
-    fn check(&self, faults: &mut Faults) {
+    pub(super) fn check(&self, faults: &mut Faults) {
         self.policy.check("policy.from", faults);
         faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
         check_environments(self.environments, faults);
@@ -296,122 +161,30 @@ impl Playing<'_> {
 }
 
 impl PlayedPolicy {
-    fn check(&self, field: &str, faults: &mut Faults) {
+    pub(super) fn check(&self, field: &str, faults: &mut Faults) {
         self.from.check(field, faults);
         faults.unless(!self.from.is_scratch(), field, "a model from scratch knows nothing that is worth playing");
     }
-}
 
-impl Evaluate {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        let Self { policy, environments, episodes, sampling, limits, .. } = self;
-        Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
-        let of_one = self.episodes.saturating_mul(u64::from(self.samples_per_task));
-        let all = of_one.saturating_mul(self.environments.len() as u64);
-        let detail = format!("at most {EPISODES_MAX} episodes of all tasks and environments together");
-        faults.unless(all <= EPISODES_MAX, "samples_per_task", detail);
-        if let Some(Baseline::Policy(policy)) = &self.baseline {
-            policy.check("baseline.policy.from", faults);
-        }
+    /// True where the policy acts from solutions or from the definition of an environment, which a worker has to ask the server for.
+    pub(super) fn is_privileged(&self) -> bool {
+        matches!(self.from, PolicyFrom::Oracle | PolicyFrom::Random)
     }
 }
 
-impl Collect {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        let Self { policy, environments, episodes, sampling, limits, .. } = self;
-        Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "0 to 1");
-    }
+/// True where a privileged policy plays an environment of these, so that its lease may learn the actions of the policy there.
+pub(super) fn plays_privileged(
+    policies: &[&PlayedPolicy],
+    environments: &[EnvironmentMix],
+    disclosure: Disclosure,
+    environment: &str,
+) -> bool {
+    disclosure == Disclosure::Actions
+        && policies.iter().any(|policy| policy.is_privileged())
+        && environments.iter().any(|mix| covers(&mix.name, environment))
 }
 
-impl Rescore {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        let ways = [!self.episodes.is_empty(), self.run.is_some(), self.environment.is_some()];
-        let named = ways.iter().filter(|way| **way).count();
-        faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
-        faults.unless(self.episodes.len() <= 10_000, "episodes", "at most 10000");
-        let different: BTreeSet<&EpisodeId> = self.episodes.iter().collect();
-        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice");
-    }
-}
-
-impl Check {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        faults.unless(is_environment(&self.environment), "environment", UNNAMED);
-        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "1 to 100000");
-    }
-}
-
-impl Serve {
-    pub(super) fn check(&self, faults: &mut Faults) {
-        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "1 to 1024");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::super::Spec;
-    use super::*;
-    use crate::job::JobKind;
-
-    fn fields(kind: JobKind, spec: &Value) -> Vec<String> {
-        let faults = Spec::read(kind, spec).err().unwrap_or_default();
-        faults.into_iter().filter_map(|fault| fault.field).collect()
-    }
-
-    fn played(more: &Value) -> Value {
-        let mut spec = json!({
-            "policy": {"from": "builtin:oracle"}, "environments": [{"name": "puzzle/a"}], "episodes": 10,
-        });
-        for (field, value) in more.as_object().into_iter().flatten() {
-            spec[field] = value.clone();
-        }
-        spec
-    }
-
-    #[test]
-    fn jobs_that_play_are_checked_alike() {
-        for kind in [JobKind::Evaluate, JobKind::Collect] {
-            assert_eq!(fields(kind, &played(&json!({}))), [""; 0]);
-            for (more, field) in [
-                (json!({"policy": {"from": "builtin:mlp"}}), "spec.policy.from"),
-                (json!({"environments": []}), "spec.environments"),
-                (json!({"environments": [{"name": "puzzle"}]}), "spec.environments[0].name"),
-                (json!({"environments": [{"name": "puzzle/a"}, {"name": "puzzle/a"}]}), "spec.environments[1].name"),
-                (json!({"episodes": 0}), "spec.episodes"),
-                (json!({"sampling": {"top_p": 0}}), "spec.sampling.top_p"),
-                (json!({"limits": {"concurrent_sessions": 0}}), "spec.limits.concurrent_sessions"),
-            ] {
-                assert_eq!(fields(kind, &played(&more)), [field], "{more}");
-            }
-            let splits = json!({"environments": [{"name": "puzzle/a"}, {"name": "puzzle/a", "split": "test"}]});
-            assert_eq!(fields(kind, &played(&splits)), [""; 0], "other tasks are other episodes");
-        }
-    }
-
-    #[test]
-    fn the_bound_of_an_evaluation_holds_for_all_its_episodes_together() {
-        let more = json!({"episodes": 3_000_000, "samples_per_task": 2});
-        assert_eq!(fields(JobKind::Evaluate, &played(&more)), [""; 0]);
-        let two = json!([{"name": "puzzle/a"}, {"name": "puzzle/b"}]);
-        let mut spec = played(&more);
-        spec["environments"] = two;
-        assert_eq!(fields(JobKind::Evaluate, &spec), ["spec.samples_per_task"]);
-    }
-
-    #[test]
-    fn a_baseline_that_cannot_play_is_refused_before_anybody_plays() {
-        let more = json!({"baseline": {"policy": {"from": "builtin:tiny-transformer"}}});
-        assert_eq!(fields(JobKind::Evaluate, &played(&more)), ["spec.baseline.policy.from"]);
-    }
-
-    #[test]
-    fn no_episode_is_judged_again_twice() {
-        let (one, other) = (EpisodeId::new(), EpisodeId::new());
-        assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other]})), [""; 0]);
-        assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other, one]})), ["spec.episodes"]);
-    }
+/// True where the name in a spec covers an environment: a name without a version covers all of them.
+pub(super) fn covers(named: &str, environment: &str) -> bool {
+    named == environment || environment.split_once('@').is_some_and(|(plain, _)| plain == named)
 }

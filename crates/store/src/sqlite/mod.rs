@@ -266,4 +266,29 @@ mod tests {
         let count = Statement::new("SELECT COUNT(*) AS number FROM steps", Vec::new());
         assert_eq!(store.number(count).await.expect("a count"), 3);
     }
+
+    #[tokio::test]
+    async fn jobs_of_an_older_file_are_kept_and_may_be_of_a_new_kind() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("palestra.db");
+        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let mut connection = options.connect().await.expect("the file opens");
+        let mut older = migration::sqlite();
+        older.migrations.to_mut().truncate(15);
+        older.run(&mut connection).await.expect("the older form");
+        let job = palestra_protocol::id::JobId::new();
+        for sql in [
+            "INSERT INTO jobs (id, tenant, kind, state, priority, device, memory_bytes, blocked, attempts, attempts_max, fence, events, \
+             dead_letter, created_at, reports) VALUES ($1, 'a', 'check', 'queued', 3, 'any', 0, 0, 1, 2, 1, 4, 0, 5, 6)",
+            "INSERT INTO job_specs VALUES ($1, 'sha256:1', '{\"environment\":\"puzzle/a\"}', '[]', '{}')",
+        ] {
+            sqlx::query(sql).bind(job.to_string()).execute(&mut connection).await.expect("a job");
+        }
+        connection.close().await.expect("the connection closes");
+        let store = SqliteStore::open(&path).await.expect("an older file is brought to the newest form");
+        let row = store.stored_job(job).await.expect("a query").expect("it is there").row;
+        assert_eq!((row.kind.as_str(), row.priority, row.attempts_max, row.reports), ("check", 3, 2, 6));
+        store.close().await;
+        meddle(&folder, "UPDATE jobs SET kind = 'novel'").await;
+    }
 }

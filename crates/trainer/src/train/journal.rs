@@ -116,7 +116,6 @@ impl<'a> Journal<'a> {
             values.iter().filter(|(_, value)| value.is_finite()).map(|(name, value)| (name.clone(), *value)).collect();
         self.history.add(done, &finite);
         let progress = self.progress(done);
-        self.context.reporter.set_progress(progress.clone());
         self.context.reporter.report(vec![Reporter::metric_event(done, &finite), Reporter::progress_event(&progress)])
     }
 

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use clap::Args;
 use palestra_client::Client;
 use palestra_protocol::job::JobError;
-use palestra_protocol::problem::Fault;
 use palestra_protocol::run::CreateRun;
 use palestra_protocol::spec::Spec;
 use palestra_protocol::worker::{Lease, Outcome};
@@ -23,10 +22,10 @@ use crate::train;
 
 /// Length of the run that owns an attempt's sessions, in milliseconds: they end this long after the attempt went silent.
 const RUN_LEASE_MS: u64 = 60_000;
-/// How often that run is renewed, in milliseconds.
+/// Time between two renewals of that run, in milliseconds.
 const RUN_BEAT_MS: u64 = 15_000;
 
-/// What an attempt is told.
+/// Arguments of an attempt.
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
     /// The server.
@@ -35,13 +34,13 @@ pub struct Arguments {
     /// The worker's key.
     #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true)]
     pub key: String,
-    /// On what it computes.
+    /// The device that it computes on.
     #[arg(long, value_enum, default_value_t = Choice::Cpu)]
     pub device: Choice,
     /// Also uses an adapter that only pretends to be a graphics processor; for tests.
     #[arg(long)]
     pub allow_software_adapter: bool,
-    /// Where it keeps what it works on.
+    /// The folder for temporary files.
     #[arg(long)]
     pub scratch: Option<PathBuf>,
     /// A folder from which jobs may load models as `file:PATH`.
@@ -58,8 +57,6 @@ pub fn attempt(arguments: &Arguments, runtime: &Handle) -> Result<(), TrainerErr
     let lease = read_lease()?;
     let client = Client::new(&arguments.url, Some(&arguments.key))?;
     let reporter = Reporter::new(client, &lease, runtime.clone());
-    let beating = reporter.clone();
-    runtime.spawn(async move { beating.beat().await });
     let done = catch_unwind(AssertUnwindSafe(|| run(arguments, &lease, &reporter, runtime)));
     let outcome = match done {
         Ok(Ok(result)) => Outcome::Succeeded { result },
@@ -86,7 +83,7 @@ fn read_lease() -> Result<Lease, TrainerError> {
 }
 
 fn run(arguments: &Arguments, lease: &Lease, reporter: &Reporter, runtime: &Handle) -> Result<Value, TrainerError> {
-    let spec = Spec::read(lease.job.kind, &lease.job.spec).map_err(|faults| TrainerError::BadSpec(words(&faults)))?;
+    let spec = lease.job.read_spec().map_err(TrainerError::BadSpec)?;
     let opened = device::open(arguments.device, arguments.allow_software_adapter)?;
     let scratch = match &arguments.scratch {
         Some(folder) => tempfile::tempdir_in(folder),
@@ -129,21 +126,11 @@ fn run(arguments: &Arguments, lease: &Lease, reporter: &Reporter, runtime: &Hand
             done
         }
         Spec::Serve(spec) => serve::serve(&spec, &opened.device, &files, reporter),
-        Spec::Evaluate(_) | Spec::Collect(_) | Spec::Rescore(_) | Spec::Check(_) => {
-            Err(TrainerError::BadSpec("a trainer does jobs of the kinds train and serve".to_owned()))
-        }
+        _ => Err(TrainerError::BadSpec("a trainer does jobs of the kinds train and serve".to_owned())),
     }
 }
 
-fn words(faults: &[Fault]) -> String {
-    let each = faults.iter().map(|fault| match &fault.field {
-        Some(field) => format!("{field}: {}", fault.detail),
-        None => fault.detail.clone(),
-    });
-    each.collect::<Vec<_>>().join("; ")
-}
-
-/// What a panic says. Device drivers report a lack of memory by panics.
+/// The outcome of a panic. Device drivers report a lack of memory by panics.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
     let text = panic
         .downcast_ref::<String>()

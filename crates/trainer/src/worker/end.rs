@@ -1,5 +1,4 @@
-//! How the process of an attempt ended where it could not say so itself: by its status, by what it said last, and by what the kernel
-//! counted.
+//! The end of the process of an attempt that could not report it itself: by its exit status, its last lines, and the counters of the kernel.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -10,13 +9,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStderr;
 use tokio_util::sync::CancellationToken;
 
-/// How a program says that it cannot have the memory it asked for, before it ends itself by [`SIGABRT`].
+/// The line of a program that cannot have the memory it asked for, before it ends itself by [`SIGABRT`].
 const ALLOCATION_FAILED: &[u8] = b"memory allocation of";
 /// Signal by which a program ends itself.
 const SIGABRT: i32 = 6;
 /// Signal by which the kernel ends what takes too much memory.
 const SIGKILL: i32 = 9;
-/// What the kernel counts about the memory of this control group.
+/// Counters of the kernel about the memory of this control group.
 const MEMORY_EVENTS: &str = "/sys/fs/cgroup/memory.events";
 /// Bytes that are read at once.
 const READ_BYTES: usize = 8 << 10;
@@ -24,19 +23,19 @@ const READ_BYTES: usize = 8 << 10;
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of a line that become part of an error.
 const TOLD_BYTES_MAX: usize = 1 << 10;
-/// How long the rest of what a process said may take once it is over, in milliseconds: what it started may hold its output open.
+/// Time to read the rest of the output of a process once it is over, in milliseconds: a child of it may hold the output open.
 const REST_MS_MAX: u64 = 1_000;
 
-/// What comes from the standard error of an attempt, line by line.
+/// The standard error of an attempt, line by line.
 #[derive(Debug, Default)]
-struct Said {
+struct StandardError {
     /// A line that is not whole yet.
     held: Vec<u8>,
     /// The last line that tells of memory that could not be had.
     no_memory: Option<String>,
 }
 
-impl Said {
+impl StandardError {
     /// Takes what came next; answers the lines that are whole, and what is too long to wait for.
     fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(bytes);
@@ -70,7 +69,7 @@ impl Said {
 /// Passes on what an attempt says until it has said all, or for a moment after it is `over`. Answers its line about memory that could
 /// not be had.
 pub(super) async fn listen(stderr: Option<ChildStderr>, over: &CancellationToken) -> Option<String> {
-    let (stderr, mut said) = (stderr?, Said::default());
+    let (stderr, mut said) = (stderr?, StandardError::default());
     let late = async {
         over.cancelled().await;
         tokio::time::sleep(Duration::from_millis(REST_MS_MAX)).await;
@@ -82,7 +81,7 @@ pub(super) async fn listen(stderr: Option<ChildStderr>, over: &CancellationToken
     said.no_memory
 }
 
-async fn pass_on(mut from: ChildStderr, said: &mut Said) {
+async fn pass_on(mut from: ChildStderr, said: &mut StandardError) {
     let (mut into, mut piece) = (tokio::io::stderr(), vec![0; READ_BYTES]);
     loop {
         // What cannot be read any more has ended too.
@@ -97,7 +96,7 @@ async fn pass_on(mut from: ChildStderr, said: &mut Said) {
     }
 }
 
-/// How many processes of this control group the kernel has ended for their memory; none where it does not say.
+/// Number of processes of this control group that the kernel has ended for their memory; none where it does not say.
 pub(super) async fn memory_kills() -> Option<u64> {
     killed(&tokio::fs::read_to_string(MEMORY_EVENTS).await.ok()?)
 }
@@ -106,12 +105,12 @@ fn killed(events: &str) -> Option<u64> {
     events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
-/// Whether the kernel ended a process between two looks at [`memory_kills`].
+/// True where the kernel ended a process between two readings of [`memory_kills`].
 pub(super) fn rose(before: Option<u64>, after: Option<u64>) -> bool {
     before.zip(after).is_some_and(|(before, after)| after > before)
 }
 
-/// How an attempt ended whose process nobody here ended. `no_memory` is its line about memory that it could not have; `kernel` says
+/// The outcome of an attempt whose process nobody here ended. `no_memory` is its line about memory that it could not have; `kernel` says
 /// whether the kernel ended a process for its memory meanwhile.
 pub(super) fn died(status: ExitStatus, no_memory: Option<&str>, kernel: bool) -> Outcome {
     use std::os::unix::process::ExitStatusExt as _;
@@ -174,7 +173,7 @@ mod tests {
 
     #[test]
     fn lines_are_passed_on_whole_and_the_one_about_memory_is_remembered() {
-        let mut said = Said::default();
+        let mut said = StandardError::default();
         let pieces = ["first\nmemory alloc", "ation of 4096 bytes ", "failed\nlast"];
         let passed: Vec<Vec<u8>> = pieces.iter().map(|piece| said.take(piece.as_bytes())).collect();
         assert_eq!(passed, [b"first\n".to_vec(), Vec::new(), format!("{LINE}\n").into_bytes()]);
@@ -184,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_line_about_memory_may_be_the_last_one_and_has_to_begin_so() {
-        let mut said = Said::default();
+        let mut said = StandardError::default();
         said.take(b"a log line on memory allocation of something\n");
         assert_eq!(said.no_memory, None);
         said.take(LINE.as_bytes());
@@ -195,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_not_held_back_for_ever() {
-        let mut said = Said::default();
+        let mut said = StandardError::default();
         let piece = vec![b'x'; READ_BYTES];
         let passed: usize = (0..32).map(|_| said.take(&piece).len()).sum();
         assert!(said.held.len() <= LINE_BYTES_MAX);

@@ -6,10 +6,9 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use palestra_client::{Client, ClientError};
+use palestra_client::{Client, HeldLease, LeaseError, Leases};
 use palestra_protocol::job::{Device, JobError, JobKind};
-use palestra_protocol::problem::Code;
-use palestra_protocol::worker::{Finish, Lease, LeaseRequest, Outcome};
+use palestra_protocol::worker::{Lease, LeaseRequest, Outcome};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
@@ -18,16 +17,12 @@ use super::end;
 use crate::device::{self, Choice, Opened};
 use crate::failure::TrainerError;
 
-/// How long one request for a job waits, in milliseconds.
+/// Time that one request for a job waits, in milliseconds.
 const WAIT_MS: u64 = 20_000;
-/// Wait between two requests when the server does not answer, in milliseconds.
-const PAUSE_MS: u64 = 1_000;
-/// How long an attempt may take to stop when the worker does, in milliseconds.
+/// Time for an attempt to stop when the worker does, in milliseconds.
 const STOP_MS: u64 = 20_000;
-/// Tries to say how an attempt ended before the lease is left to end by itself.
-const FINISH_TRIES: u32 = 10;
 
-/// What a worker is told.
+/// Arguments of a worker.
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
     /// The server.
@@ -36,7 +31,7 @@ pub struct Arguments {
     /// A key with the scope `worker`.
     #[arg(long, env = "PALESTRA_API_KEY", hide_env_values = true)]
     pub key: String,
-    /// Who this is, for people.
+    /// Name of this worker, for people.
     #[arg(long, default_value = "trainer")]
     pub name: String,
     /// On what it computes.
@@ -48,7 +43,7 @@ pub struct Arguments {
     /// Memory that jobs may ask for, in bytes [default: what is free].
     #[arg(long)]
     pub memory_bytes: Option<u64>,
-    /// Where attempts keep what they work on; emptied after each [default: the system's temporary folder].
+    /// Folder for temporary files of attempts; emptied after each [default: the system's temporary folder].
     #[arg(long)]
     pub scratch: Option<PathBuf>,
     /// A folder from which jobs may load models as `file:PATH`; can be given several times.
@@ -87,6 +82,7 @@ async fn lease_loop(
     kind: JobKind,
     stop: &CancellationToken,
 ) -> Result<(), TrainerError> {
+    let mut leases = Leases::new(client.clone());
     while !stop.is_cancelled() {
         let request = LeaseRequest {
             worker: arguments.name.clone(),
@@ -100,22 +96,11 @@ async fn lease_loop(
             remark: None,
         };
         let leased = tokio::select! {
-            leased = client.lease_job(&request) => leased,
-            () = stop.cancelled() => return Ok(()),
+            leased = leases.next(&request) => leased?,
+            () = stop.cancelled() => None,
         };
-        match leased {
-            Ok(Some(lease)) => supervise(arguments, client, program, &lease, stop).await,
-            Ok(None) => {}
-            Err(ClientError::Problem(problem)) if matches!(problem.status, 401 | 403) => {
-                return Err(ClientError::Problem(problem).into());
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no job could be asked for");
-                tokio::select! {
-                    () = tokio::time::sleep(Duration::from_millis(PAUSE_MS)) => {}
-                    () = stop.cancelled() => {}
-                }
-            }
+        if let Some(lease) = leased {
+            supervise(arguments, client, program, &lease, stop).await;
         }
     }
     Ok(())
@@ -139,15 +124,10 @@ async fn supervise(arguments: &Arguments, client: &Client, program: &Path, lease
         }),
     };
     let Some(outcome) = outcome else { return };
-    let finish = Finish { fence: lease.fence, outcome };
-    for _ in 0..FINISH_TRIES {
-        match client.finish_job(lease.job.id, &finish).await {
-            Ok(_) => return,
-            // The attempt said it itself, or the queue gave the job to somebody else.
-            Err(error) if matches!(error.code(), Some(Code::LeaseLost)) => return,
-            Err(error) => tracing::warn!(%error, job = %lease.job.id, "the end of an attempt could not be told"),
-        }
-        tokio::time::sleep(Duration::from_millis(PAUSE_MS)).await;
+    match HeldLease::new(client.clone(), lease).finish(outcome).await {
+        // Where it is lost, the attempt said it itself, or the queue gave the job to somebody else.
+        Ok(()) | Err(LeaseError::Lost) => {}
+        Err(error) => tracing::warn!(%error, job = %lease.job.id, "the end of an attempt could not be told"),
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Tensor, TensorData};
 use palestra_protocol::job::JobError;
-use palestra_protocol::spec::play::{PolicyFrom, Serve};
-use palestra_protocol::worker::{ActAnswer, ActRequest, Exchange, ServedAnswer, ServedRequest};
+use palestra_protocol::spec::Serve;
+use palestra_protocol::spec::play::PolicyFrom;
+use palestra_protocol::worker::{ActAnswer, ActRequest, ServedAnswer, ServedRequest};
 use serde_json::{Value, json};
 
 use crate::chat::{ChatFormat, action};
@@ -19,7 +20,7 @@ use crate::rollout::stream;
 use crate::sampling::{Ask, Sampler, Slot, Stopped};
 use crate::train::start;
 
-/// How long an exchange waits for a request, in milliseconds.
+/// Time that an exchange waits for a request, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 /// Most tokens of an answer where the request says nothing.
 const TOKENS_DEFAULT: u32 = 512;
@@ -50,13 +51,7 @@ pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Rep
     let (mut answers, mut answered, mut idle) = (Vec::new(), 0_u64, Instant::now());
     loop {
         reporter.go_on()?;
-        let exchange = Exchange {
-            fence: reporter.fence(),
-            answers: std::mem::take(&mut answers),
-            take: spec.batch_max,
-            wait_ms: WAIT_MS,
-        };
-        let exchanged = reporter.exchange(&exchange)?;
+        let exchanged = reporter.exchange(std::mem::take(&mut answers), spec.batch_max, WAIT_MS)?;
         if exchanged.requests.is_empty() {
             let bored = spec.idle_ms.is_some_and(|most| idle.elapsed() > Duration::from_millis(most));
             if bored {

@@ -12,21 +12,21 @@ use reqwest::{Client as Http, StatusCode, Url};
 use serde_json::{Map, Value, json};
 
 use super::PlayError;
-use super::answer::{Answered, Asked, Tokens};
+use super::turn::{PolicyInput, PolicyOutput, Tokens};
 
-/// How long connecting may take, in milliseconds.
+/// Time limit of connecting, in milliseconds.
 const CONNECT_MS_MAX: u64 = 10_000;
-/// How long an answer may take, in milliseconds.
+/// Time limit of an answer, in milliseconds.
 const ANSWER_MS_MAX: u64 = 10 * 60_000;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Characters of a refusal that are quoted.
 const EXCERPT_CHARACTERS_MAX: usize = 300;
-/// How often a question is asked before the episode is given up.
+/// Number of tries of a request before the episode is given up.
 const TRIES_MAX: u32 = 4;
 /// Wait before the second try, in milliseconds; doubled by each further one.
 const BACKOFF_MS: u64 = 500;
-/// What a model is called where the address names none.
+/// Name of the model where the address has none.
 const MODEL_DEFAULT: &str = "default";
 
 /// To which hosts a policy's address may lead.
@@ -91,7 +91,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the other side refuses, answers something else, or cannot be reached in some tries.
-    pub async fn answer(&self, asked: &Asked<'_>) -> Result<Answered, PlayError> {
+    pub async fn answer(&self, asked: &PolicyInput<'_>) -> Result<PolicyOutput, PlayError> {
         let body = self.body(asked);
         let mut wait = BACKOFF_MS;
         for tried in 1.. {
@@ -106,19 +106,19 @@ impl Endpoint {
         Err(PlayError::Turn("no answer".to_owned()))
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Value {
+    fn body(&self, asked: &PolicyInput<'_>) -> Value {
         let Sampling { temperature, top_p, max_tokens } = self.sampling;
         let mut body = json!({
-            "model": self.model, "messages": asked.talk.messages(), "temperature": temperature, "top_p": top_p,
+            "model": self.model, "messages": asked.conversation.messages(), "temperature": temperature, "top_p": top_p,
             "max_tokens": max_tokens, "seed": asked.seed,
         });
-        if !asked.talk.tools().is_empty() {
-            body["tools"] = json!(asked.talk.tools());
+        if !asked.conversation.tools().is_empty() {
+            body["tools"] = json!(asked.conversation.tools());
         }
         body
     }
 
-    async fn ask(&self, body: &Value) -> Result<Answered, PlayError> {
+    async fn ask(&self, body: &Value) -> Result<PolicyOutput, PlayError> {
         let mut request = self.http.post(self.url.clone()).json(body);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
@@ -137,7 +137,7 @@ impl Endpoint {
     }
 }
 
-/// What comes again may go well; what is wrong with the question itself does not.
+/// A passing failure may be tried again; a fault of the request itself may not.
 fn refusal(status: StatusCode, bytes: &[u8]) -> PlayError {
     let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
     let detail = format!("the policy's server answered {status}: {text}");
@@ -151,7 +151,7 @@ fn refusal(status: StatusCode, bytes: &[u8]) -> PlayError {
 }
 
 /// The first choice of a chat completion.
-fn read(bytes: &[u8]) -> Result<Answered, PlayError> {
+fn read(bytes: &[u8]) -> Result<PolicyOutput, PlayError> {
     let mut completion: Value = serde_json::from_slice(bytes)
         .map_err(|error| PlayError::Turn(format!("the policy's server answered no JSON: {error}")))?;
     let count = |field: &str| completion["usage"][field].as_u64().unwrap_or(0);
@@ -160,7 +160,7 @@ fn read(bytes: &[u8]) -> Result<Answered, PlayError> {
         return Err(PlayError::Turn("the policy's server answered no chat completion".to_owned()));
     };
     message.insert("role".to_owned(), json!("assistant"));
-    Ok(Answered { action: Action::Message(Map::from_iter(message)), tokens, meta: Some(tokens.meta()) })
+    Ok(PolicyOutput { action: Action::Message(Map::from_iter(message)), tokens, meta: Some(tokens.meta()) })
 }
 
 #[cfg(test)]

@@ -14,35 +14,35 @@ use palestra_protocol::verdict::Verdict;
 use serde_json::Value;
 
 use super::PlayError;
-use super::answer::{Answered, Tokens};
+use super::conversation::Conversation;
 use super::player::Player;
-use super::talk::Talk;
+use super::turn::{PolicyOutput, Tokens};
 use palestra_environment::task::TaskId;
 
-/// How often a session is asked for while the server has no room.
+/// Number of tries to open a session while the server has no room.
 const CREATE_TRIES_MAX: u32 = 8;
 /// Wait before the second try, in milliseconds; doubled by each further one.
 const CREATE_WAIT_MS: u64 = 250;
 /// Longest such wait, in milliseconds.
 const CREATE_WAIT_MS_MAX: u64 = 10_000;
 
-/// What all episodes of a policy in an environment have in common. Cheap to clone.
+/// Settings of all episodes of a policy in an environment. Cheap to clone.
 #[derive(Clone)]
 pub struct Episodes {
-    /// Where they are played.
+    /// The stream to the server.
     pub stream: Stream,
-    /// Who plays.
+    /// The policy.
     pub player: Arc<Player>,
     /// The environment, with its version.
     pub environment: Arc<str>,
-    /// Who owns the sessions: they end with it, whatever happens to this program.
+    /// The run that owns the sessions: they end with it, whatever happens to this program.
     pub run: RunId,
-    /// What the episodes are listed under, beside those of other runs.
+    /// The group of the episodes, which those of other runs may share.
     pub group: Option<GroupId>,
     /// Most turns of one episode.
     pub steps_max: u64,
-    /// Whether conversations are wanted.
-    pub talks: bool,
+    /// True where conversations are wanted.
+    pub conversations: bool,
     /// Is told each turn.
     pub on_turn: Arc<dyn Fn() + Send + Sync>,
 }
@@ -61,7 +61,7 @@ pub struct Assignment {
 /// An episode that was played, or not.
 #[derive(Debug)]
 pub struct Played {
-    /// What was to be played.
+    /// The assignment.
     pub assignment: Assignment,
     /// The task's id, as far as it is known.
     pub task: String,
@@ -69,11 +69,11 @@ pub struct Played {
     pub episode: Option<EpisodeId>,
     /// Turns that were taken.
     pub steps: u64,
-    /// What the policy read and wrote.
+    /// Tokens that the policy read and wrote.
     pub tokens: Tokens,
     /// The conversation, where it is wanted.
-    pub talk: Option<Talk>,
-    /// What the judge found, or why there is no verdict.
+    pub conversation: Option<Conversation>,
+    /// The verdict, or why there is none.
     pub verdict: Result<Verdict, PlayError>,
 }
 
@@ -86,7 +86,7 @@ impl Episodes {
             episode: None,
             steps: 0,
             tokens: Tokens::default(),
-            talk: None,
+            conversation: None,
             verdict: Err(PlayError::Client(ClientError::Closed)),
         };
         let opened = match self.open(&played.assignment).await {
@@ -108,39 +108,41 @@ impl Episodes {
     async fn act(&self, opened: &Opened, played: &mut Played) -> Result<Verdict, PlayError> {
         let session = opened.id;
         let mut acting = self.player.begin(&opened.task, played.assignment.number)?;
-        let mut talk = (self.talks || acting.reads()).then(|| Talk::begin(opened));
+        let mut conversation = (self.conversations || acting.reads()).then(|| Conversation::new(opened));
         let mut data: Value = opened.observation.data.clone();
         let mut ended = FinishReason::MaxTurns;
         for seq in 1..=self.steps_max {
-            if talk.as_ref().is_some_and(Talk::is_full) {
+            if conversation.as_ref().is_some_and(Conversation::is_full) {
                 ended = FinishReason::MaxTokens;
                 break;
             }
-            let Some(Answered { action, tokens, meta }) = acting.next_action(seq, talk.as_ref(), &data).await? else {
+            let Some(PolicyOutput { action, tokens, meta }) =
+                acting.next_action(seq, conversation.as_ref(), &data).await?
+            else {
                 ended = FinishReason::GaveUp;
                 break;
             };
             played.tokens.add(tokens);
-            if let Some(talk) = &mut talk {
-                talk.said(seq, &action);
+            if let Some(conversation) = &mut conversation {
+                conversation.push_action(seq, &action);
             }
             let step = Step { seq: Some(seq), action, episode: None, observe: None, meta };
             let stepped = self.stream.step(session, &step).await?;
             played.steps = seq;
             (self.on_turn)();
-            if let Some(talk) = &mut talk {
-                talk.heard(&stepped.messages);
+            if let Some(conversation) = &mut conversation {
+                conversation.push_messages(&stepped.messages);
             }
             data = stepped.observation.data;
             if stepped.verdict.is_some() || stepped.terminated || stepped.truncated {
-                played.talk = talk.filter(|_| self.talks);
+                played.conversation = conversation.filter(|_| self.conversations);
                 return match stepped.verdict {
                     Some(verdict) => Ok(verdict),
                     None => Ok(self.stream.verify(session).await?),
                 };
             }
         }
-        played.talk = talk.filter(|_| self.talks);
+        played.conversation = conversation.filter(|_| self.conversations);
         match self.stream.finish(session, ended).await?.verdict {
             Some(verdict) => Ok(verdict),
             None => Ok(self.stream.verify(session).await?),

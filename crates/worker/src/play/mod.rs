@@ -1,16 +1,16 @@
-//! Playing episodes on a server over the client: what `palestra run` and the jobs that play have in common.
+//! Playing episodes on a server over the client, for `palestra run` and the jobs that play.
 
-pub mod answer;
+pub mod conversation;
 pub mod endpoint;
 pub mod episode;
 pub mod model;
 pub mod ownership;
 pub mod player;
 pub mod policy;
+mod remote_builtin;
 pub mod served;
-pub mod talk;
 pub mod tasks;
-mod told;
+pub mod turn;
 
 use palestra_client::ClientError;
 
@@ -32,7 +32,7 @@ pub enum PlayError {
 }
 
 impl PlayError {
-    /// Why an episode has no score, in a word that can be counted.
+    /// The reason why an episode has no score, in a word that can be counted.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Client(error) => error.code().map_or("unreachable", |code| code.as_str()),
@@ -40,7 +40,7 @@ impl PlayError {
         }
     }
 
-    /// Whether no further episode can be played.
+    /// True where no further episode can be played.
     pub fn ends_all(&self) -> bool {
         matches!(self, Self::Policy(_) | Self::Unavailable(_))
     }

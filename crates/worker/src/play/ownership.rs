@@ -6,11 +6,11 @@ use palestra_client::{Client, ClientError};
 use palestra_protocol::id::RunId;
 use palestra_protocol::run::CreateRun;
 
-/// How long the server waits for a program that says nothing before it closes the sessions, in milliseconds.
+/// Time without a renewal after which the server closes the sessions, in milliseconds.
 pub const LEASE_MS: u64 = 60_000;
 /// The shortest lease that a run can have, in milliseconds.
 const LEASE_MS_MIN: u64 = 1_000;
-/// How many renewals fit into a lease, so that some may get lost.
+/// Renewals in the time of a lease, so that some may get lost.
 const RENEWALS_PER_LEASE: u64 = 4;
 
 /// Starts a run that lives for `lease_ms` without a renewal, under a name that was given or a new one.

@@ -9,11 +9,11 @@ use palestra_protocol::environment::{Environment, Task as PublicTask};
 use serde_json::Value;
 
 use super::PlayError;
-use super::answer::{Answered, Asked};
+use super::conversation::Conversation;
 use super::model::Model;
 use super::policy::ReadyPolicy;
-use super::talk::Talk;
-use super::told::Told;
+use super::remote_builtin::RemoteBuiltinPolicy;
+use super::turn::{PolicyInput, PolicyOutput};
 use palestra_environment::policy::{Builtin, Policy};
 use palestra_environment::task::{SEED_MAX, TaskId, seed_of};
 use palestra_environment::{EnvironmentKind, Tasks};
@@ -34,25 +34,25 @@ pub enum Player {
     Local {
         /// The environment in this program.
         kind: Arc<dyn EnvironmentKind>,
-        /// Which policy.
+        /// The policy.
         policy: Builtin,
         /// Its randomness.
         seed: u64,
     },
-    /// Plays as the server tells.
-    Told {
+    /// Plays the actions that the server gives.
+    RemoteBuiltin {
         /// Asks the server.
         client: Client,
         /// The environment, with its version.
         environment: Arc<str>,
-        /// Which policy.
+        /// The policy.
         policy: Builtin,
         /// Its randomness.
         seed: u64,
     },
     /// Is asked for each turn; plays everything.
     Model {
-        /// Who is asked.
+        /// The model.
         model: Arc<Model>,
         /// Its randomness.
         seed: u64,
@@ -63,11 +63,11 @@ pub enum Player {
 pub enum Acting {
     /// Acts by itself.
     Alone(Box<dyn Policy>),
-    /// Acts as the server tells.
-    Told(Box<Told>),
+    /// Acts as the server says.
+    RemoteBuiltin(Box<RemoteBuiltinPolicy>),
     /// Is asked for each turn.
     Model {
-        /// Who is asked.
+        /// The model.
         model: Arc<Model>,
         /// Randomness of the episode.
         seed: u64,
@@ -88,7 +88,7 @@ impl Player {
         let name = &environment.name;
         let Some(kind) = find(name)? else {
             let environment = format!("{name}@{}", environment.version).into();
-            return Ok(Self::Told { client: client.clone(), environment, policy, seed });
+            return Ok(Self::RemoteBuiltin { client: client.clone(), environment, policy, seed });
         };
         if kind.spec().digest != environment.digest {
             return Err(PlayError::Policy(format!(
@@ -110,9 +110,10 @@ impl Player {
                 let begun = begin_local(kind, *policy, task, seed.wrapping_add(number));
                 begun.map(Acting::Alone).map_err(PlayError::Turn)
             }
-            Self::Told { client, environment, policy, seed } => {
-                let told = Told::new(client, environment, *policy, &task.id, seed.wrapping_add(number));
-                Ok(Acting::Told(Box::new(told)))
+            Self::RemoteBuiltin { client, environment, policy, seed } => {
+                let policy =
+                    RemoteBuiltinPolicy::new(client, environment, *policy, &task.id, seed.wrapping_add(number));
+                Ok(Acting::RemoteBuiltin(Box::new(policy)))
             }
             Self::Model { model, seed } => {
                 let words = [&b"model"[..], task.id.as_bytes(), &seed.to_le_bytes(), &number.to_le_bytes()];
@@ -123,7 +124,7 @@ impl Player {
 }
 
 impl Acting {
-    /// Whether it reads the conversation.
+    /// True where it reads the conversation.
     pub const fn reads(&self) -> bool {
         matches!(self, Self::Model { .. })
     }
@@ -135,16 +136,17 @@ impl Acting {
     pub async fn next_action(
         &mut self,
         seq: u64,
-        talk: Option<&Talk>,
+        conversation: Option<&Conversation>,
         data: &Value,
-    ) -> Result<Option<Answered>, PlayError> {
+    ) -> Result<Option<PolicyOutput>, PlayError> {
         match self {
-            Self::Alone(policy) => Ok(policy.next_action().map(Answered::from)),
-            Self::Told(told) => Ok(told.next_action().await?.map(Answered::from)),
+            Self::Alone(policy) => Ok(policy.next_action().map(PolicyOutput::from)),
+            Self::RemoteBuiltin(policy) => Ok(policy.next_action().await?.map(PolicyOutput::from)),
             Self::Model { model, seed } => {
-                let talk = talk.ok_or_else(|| PlayError::Turn("nobody kept the conversation".to_owned()))?;
+                let conversation =
+                    conversation.ok_or_else(|| PlayError::Turn("nobody kept the conversation".to_owned()))?;
                 let seed = number_of(&[b"turn", &seed.to_le_bytes(), &seq.to_le_bytes()]);
-                model.answer(&Asked { talk, data, seed }).await.map(Some)
+                model.answer(&PolicyInput { conversation, data, seed }).await.map(Some)
             }
         }
     }

@@ -11,19 +11,19 @@ use uuid::Uuid;
 use super::PlayError;
 use super::endpoint::{Endpoint, Hosts};
 use super::model::Model;
-use super::served::Served;
+use super::served::ServedPolicy;
 use palestra_environment::policy::Builtin;
 
-/// For whom policies are made ready, and what they may do.
+/// The player that policies are made ready for, and its permissions.
 #[derive(Clone)]
 pub struct PolicyContext {
     /// Asks the server.
     pub client: Client,
-    /// Who plays, and in which attempt.
+    /// The run that plays.
     pub owner: Uuid,
-    /// How answers are sampled.
+    /// Sampling of answers.
     pub sampling: Sampling,
-    /// Where policies behind URLs may be.
+    /// Hosts at which policies behind URLs may be asked.
     pub hosts: Hosts,
     /// Their credential.
     pub key: Option<String>,
@@ -60,7 +60,7 @@ impl ReadyPolicy {
             PolicyFrom::Registered(policy) => *policy,
             PolicyFrom::Job(job) => last_policy(&context.client, *job).await?,
         };
-        let served = Served::new(&context.client, policy, context.owner, &context.sampling).await?;
+        let served = ServedPolicy::new(&context.client, policy, context.owner, &context.sampling).await?;
         Ok(Self::Model(Arc::new(Model::Served(served))))
     }
 

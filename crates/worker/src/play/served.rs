@@ -7,7 +7,8 @@ use palestra_protocol::action::Action;
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{CreateJob, Job, JobKind, JobState, Resources};
 use palestra_protocol::problem::Code;
-use palestra_protocol::spec::play::{Sampling, Serve};
+use palestra_protocol::spec::Serve;
+use palestra_protocol::spec::play::Sampling;
 use palestra_protocol::worker::{ActAnswer, ActRequest};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -15,44 +16,44 @@ use tokio::sync::Mutex;
 use uuid::{Builder, Uuid};
 
 use super::PlayError;
-use super::answer::{Answered, Asked, Tokens};
+use super::turn::{PolicyInput, PolicyOutput, Tokens};
 
 /// A `serve` job that was queued for a player ends after this long without a request, in milliseconds.
 const IDLE_MS: u64 = 120_000;
 /// Most requests that such a job answers at once.
 const SERVED_AT_ONCE_MAX: u32 = 32;
-/// How long a policy may take until it answers for the first time, in milliseconds.
+/// Time limit of a policy until its first answer, in milliseconds.
 const COLD_MS_MAX: u64 = 10 * 60_000;
-/// How long a policy may refuse because it is busy, in milliseconds.
+/// Time limit of a policy that refuses because it is busy, in milliseconds.
 const BUSY_MS_MAX: u64 = 10 * 60_000;
 /// Wait between two looks at a policy that cannot answer yet, in milliseconds.
 const LOOK_MS: u64 = 250;
 /// Longest such wait; each is twice the one before.
 const LOOK_MS_MAX: u64 = 2_000;
-/// How many `serve` jobs may end by themselves before a player gives up.
+/// Number of `serve` jobs that may end by themselves before a player gives up.
 const SERVE_JOBS_MAX: u32 = 100;
 /// The most tokens of an answer that can be asked for.
 const TOKENS_MAX: u32 = 32_768;
 /// Bytes of what is recorded beside a step.
 const META_BYTES_MAX: usize = 64 << 10;
-/// What a policy over vectors is built as.
+/// The architecture of a policy over vectors.
 const OVER_VECTORS: &str = "mlp";
 
 /// A policy of this server.
-pub struct Served {
+pub struct ServedPolicy {
     client: Client,
     policy: PolicyId,
     over_vectors: bool,
     sampling: Sampling,
-    /// Who plays: names the `serve` jobs, so that each is made once.
+    /// The run that plays: it names the `serve` jobs, so that each is made once.
     owner: Uuid,
-    warmth: Mutex<Warmth>,
+    serve_jobs: Mutex<ServeJobs>,
 }
 
-/// What is done so that the policy answers.
+/// The jobs that were queued so that the policy answers.
 #[derive(Default)]
-struct Warmth {
-    /// How many `serve` jobs were made.
+struct ServeJobs {
+    /// Number of them.
     jobs: u32,
     /// The last of them.
     last: Option<JobId>,
@@ -60,7 +61,7 @@ struct Warmth {
     cold_since: Option<Instant>,
 }
 
-impl Served {
+impl ServedPolicy {
     /// The policy for `owner`: who plays, and in which attempt.
     ///
     /// # Errors
@@ -74,21 +75,21 @@ impl Served {
             return Err(PlayError::Policy(detail));
         }
         let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
-        let warmth = Mutex::new(Warmth::default());
-        Ok(Self { client: client.clone(), policy, over_vectors, sampling: sampling.clone(), owner, warmth })
+        let serve_jobs = Mutex::new(ServeJobs::default());
+        Ok(Self { client: client.clone(), policy, over_vectors, sampling: sampling.clone(), owner, serve_jobs })
     }
 
     /// The next turn. Waits while the policy is loaded or busy.
     ///
     /// # Errors
     /// When it fails, or no worker comes to serve it.
-    pub async fn answer(&self, asked: &Asked<'_>) -> Result<Answered, PlayError> {
+    pub async fn answer(&self, asked: &PolicyInput<'_>) -> Result<PolicyOutput, PlayError> {
         let request = self.request(asked)?;
         let (began, mut wait) = (Instant::now(), LOOK_MS);
         loop {
             match self.client.act(self.policy, &request).await {
                 Ok(answer) => {
-                    self.warmth.lock().await.cold_since = None;
+                    self.serve_jobs.lock().await.cold_since = None;
                     return read(self.policy, answer);
                 }
                 Err(error) if error.code() == Some(Code::PolicyCold) => self.warm().await?,
@@ -102,13 +103,13 @@ impl Served {
 
     /// Cancels the `serve` job that was made here.
     pub async fn end(&self) {
-        if let Some(job) = self.warmth.lock().await.last.take() {
+        if let Some(job) = self.serve_jobs.lock().await.last.take() {
             // Where this fails, the job ends by itself for want of requests.
             let _ = self.client.cancel_job(job).await;
         }
     }
 
-    fn request(&self, asked: &Asked<'_>) -> Result<ActRequest, PlayError> {
+    fn request(&self, asked: &PolicyInput<'_>) -> Result<ActRequest, PlayError> {
         #[expect(clippy::cast_possible_truncation, reason = "the wire carries single precision")]
         let temperature = self.sampling.temperature as f32;
         let request = ActRequest {
@@ -124,20 +125,24 @@ impl Served {
                 .ok_or_else(|| PlayError::Policy("the policy acts on vectors, and nothing here is one".to_owned()))?;
             return Ok(ActRequest { observation: Some(numbers), ..request });
         }
-        Ok(ActRequest { messages: asked.talk.messages().to_vec(), tools: asked.talk.tools().to_vec(), ..request })
+        Ok(ActRequest {
+            messages: asked.conversation.messages().to_vec(),
+            tools: asked.conversation.tools().to_vec(),
+            ..request
+        })
     }
 
     /// Sees to it that a worker serves the policy.
     async fn warm(&self) -> Result<(), PlayError> {
-        let mut warmth = self.warmth.lock().await;
-        let since = *warmth.cold_since.get_or_insert_with(Instant::now);
-        let job = match warmth.last {
+        let mut serve_jobs = self.serve_jobs.lock().await;
+        let since = *serve_jobs.cold_since.get_or_insert_with(Instant::now);
+        let job = match serve_jobs.last {
             Some(job) => self.client.job(job).await?,
-            None => self.queue(&mut warmth).await?,
+            None => self.queue(&mut serve_jobs).await?,
         };
         match job.state {
             JobState::Succeeded => {
-                self.queue(&mut warmth).await?;
+                self.queue(&mut serve_jobs).await?;
                 Ok(())
             }
             JobState::Failed => {
@@ -159,12 +164,12 @@ impl Served {
         }
     }
 
-    async fn queue(&self, warmth: &mut Warmth) -> Result<Job, PlayError> {
-        if warmth.jobs >= SERVE_JOBS_MAX {
+    async fn queue(&self, serve_jobs: &mut ServeJobs) -> Result<Job, PlayError> {
+        if serve_jobs.jobs >= SERVE_JOBS_MAX {
             let detail = format!("{SERVE_JOBS_MAX} jobs that served {} ended while it was needed", self.policy);
             return Err(PlayError::Unavailable(detail));
         }
-        let id = derived_id(self.owner, self.policy, warmth.jobs);
+        let id = derived_id(self.owner, self.policy, serve_jobs.jobs);
         let spec = Serve { policy: self.policy, batch_max: SERVED_AT_ONCE_MAX, idle_ms: Some(IDLE_MS) };
         let request = CreateJob {
             id: Some(id),
@@ -177,8 +182,8 @@ impl Served {
             metadata: Map::from_iter([("for".to_owned(), json!(self.owner.as_simple().to_string()))]),
         };
         let job = self.client.create_job(&request, None).await?;
-        warmth.jobs += 1;
-        warmth.last = Some(id);
+        serve_jobs.jobs += 1;
+        serve_jobs.last = Some(id);
         Ok(job)
     }
 }
@@ -198,7 +203,7 @@ fn is_busy(error: &ClientError) -> bool {
     matches!(error.code(), Some(Code::PolicyBusy | Code::TooManyRequests))
 }
 
-/// What is wrong with the policy itself ends everything; what failed once may go well in the next episode.
+/// A fault of the policy itself ends everything; a failed answer may go well in the next episode.
 fn refused(error: ClientError) -> PlayError {
     match error.code() {
         Some(Code::NotFound | Code::Forbidden | Code::Unauthorized) => PlayError::Client(error),
@@ -207,15 +212,15 @@ fn refused(error: ClientError) -> PlayError {
     }
 }
 
-fn read(policy: PolicyId, answer: ActAnswer) -> Result<Answered, PlayError> {
+fn read(policy: PolicyId, answer: ActAnswer) -> Result<PolicyOutput, PlayError> {
     let tokens = Tokens { prompt: answer.prompt_tokens, completion: answer.token_ids.len() as u64 };
     let meta = Some(meta(policy, &answer));
     let action: Action = serde_json::from_value(answer.action)
         .map_err(|error| PlayError::Turn(format!("the policy answered no action: {error}")))?;
-    Ok(Answered { action, tokens, meta })
+    Ok(PolicyOutput { action, tokens, meta })
 }
 
-/// What is recorded beside a step: who took it, what was sampled, and how probable that was. Of an answer that is too long for that,
+/// The record beside a step: policy, sampled tokens and their log-probabilities. Of an answer that is too long for that,
 /// how long it was.
 fn meta(policy: PolicyId, answer: &ActAnswer) -> Value {
     let whole = json!({

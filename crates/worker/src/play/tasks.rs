@@ -1,4 +1,4 @@
-//! Which tasks of an environment are played, in which order: a pure function of the seed.
+//! The tasks of an environment in the order in which they are played: a pure function of the seed.
 
 use futures::Stream;
 use palestra_client::{Client, ClientError, TaskQuery};
@@ -16,11 +16,11 @@ pub struct Wanted<'a> {
     pub environment: &'a str,
     /// The split.
     pub split: &'a str,
-    /// How many tasks the split has.
+    /// Number of tasks of the split.
     pub length: u64,
     /// Chooses the tasks.
     pub seed: u64,
-    /// How many.
+    /// Number of tasks that are wanted.
     pub count: u64,
 }
 

@@ -21,9 +21,9 @@ pub struct Estimate {
     pub standard_error: Option<f64>,
     /// 95%; null with fewer than two clusters.
     pub interval: Option<[f64; 2]>,
-    /// How many values.
+    /// Number of values.
     pub samples: u64,
-    /// How many clusters they form.
+    /// Number of clusters that they form.
     pub clusters: u64,
 }
 

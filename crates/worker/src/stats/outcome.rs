@@ -1,4 +1,4 @@
-//! What came of one episode, as statistics take it.
+//! The outcome of one episode, as statistics take it.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ pub struct Outcome {
     pub task: Arc<str>,
     /// The session's seed, which tells episodes of one task from each other.
     pub seed: u64,
-    /// What the judge found; otherwise why the episode is no sample.
+    /// The score, or the reason why the episode is no sample.
     pub result: Result<Scored, Arc<str>>,
 }
 
-/// What a judge found.
+/// The score of an episode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
     /// In [0, 1].
     pub score: f64,
-    /// Whether every check passed.
+    /// True where every check passed.
     pub strict: bool,
-    /// Whether the task counts as solved.
+    /// True where the task counts as solved.
     pub passed: bool,
 }
 
 impl Outcome {
-    /// What its task is called among those of all environments.
+    /// The name of its task among those of all environments.
     #[must_use]
     pub fn cluster(&self) -> (&str, &str) {
         (&self.environment, &self.task)

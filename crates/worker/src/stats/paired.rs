@@ -13,7 +13,7 @@ use super::outcome::Outcome;
 /// Tasks of a flip that are named.
 pub const FLIPPED_TASKS_MAX: usize = 100;
 
-/// What a policy is beside a baseline.
+/// A policy compared with a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Episodes of the same environment, task and seed that both sides have a score of.
@@ -48,7 +48,7 @@ pub struct Unscored {
 /// Pairs that changed sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Flips {
-    /// How many.
+    /// Number of them.
     pub count: u64,
     /// Their tasks, as environment and id; the first [`FLIPPED_TASKS_MAX`].
     pub tasks: Vec<(String, String)>,

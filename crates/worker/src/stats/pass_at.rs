@@ -1,4 +1,4 @@
-//! How likely a task is solved within `k` attempts, and how likely all `k` attempts solve it, without bias.
+//! Unbiased estimates of the probability that a task is solved within `k` attempts, and that all `k` attempts solve it.
 //!
 //! M. Chen et al., "Evaluating Large Language Models Trained on Code", <https://arxiv.org/abs/2107.03374>, section 2.1: with `n` samples of a
 //! task, `c` of them correct, `pass@k = 1 - C(n - c, k) / C(n, k)`. S. Yao et al., "τ-bench", <https://arxiv.org/abs/2406.12045>, section
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Both at one `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PassAt {
-    /// How many attempts.
+    /// Number of attempts.
     pub k: u32,
     /// At least one of them solves the task.
     pub any: f64,

@@ -1,4 +1,4 @@
-//! What came of many episodes: counts, and means with their intervals. What has no score is counted by reason and is never a zero.
+//! Outcomes of many episodes: counts, and means with their intervals. Episodes without a score are counted by reason and are never zeros.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use super::outcome::Outcome;
 use super::pass_at::{self, PassAt};
 use super::wilson;
 
-/// What came of many episodes.
+/// Outcomes of many episodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// How many there were.
+    /// Number of episodes.
     pub episodes: u64,
-    /// How many have a score.
+    /// Number of episodes with a score.
     pub scored: u64,
-    /// How many have none, by reason.
+    /// Number of episodes without a score, by reason.
     pub unscored: BTreeMap<String, u64>,
     /// Mean score, clustered by task; null without a score.
     pub mean: Option<Estimate>,
     /// Share of scored episodes that passed every check; null without a score.
     pub strict: Option<Rate>,
-    /// How likely a task is solved within k attempts, and by all of them.
+    /// Probability that a task is solved within k attempts, and by all of them.
     pub pass_at: Vec<PassAt>,
 }
 
@@ -33,11 +33,11 @@ pub struct Rate {
     pub rate: f64,
     /// 95%; null where it cannot be told.
     pub interval: Option<[f64; 2]>,
-    /// How the interval was reached.
+    /// The method by which the interval was estimated.
     pub method: Method,
 }
 
-/// How the interval of a share was reached.
+/// The method by which the interval of a share was estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {

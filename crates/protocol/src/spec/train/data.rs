@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{FileId, JobId};
-use crate::spec::Faults;
+use crate::spec::{Faults, References};
 
 /// Examples to learn from: JSON Lines of `{"messages":[..],"tools":[..]?}` in the form of OpenAI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,15 @@ impl Data {
         if let Self::Lines(lines) = self {
             let fits = lines.len() <= LINES_BYTES_MAX;
             faults.unless(fits, &format!("{field}.lines"), "at most 4 MiB: upload a file instead");
+        }
+    }
+
+    /// Notes the job or file that the examples come from; `field` names it where it is a file.
+    pub(super) fn refer(&self, field: &'static str, references: &mut References) {
+        match self {
+            Self::Job(job) => drop(references.jobs.insert(*job)),
+            Self::File(file) => drop(references.files.insert(*file, field)),
+            Self::Lines(_) => {}
         }
     }
 }

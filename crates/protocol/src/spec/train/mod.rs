@@ -18,8 +18,8 @@ pub use optimizer::{Optimizer, OptimizerName, Schedule};
 pub use policy::{Lora, LoraTarget, ModelSize, TrainedPolicy};
 pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, ToolFormat, Truncated};
 
-use super::Faults;
 use super::play::{EnvironmentMix, Sampling, check_environments};
+use super::{Faults, JobSpec, References};
 
 /// Most updates of one job.
 pub const STEPS_MAX: u64 = 10_000_000;
@@ -108,9 +108,10 @@ impl Default for CheckpointPlan {
     }
 }
 
-impl Train {
-    /// Notes every fault and contradiction.
-    pub fn check(&self, faults: &mut Faults) {
+impl JobSpec for Train {
+    const LIGHT: bool = false;
+
+    fn check(&self, faults: &mut Faults) {
         let name = self.algorithm.name;
         faults.unless((1..=STEPS_MAX).contains(&self.steps), "steps", format!("1 to {STEPS_MAX}"));
         self.policy.check(faults);
@@ -139,6 +140,20 @@ impl Train {
         faults.unless((1..=100).contains(&self.checkpoint.keep), "checkpoint.keep", "1 to 100");
     }
 
+    fn references(&self) -> References {
+        let mut references = References::default();
+        references.add_policy(&self.policy.from);
+        if let Some(validation) = &self.validation {
+            validation.data.refer("spec.validation.data.file", &mut references);
+        }
+        if let Some(data) = &self.data {
+            data.refer("spec.data.file", &mut references);
+        }
+        references
+    }
+}
+
+impl Train {
     fn check_data(&self, faults: &mut Faults) {
         if let Some(data) = &self.data {
             data.check("data", faults);

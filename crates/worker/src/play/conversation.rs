@@ -7,13 +7,13 @@ use palestra_protocol::session::Opened;
 use serde_json::{Map, Value, json};
 
 /// Bytes of text after which a conversation takes no further turn.
-const TALK_BYTES_MAX: usize = 8 << 20;
-/// What of an assistant's message is part of a conversation; servers of models add more, which others refuse.
+const CONVERSATION_BYTES_MAX: usize = 8 << 20;
+/// Fields of an assistant's message that are part of a conversation; servers of models add more, which others refuse.
 const ASSISTANT_FIELDS: [&str; 3] = ["role", "content", "tool_calls"];
 
 /// The conversation of one episode.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Talk {
+pub struct Conversation {
     messages: Vec<Value>,
     tools: Vec<Value>,
     bytes: usize,
@@ -21,29 +21,29 @@ pub struct Talk {
     unnamed_call: Option<String>,
 }
 
-impl Talk {
-    /// What the acting side is told at first.
-    pub fn begin(opened: &Opened) -> Self {
+impl Conversation {
+    /// The messages and tools with which an episode begins.
+    pub fn new(opened: &Opened) -> Self {
         Self::of(&opened.messages, &opened.tools.data)
     }
 
     /// The conversation of a recorded episode in an environment with these tools. A turn whose action was not taken, because the time
     /// was over, has its answer alone.
-    pub fn recorded(trajectory: &Trajectory, tools: &[Value]) -> Self {
-        let mut talk = Self::of(&trajectory.task.messages, tools);
+    pub fn of_trajectory(trajectory: &Trajectory, tools: &[Value]) -> Self {
+        let mut conversation = Self::of(&trajectory.task.messages, tools);
         for step in &trajectory.steps {
             if let Some(action) = &step.action {
-                talk.said(step.seq, action);
+                conversation.push_action(step.seq, action);
             }
-            talk.heard(&step.answer.messages);
+            conversation.push_messages(&step.answer.messages);
         }
-        talk
+        conversation
     }
 
     fn of(messages: &[Message], tools: &[Value]) -> Self {
-        let mut talk = Self { messages: Vec::new(), tools: tools.to_vec(), bytes: 0, unnamed_call: None };
-        talk.heard(messages);
-        talk
+        let mut conversation = Self { messages: Vec::new(), tools: tools.to_vec(), bytes: 0, unnamed_call: None };
+        conversation.push_messages(messages);
+        conversation
     }
 
     /// Chat messages, in order.
@@ -56,13 +56,13 @@ impl Talk {
         &self.tools
     }
 
-    /// Whether it has grown so long that no further turn is taken.
+    /// True where it has grown so long that no further turn is taken.
     pub fn is_full(&self) -> bool {
-        self.bytes > TALK_BYTES_MAX
+        self.bytes > CONVERSATION_BYTES_MAX
     }
 
     /// Adds what the acting side did in turn `seq`.
-    pub fn said(&mut self, seq: u64, action: &Action) {
+    pub fn push_action(&mut self, seq: u64, action: &Action) {
         let message = match action {
             Action::Text(text) => json!({"role": "assistant", "content": text}),
             Action::Tool { tool, arguments } => {
@@ -91,7 +91,7 @@ impl Talk {
     }
 
     /// Adds what was answered.
-    pub fn heard(&mut self, messages: &[Message]) {
+    pub fn push_messages(&mut self, messages: &[Message]) {
         for message in messages {
             self.bytes += message.content.len();
             let unnamed = self.unnamed_call.take_if(|_| message.tool_call_id.is_none());
@@ -116,8 +116,8 @@ fn tool_call(id: &str, tool: &str, arguments: &Map<String, Value>) -> Value {
 mod tests {
     use super::*;
 
-    fn talk() -> Talk {
-        Talk { messages: Vec::new(), tools: Vec::new(), bytes: 0, unnamed_call: None }
+    fn conversation() -> Conversation {
+        Conversation { messages: Vec::new(), tools: Vec::new(), bytes: 0, unnamed_call: None }
     }
 
     fn action(value: Value) -> Action {
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_call_without_an_id_and_its_result_get_one() {
-        let mut talk = talk();
-        talk.heard(&[Message::new("user", "Add.")]);
-        talk.said(1, &action(json!({"tool": "add", "arguments": {"amount": 2}})));
-        talk.heard(&[Message::new("user", "2")]);
-        talk.said(2, &action(json!({"text": "done"})));
-        talk.heard(&[Message::new("user", "Well.")]);
+        let mut conversation = conversation();
+        conversation.push_messages(&[Message::new("user", "Add.")]);
+        conversation.push_action(1, &action(json!({"tool": "add", "arguments": {"amount": 2}})));
+        conversation.push_messages(&[Message::new("user", "2")]);
+        conversation.push_action(2, &action(json!({"text": "done"})));
+        conversation.push_messages(&[Message::new("user", "Well.")]);
         let expected = json!([
             {"role": "user", "content": "Add."},
             {"role": "assistant", "content": null, "tool_calls": [
@@ -140,35 +140,35 @@ mod tests {
             {"role": "assistant", "content": "done"},
             {"role": "user", "content": "Well."},
         ]);
-        assert_eq!(json!(talk.messages()), expected);
+        assert_eq!(json!(conversation.messages()), expected);
     }
 
     #[test]
     fn results_of_named_calls_keep_their_names() {
-        let mut talk = talk();
-        talk.said(1, &action(json!({"calls": [{"id": "a", "tool": "x"}, {"id": "b", "tool": "y"}]})));
+        let mut conversation = conversation();
+        conversation.push_action(1, &action(json!({"calls": [{"id": "a", "tool": "x"}, {"id": "b", "tool": "y"}]})));
         let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::new("tool", "ok") };
-        talk.heard(&[result("a"), result("b")]);
-        let ids: Vec<&Value> = talk.messages()[1..].iter().map(|message| &message["tool_call_id"]).collect();
+        conversation.push_messages(&[result("a"), result("b")]);
+        let ids: Vec<&Value> = conversation.messages()[1..].iter().map(|message| &message["tool_call_id"]).collect();
         assert_eq!(ids, ["a", "b"]);
     }
 
     #[test]
     fn of_a_models_message_only_what_others_take_is_kept() {
-        let mut talk = talk();
-        talk.said(
+        let mut conversation = conversation();
+        conversation.push_action(
             1,
             &action(json!({"message": {"role": "assistant", "content": "hi", "reasoning": "..", "refusal": null}})),
         );
-        assert_eq!(talk.messages(), [json!({"role": "assistant", "content": "hi"})]);
+        assert_eq!(conversation.messages(), [json!({"role": "assistant", "content": "hi"})]);
     }
 
     #[test]
     fn a_long_conversation_is_full() {
-        let mut talk = talk();
-        talk.heard(&[Message::new("user", "a".repeat(TALK_BYTES_MAX))]);
-        assert!(!talk.is_full());
-        talk.said(1, &Action::Text("b".to_owned()));
-        assert!(talk.is_full());
+        let mut conversation = conversation();
+        conversation.push_messages(&[Message::new("user", "a".repeat(CONVERSATION_BYTES_MAX))]);
+        assert!(!conversation.is_full());
+        conversation.push_action(1, &Action::Text("b".to_owned()));
+        assert!(conversation.is_full());
     }
 }

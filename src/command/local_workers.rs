@@ -30,13 +30,13 @@ const LINE_BYTES_MAX: usize = 8_192;
 const READ_BYTES: usize = 4_096;
 /// Keys that are looked at in one go.
 const KEYS_PER_PAGE: u32 = 500;
-/// What begins the names of variables that concern the server alone: its secrets are among them.
+/// Prefix of variables that concern the server alone: its secrets are among them.
 const OWN_VARIABLES: &str = "PALESTRA_";
 
 /// A program that works for the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Member {
-    /// Who it is, in the log.
+pub(super) struct WorkerProgram {
+    /// Its name in the log.
     pub(super) name: &'static str,
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
@@ -44,17 +44,17 @@ pub(super) struct Member {
     pub(super) variables: Vec<(&'static str, OsString)>,
 }
 
-/// The workers of a server; end them with [`Crew::end`].
-pub(super) struct Crew {
+/// The workers of a server; end them with [`LocalWorkers::end`].
+pub(super) struct LocalWorkers {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Crew {
-    /// Starts `members` for the server at `url`, with a key of their own that nobody else learns.
-    pub(super) fn begin(app: &App, url: String, members: Vec<Member>) -> Self {
+impl LocalWorkers {
+    /// Starts `programs` for the server at `url`, with a key of their own that nobody else learns.
+    pub(super) fn begin(app: &App, url: String, programs: Vec<WorkerProgram>) -> Self {
         let stop = CancellationToken::new();
-        let task = app.tracker().spawn(work(app.clone(), url, members, stop.clone()));
+        let task = app.tracker().spawn(work(app.clone(), url, programs, stop.clone()));
         Self { stop, task }
     }
 
@@ -67,8 +67,8 @@ impl Crew {
     }
 }
 
-async fn work(app: App, url: String, members: Vec<Member>, stop: CancellationToken) {
-    if members.is_empty() {
+async fn work(app: App, url: String, programs: Vec<WorkerProgram>, stop: CancellationToken) {
+    if programs.is_empty() {
         return;
     }
     let key = match make_key(&app).await {
@@ -80,8 +80,8 @@ async fn work(app: App, url: String, members: Vec<Member>, stop: CancellationTok
     };
     let patience = Duration::from_millis(app.config().drain_ms);
     let mut places = JoinSet::new();
-    for member in members {
-        places.spawn(supervise(member, url.clone(), key.secret.clone(), stop.clone(), patience));
+    for worker in programs {
+        places.spawn(supervise(worker, url.clone(), key.secret.clone(), stop.clone(), patience));
     }
     while places.join_next().await.is_some() {}
     // A store that is closed already keeps the key; the next start revokes it.
@@ -115,18 +115,18 @@ async fn left_keys(app: &App, name: &str) -> Result<Vec<KeyId>, StoreError> {
 }
 
 /// Keeps one worker running until `stop`.
-async fn supervise(member: Member, url: String, key: String, stop: CancellationToken, patience: Duration) {
+async fn supervise(worker: WorkerProgram, url: String, key: String, stop: CancellationToken, patience: Duration) {
     let mut wait_ms = RESTART_MS_MIN;
     while !stop.is_cancelled() {
         let begun = Instant::now();
-        match start(&member, &url, &key) {
+        match start(&worker, &url, &key) {
             Ok(child) => {
-                if !attend(child, member.name, &stop, patience).await {
+                if !wait_for_end(child, worker.name, &stop, patience).await {
                     return;
                 }
             }
             Err(error) => {
-                tracing::error!(worker = member.name, program = %member.program.display(), %error, "a worker does not start");
+                tracing::error!(worker = worker.name, program = %worker.program.display(), %error, "a worker does not start");
             }
         }
         if begun.elapsed() >= Duration::from_millis(SOUND_MS) {
@@ -140,15 +140,15 @@ async fn supervise(member: Member, url: String, key: String, stop: CancellationT
     }
 }
 
-fn start(member: &Member, url: &str, key: &str) -> std::io::Result<Child> {
-    let mut command = Command::new(&member.program);
-    command.args(&member.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn start(worker: &WorkerProgram, url: &str, key: &str) -> std::io::Result<Child> {
+    let mut command = Command::new(&worker.program);
+    command.args(&worker.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(OWN_VARIABLES)) {
         command.env_remove(name);
     }
     // Arguments are seen by everybody on the machine, variables by their owner alone.
     command.env("PALESTRA_URL", url).env("PALESTRA_API_KEY", key);
-    command.envs(member.variables.iter().map(|(name, value)| (name, value)));
+    command.envs(worker.variables.iter().map(|(name, value)| (name, value)));
     // Ctrl-C on a terminal reaches the server alone, which ends its workers in good order.
     #[cfg(unix)]
     command.process_group(0);
@@ -156,7 +156,7 @@ fn start(member: &Member, url: &str, key: &str) -> std::io::Result<Child> {
 }
 
 /// Waits for the end of a worker and answers true; or ends it because of `stop`, and answers false.
-async fn attend(mut child: Child, name: &'static str, stop: &CancellationToken, patience: Duration) -> bool {
+async fn wait_for_end(mut child: Child, name: &'static str, stop: &CancellationToken, patience: Duration) -> bool {
     // The worker lives as long as this is open, also when this process is killed.
     let stdin = child.stdin.take();
     let mut lines = JoinSet::new();
@@ -220,7 +220,7 @@ fn split_lines(line: &mut Vec<u8>, bytes: &[u8], mut ready: impl FnMut(&str)) {
 }
 
 /// The program `name` beside this one.
-pub(super) fn beside(name: &str) -> Option<PathBuf> {
+pub(super) fn sibling_program(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let program = own.parent().map(Path::to_owned)?.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     program.is_file().then_some(program)
@@ -246,33 +246,33 @@ mod tests {
     #[cfg(unix)]
     #[tokio::test]
     async fn a_worker_ends_when_its_input_does_and_is_killed_when_it_does_not_listen() {
-        let member = |script: &str| Member {
+        let worker = |script: &str| WorkerProgram {
             name: "test",
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
             variables: Vec::new(),
         };
         for script in ["cat", "trap '' TERM; exec sleep 600"] {
-            let child = start(&member(script), "http://127.0.0.1:1", "key").unwrap();
+            let child = start(&worker(script), "http://127.0.0.1:1", "key").unwrap();
             let stop = CancellationToken::new();
             stop.cancel();
-            let ended = attend(child, "test", &stop, Duration::from_millis(300));
+            let ended = wait_for_end(child, "test", &stop, Duration::from_millis(300));
             assert!(!timeout(Duration::from_secs(10), ended).await.unwrap(), "{script}");
         }
-        let child = start(&member("exit 3"), "http://127.0.0.1:1", "key").unwrap();
-        assert!(attend(child, "test", &CancellationToken::new(), Duration::from_secs(5)).await);
+        let child = start(&worker("exit 3"), "http://127.0.0.1:1", "key").unwrap();
+        assert!(wait_for_end(child, "test", &CancellationToken::new(), Duration::from_secs(5)).await);
     }
 
     #[cfg(unix)]
     #[tokio::test]
     async fn a_worker_learns_its_key_and_none_of_the_servers_secrets() {
-        let member = Member {
+        let worker = WorkerProgram {
             name: "test",
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), "env | grep ^PALESTRA_ | sort; printf '%s' \"$0\"".into()],
             variables: vec![("PALESTRA_LOG", "debug".into())],
         };
-        let mut child = start(&member, "http://127.0.0.1:1", "key").unwrap();
+        let mut child = start(&worker, "http://127.0.0.1:1", "key").unwrap();
         let mut text = String::new();
         child.stdout.take().unwrap().read_to_string(&mut text).await.unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("PALESTRA_")).collect();

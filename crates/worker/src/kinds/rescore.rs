@@ -5,13 +5,13 @@ use futures::{Stream, StreamExt};
 use palestra_client::EpisodeQuery;
 use palestra_protocol::episode::{Episode, EpisodeState, Rescore as Request};
 use palestra_protocol::problem::Code;
-use palestra_protocol::spec::play::Rescore;
+use palestra_protocol::spec::Rescore;
 use palestra_protocol::verdict::Verdict;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::context::Context;
-use super::failure::WorkError;
+use crate::context::Context;
+use crate::failure::WorkError;
 
 /// Episodes that are judged at once.
 const JUDGED_AT_ONCE: usize = 8;
@@ -21,10 +21,10 @@ const EPISODES_PER_PAGE: u32 = 200;
 const CHANGES_MAX: usize = 1_000;
 /// The file with a line per episode.
 const LINES: &str = "rescored.jsonl";
-/// How a version of a rule is named, rather than one of an environment.
+/// Prefix of the version of a rule, rather than of an environment.
 const RULE: &str = "sha256:";
 
-/// What is kept of a verdict.
+/// The part of a verdict that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Judged {
     status: &'static str,

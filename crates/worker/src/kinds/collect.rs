@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt;
 use palestra_protocol::environment::Environment;
-use palestra_protocol::spec::play::{Collect, EnvironmentMix};
+use palestra_protocol::spec::Collect;
+use palestra_protocol::spec::play::EnvironmentMix;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::context::Context;
-use super::failure::WorkError;
-use super::former::{FormerEpisodes, Side};
-use super::lines::Lines;
-use super::playing::{Ended, Resumed, Tour, find_all, play_all, scored, status, versioned};
+use crate::context::Context;
+use crate::earlier::{EarlierEpisodes, Role};
+use crate::failure::WorkError;
+use crate::lines::Lines;
+use crate::playing::{FinishedEpisode, Plan, Resumed, find_all, play_all, scored, status, versioned};
 
 /// The file with a line per exported episode.
 const EPISODES: &str = "episodes.jsonl";
 
-/// What was collected of an environment, or of all.
+/// Counts of the episodes of an environment, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Collected {
     episodes: u64,
@@ -34,15 +35,15 @@ struct Collected {
 /// # Errors
 /// When the policy cannot be played, or nothing was scored.
 pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, WorkError> {
-    let former = FormerEpisodes::gather(context).await?;
-    let environments = find_all(&context.client, &collect.environments, &former).await?;
+    let earlier = EarlierEpisodes::gather(context).await?;
+    let environments = find_all(&context.client, &collect.environments, &earlier).await?;
     context.expect(collect.episodes);
-    context.resume(former.len());
+    context.resume(earlier.len());
     let policy = context.policy(&collect.policy.from, &collect.sampling).await?;
     let mut lines = context.lines(EPISODES).await?;
     let (mut all, mut by_name) = (Collected::default(), BTreeMap::<String, Collected>::new());
-    let tour = Tour {
-        resumed: Resumed { former: &former, group: Side::Policy.group(context.job) },
+    let plan = Plan {
+        resumed: Resumed { earlier: &earlier, group: Role::Policy.group(context.lease.job()) },
         from: &collect.policy.from,
         policy: &policy,
         environments: &environments,
@@ -50,9 +51,9 @@ pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, W
         samples: 1,
         seed: collect.seed,
         limits: &collect.limits,
-        talks: true,
+        conversations: true,
     };
-    let mut episodes = std::pin::pin!(play_all(context, tour));
+    let mut episodes = std::pin::pin!(play_all(context, plan));
     while let Some(ended) = episodes.next().await {
         let (environment, ended) = ended?;
         let exported = export(&ended, environment, collect.score_min, &mut lines).await?;
@@ -68,15 +69,15 @@ pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, W
     result["environments"] = serde_json::to_value(by_name)?;
     result["artifact"] = json!({"name": artifact.name, "digest": artifact.digest, "size_bytes": artifact.size_bytes});
     result["run"] = json!(context.run);
-    // Those of former attempts whose episodes count, and this one.
-    let mut runs = former.runs();
+    // Those of earlier attempts whose episodes count, and this one.
+    let mut runs = earlier.runs();
     runs.push(context.run);
     result["runs"] = json!(runs);
     Ok(result)
 }
 
 impl Collected {
-    fn add(&mut self, ended: &Ended, exported: bool) {
+    fn add(&mut self, ended: &FinishedEpisode, exported: bool) {
         self.episodes += 1;
         self.exported += u64::from(exported);
         if scored(&ended.played).is_some() {
@@ -90,31 +91,31 @@ impl Collected {
 
 /// Writes an episode that was scored high enough. Answers whether it was.
 async fn export(
-    ended: &Ended,
+    ended: &FinishedEpisode,
     environment: &Environment,
     score_min: Option<f64>,
     lines: &mut Lines,
 ) -> Result<bool, WorkError> {
     let played = &ended.played;
     let score = scored(played).and_then(|verdict| verdict.score);
-    let (Some(score), Some(talk)) = (score, &played.talk) else { return Ok(false) };
+    let (Some(score), Some(conversation)) = (score, &played.conversation) else { return Ok(false) };
     if score_min.is_some_and(|least| score < least) {
         return Ok(false);
     }
     let mut line = json!({
-        "messages": talk.messages(),
+        "messages": conversation.messages(),
         "metadata": {
             "episode": played.episode, "environment": versioned(environment), "task": played.task, "score": score,
         },
     });
-    if !talk.tools().is_empty() {
-        line["tools"] = json!(talk.tools());
+    if !conversation.tools().is_empty() {
+        line["tools"] = json!(conversation.tools());
     }
     lines.add(&line).await?;
     Ok(true)
 }
 
-/// How many episodes each environment gets: its weight's share, rounded so that all are given out, larger remainders first.
+/// Number of episodes of each environment: its weight's share, rounded so that all are given out, larger remainders first.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! Episodes of former attempts at the same job: those that were scored count, and the next attempt plays only the rest.
+//! Episodes of earlier attempts at the same job: those with a score count, and the next attempt plays the rest.
 //!
 //! An attempt tags its sessions with the run of its lease, which the queue tells the next attempt, and with a group for each policy that
 //! the job plays. An episode is found again by its group, environment, seed and task, all of which follow from the job.
@@ -16,23 +16,23 @@ use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::context::Context;
-use crate::play::answer::Tokens;
+use crate::play::conversation::Conversation;
 use crate::play::episode::{Assignment, Played, task_name};
-use crate::play::talk::Talk;
+use crate::play::turn::Tokens;
 
 /// Episodes of a page.
 const EPISODES_PER_PAGE: u32 = 1_000;
 
-/// Which of the policies of a job plays.
+/// The role of a policy in a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Role {
     /// The policy that the job is about.
     Policy,
-    /// The one that it is measured beside.
+    /// The policy that it is compared with.
     Baseline,
 }
 
-impl Side {
+impl Role {
     /// The group of the episodes that the policy plays, the same in every attempt.
     pub(super) fn group(self, job: JobId) -> GroupId {
         let name: &[u8] = match self {
@@ -46,16 +46,16 @@ impl Side {
     }
 }
 
-/// The scored episodes of former attempts.
+/// The scored episodes of earlier attempts.
 #[derive(Debug, Default)]
-pub(super) struct FormerEpisodes {
+pub(super) struct EarlierEpisodes {
     /// By seed, of each policy in each environment with its version.
-    scored: HashMap<(GroupId, String), HashMap<u64, FormerEpisode>>,
+    scored: HashMap<(GroupId, String), HashMap<u64, EarlierEpisode>>,
 }
 
-/// A scored episode of a former attempt.
+/// A scored episode of an earlier attempt.
 #[derive(Debug, Clone)]
-pub(super) struct FormerEpisode {
+pub(super) struct EarlierEpisode {
     id: EpisodeId,
     task: String,
     run: RunId,
@@ -64,23 +64,23 @@ pub(super) struct FormerEpisode {
     verdict: Verdict,
 }
 
-/// What of a trajectory a job needs.
+/// The parts of a trajectory that a job needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs<'a> {
     /// The conversation, in an environment with its tools.
-    pub(super) talk: Option<&'a Environment>,
-    /// How many tokens the policy read and wrote.
+    pub(super) conversation: Option<&'a Environment>,
+    /// Numbers of tokens that the policy read and wrote.
     pub(super) tokens: bool,
 }
 
-impl FormerEpisodes {
-    /// Ends the former attempts, so that none of their episodes can still be scored, and lists the episodes that were.
+impl EarlierEpisodes {
+    /// Ends the earlier attempts, so that none of their episodes can still be scored, and lists the episodes that were.
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub(super) async fn gather(context: &Context) -> Result<Self, ClientError> {
         let mut found = Self::default();
-        for run in &context.former_runs {
+        for run in &context.earlier_runs {
             match context.client.delete_run(*run).await {
                 Ok(()) => found.list(&context.client, *run).await?,
                 // That attempt ended before it began its run.
@@ -117,15 +117,15 @@ impl FormerEpisodes {
             return;
         };
         let verdict = Verdict { checks: List::default(), ..verdict };
-        let former = FormerEpisode { id, task, run, steps: seq.unwrap_or_default(), verdict };
+        let earlier = EarlierEpisode { id, task, run, steps: seq.unwrap_or_default(), verdict };
         let of_environment = self.scored.entry((group, environment)).or_default();
-        let kept = of_environment.entry(seed).or_insert_with(|| former.clone());
-        if former.id < kept.id {
-            *kept = former;
+        let kept = of_environment.entry(seed).or_insert_with(|| earlier.clone());
+        if earlier.id < kept.id {
+            *kept = earlier;
         }
     }
 
-    /// How many there are.
+    /// Number of episodes.
     pub(super) fn len(&self) -> u64 {
         self.scored.values().map(|episodes| episodes.len() as u64).sum()
     }
@@ -135,12 +135,12 @@ impl FormerEpisodes {
     pub(super) fn version_of(&self, name: &str) -> Option<&str> {
         let same = |environment: &str| environment.split_once('@').is_some_and(|(plain, _)| plain == name);
         let played = self.scored.iter().filter(|((_, environment), _)| same(environment));
-        let first = |episodes: &HashMap<u64, FormerEpisode>| episodes.values().map(|episode| episode.id).min();
+        let first = |episodes: &HashMap<u64, EarlierEpisode>| episodes.values().map(|episode| episode.id).min();
         played.min_by_key(|(_, episodes)| first(episodes)).map(|((_, environment), _)| environment.as_str())
     }
 
     /// The episode that was played for an assignment.
-    pub(super) fn find(&self, group: GroupId, environment: &str, assigned: &Assignment) -> Option<&FormerEpisode> {
+    pub(super) fn find(&self, group: GroupId, environment: &str, assigned: &Assignment) -> Option<&EarlierEpisode> {
         let episodes = self.scored.get(&(group, environment.to_owned()))?;
         episodes.get(&assigned.seed).filter(|episode| episode.task == task_name(&assigned.task))
     }
@@ -154,7 +154,7 @@ impl FormerEpisodes {
     }
 }
 
-impl FormerEpisode {
+impl EarlierEpisode {
     /// The episode as if this attempt had played it.
     ///
     /// # Errors
@@ -165,16 +165,17 @@ impl FormerEpisode {
         assignment: Assignment,
         needs: Needs<'_>,
     ) -> Result<Played, ClientError> {
-        let needed = needs.talk.is_some() || needs.tokens;
+        let needed = needs.conversation.is_some() || needs.tokens;
         let recorded = if needed { Some(client.trajectory(self.id).await?) } else { None };
-        let talk = recorded.as_ref().zip(needs.talk);
+        let conversation = recorded.as_ref().zip(needs.conversation);
         Ok(Played {
             assignment,
             task: self.task.clone(),
             episode: Some(self.id),
             steps: self.steps,
             tokens: recorded.as_ref().filter(|_| needs.tokens).map(tokens).unwrap_or_default(),
-            talk: talk.map(|(recorded, environment)| Talk::recorded(recorded, &environment.tools.data)),
+            conversation: conversation
+                .map(|(recorded, environment)| Conversation::of_trajectory(recorded, &environment.tools.data)),
             verdict: Ok(self.verdict.clone()),
         })
     }
@@ -197,7 +198,7 @@ mod tests {
         let mut episode = json!({
             "id": EpisodeId::new(), "session": palestra_protocol::id::SessionId::new(), "attempt": 1,
             "environment": "bench/counter@2", "task": "test-7", "seed": 5, "run": run,
-            "group": Side::Policy.group(job()), "state": "ended", "seq": 3, "terminated": true, "truncated": false,
+            "group": Role::Policy.group(job()), "state": "ended", "seq": 3, "terminated": true, "truncated": false,
             "verdict": {
                 "episode": EpisodeId::new(), "status": "scored", "score": 0.5, "strict": 0, "passed": false, "trainable": true,
                 "checks": {"data": [{"name": "a", "weight": 1.0, "score": 0.5, "passed": false, "evidence": "b"}]},
@@ -223,36 +224,36 @@ mod tests {
     #[test]
     fn the_sides_of_a_job_and_those_of_another_have_groups_of_their_own() {
         let other = JobId::from(uuid::Uuid::from_u128(8));
-        let groups = [Side::Policy.group(job()), Side::Baseline.group(job()), Side::Policy.group(other)];
+        let groups = [Role::Policy.group(job()), Role::Baseline.group(job()), Role::Policy.group(other)];
         assert!(groups[0] != groups[1] && groups[0] != groups[2] && groups[1] != groups[2]);
-        assert_eq!(groups[0], Side::Policy.group(job()));
+        assert_eq!(groups[0], Role::Policy.group(job()));
     }
 
     #[test]
     fn what_was_scored_is_found_by_what_was_assigned_and_nothing_else_is() {
-        let (run, mut former) = (RunId::new(), FormerEpisodes::default());
+        let (run, mut earlier) = (RunId::new(), EarlierEpisodes::default());
         let first = episode(run, &json!({}));
         let expected = first.id;
-        former.add(run, episode(run, &json!({})));
-        former.add(run, first);
+        earlier.add(run, episode(run, &json!({})));
+        earlier.add(run, first);
         for none in [
             json!({"seed": 6, "verdict": null}),
             json!({"seed": 6, "attempt": 2}),
             json!({"seed": 6, "group": null}),
             json!({"seed": 6, "origin": {"episode": EpisodeId::new(), "seq": 1}}),
         ] {
-            former.add(run, episode(run, &none));
+            earlier.add(run, episode(run, &none));
         }
-        assert_eq!((former.len(), former.runs()), (1, vec![run]));
-        let find = |side: Side, environment: &str, seed, task: &str| {
-            former.find(side.group(job()), environment, &assigned(seed, task)).map(|found| found.id)
+        assert_eq!((earlier.len(), earlier.runs()), (1, vec![run]));
+        let find = |role: Role, environment: &str, seed, task: &str| {
+            earlier.find(role.group(job()), environment, &assigned(seed, task)).map(|found| found.id)
         };
-        assert_eq!(find(Side::Policy, "bench/counter@2", 5, "test-7"), Some(expected), "the first counts");
-        assert_eq!(find(Side::Policy, "bench/counter@2", 5, "test-8"), None);
-        assert_eq!(find(Side::Policy, "bench/counter@2", 6, "test-7"), None);
-        assert_eq!(find(Side::Policy, "bench/counter@3", 5, "test-7"), None);
-        assert_eq!(find(Side::Baseline, "bench/counter@2", 5, "test-7"), None);
-        assert_eq!(former.version_of("bench/counter"), Some("bench/counter@2"));
-        assert_eq!(former.version_of("bench/count"), None);
+        assert_eq!(find(Role::Policy, "bench/counter@2", 5, "test-7"), Some(expected), "the first counts");
+        assert_eq!(find(Role::Policy, "bench/counter@2", 5, "test-8"), None);
+        assert_eq!(find(Role::Policy, "bench/counter@2", 6, "test-7"), None);
+        assert_eq!(find(Role::Policy, "bench/counter@3", 5, "test-7"), None);
+        assert_eq!(find(Role::Baseline, "bench/counter@2", 5, "test-7"), None);
+        assert_eq!(earlier.version_of("bench/counter"), Some("bench/counter@2"));
+        assert_eq!(earlier.version_of("bench/count"), None);
     }
 }

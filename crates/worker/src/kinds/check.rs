@@ -5,21 +5,22 @@ use std::collections::HashMap;
 
 use futures::StreamExt;
 use palestra_protocol::environment::{Environment, Recovery};
-use palestra_protocol::spec::play::{Check, EnvironmentMix, PlayLimits, PolicyFrom, Sampling};
+use palestra_protocol::spec::Check;
+use palestra_protocol::spec::play::{EnvironmentMix, PlayLimits, PolicyFrom, Sampling};
 use serde_json::{Value, json};
 
-use super::context::Context;
-use super::failure::WorkError;
-use super::found::Found;
-use super::lines::EpisodeLine;
-use super::playing::{Playing, line, play, scored, versioned};
-use super::proof::prove;
+use crate::context::Context;
+use crate::failure::WorkError;
+use crate::findings::Findings;
+use crate::lines::EpisodeLine;
 use crate::play::PlayError;
 use crate::play::player::Player;
+use crate::playing::{EnvironmentPlan, line, play, scored, versioned};
+use crate::proof::prove;
 use crate::stats::outcome::Outcome;
 use crate::stats::summary::{self, Summary};
 
-/// The file with everything that was found.
+/// The file with all findings.
 const REPORT: &str = "check.json";
 /// Failures that the result names; the file has more.
 const FAILURES_SHOWN_MAX: usize = 100;
@@ -28,10 +29,10 @@ const LIVE_SESSIONS_MAX: u32 = 4;
 /// Tasks of a split that are played twice.
 const REPEATED_TASKS_MAX: u64 = 20;
 
-/// What is known of an episode that may be played again.
+/// Status, score and state at the end of an episode that may be played again.
 type Ending = (String, Option<f64>, Option<String>);
 
-/// Runs the gate. The job succeeds once the gate ran; `passed` in the result says what it found.
+/// Runs the gate. The job succeeds once the gate ran; `passed` in the result is its answer.
 ///
 /// # Errors
 /// When there is no such environment, or nothing can be played.
@@ -43,8 +44,8 @@ pub(super) async fn run(check: &Check, context: &Context) -> Result<Value, WorkE
         .filter(|(_, length)| **length > 0)
         .map(|(split, length)| (split, u64::from(check.tasks).min(*length)))
         .collect();
-    let mut found = Found::default();
-    let players = players(&environment, context, check.seed, &mut found).await?;
+    let mut findings = Findings::default();
+    let players = players(&environment, context, check.seed, &mut findings).await?;
     let repeats = environment.capabilities.deterministic && players.contains(&PolicyFrom::Random);
     for (_, tasks) in &splits {
         let again = if repeats { 2 * (*tasks).min(REPEATED_TASKS_MAX) } else { 0 };
@@ -53,16 +54,16 @@ pub(super) async fn run(check: &Check, context: &Context) -> Result<Value, WorkE
     for (split, tasks) in splits {
         let gate = Gate { check, environment: &environment, split, context };
         for player in &players {
-            gate.try_policy(player, tasks, &mut found).await?;
+            gate.try_policy(player, tasks, &mut findings).await?;
         }
         if repeats {
-            gate.repeat(tasks.min(REPEATED_TASKS_MAX), &mut found).await?;
+            gate.repeat(tasks.min(REPEATED_TASKS_MAX), &mut findings).await?;
         }
     }
-    let proof = prove(&environment, u64::from(check.tasks), context, &mut found).await?;
+    let proof = prove(&environment, u64::from(check.tasks), context, &mut findings).await?;
     let mut report = json!({
-        "environment": versioned(&environment), "digest": environment.digest, "passed": found.failed == 0,
-        "splits": found.splits, "failed": found.failed, "failures": found.failures, "skipped": found.skipped,
+        "environment": versioned(&environment), "digest": environment.digest, "passed": findings.failed == 0,
+        "splits": findings.splits, "failed": findings.failed, "failures": findings.failures, "skipped": findings.skipped,
     });
     if let Some(proof) = proof {
         report["proof"] = proof;
@@ -82,14 +83,14 @@ async fn players(
     environment: &Environment,
     context: &Context,
     seed: u64,
-    found: &mut Found,
+    findings: &mut Findings,
 ) -> Result<Vec<PolicyFrom>, WorkError> {
     let mut players = Vec::new();
     for from in [PolicyFrom::Oracle, PolicyFrom::Null, PolicyFrom::Random] {
         let policy = context.policy(&from, &Sampling::default()).await?;
         match Player::new(&policy, &context.client, environment, seed) {
             Ok(_) => players.push(from),
-            Err(PlayError::Policy(why)) => found.skip(&from.to_string(), why),
+            Err(PlayError::Policy(why)) => findings.skip(&from.to_string(), why),
             Err(error) => return Err(error.into()),
         }
     }
@@ -122,7 +123,7 @@ impl Gate<'_> {
         let most = PlayLimits::default().concurrent_sessions;
         let live = self.environment.capabilities.recovery != Recovery::Replay;
         let concurrent_sessions = if live { most.min(LIVE_SESSIONS_MAX) } else { most };
-        let playing = Playing {
+        let plan = EnvironmentPlan {
             resumed: None,
             policy: &policy,
             environment: self.environment,
@@ -131,11 +132,11 @@ impl Gate<'_> {
             samples: 1,
             seed: self.check.seed,
             limits: &PlayLimits { concurrent_sessions, ..PlayLimits::default() },
-            talks: false,
+            conversations: false,
         };
         let name = versioned(self.environment);
         let (mut lines, mut endings) = (Vec::new(), HashMap::new());
-        let mut episodes = std::pin::pin!(play(self.context, playing));
+        let mut episodes = std::pin::pin!(play(self.context, plan));
         while let Some(ended) = episodes.next().await {
             let ended = ended?;
             let line = line(&name, &ended);
@@ -146,37 +147,37 @@ impl Gate<'_> {
         Ok((lines, endings))
     }
 
-    async fn try_policy(&self, from: &PolicyFrom, tasks: u64, found: &mut Found) -> Result<(), WorkError> {
+    async fn try_policy(&self, from: &PolicyFrom, tasks: u64, findings: &mut Findings) -> Result<(), WorkError> {
         let name = from.to_string();
         self.context.announce(format!("{name} in {} of {}", self.split, versioned(self.environment)));
         let (lines, _) = self.play(from, tasks).await?;
         for line in lines.iter().filter(|line| line.score.is_none()) {
             let detail = format!("task {} was not scored: {}", line.task, line.status);
-            found.fail(self.split, &format!("{name} is scored"), detail);
+            findings.fail(self.split, &format!("{name} is scored"), detail);
         }
         let outcomes: Vec<Outcome> = lines.iter().map(EpisodeLine::outcome).collect();
         let summary = summary::summarise(&outcomes, 1);
         if *from == PolicyFrom::Oracle {
             for line in lines.iter().filter(|line| line.score.is_some() && line.strict != Some(1)) {
                 let detail = format!("task {} has score {:?}", line.task, line.score);
-                found.fail(self.split, "the solution reaches the maximum", detail);
+                findings.fail(self.split, "the solution reaches the maximum", detail);
             }
         } else if let Some(detail) = above_floor(&summary, self.environment.floor) {
-            found.fail(self.split, &format!("{name} stays at the floor"), detail);
+            findings.fail(self.split, &format!("{name} stays at the floor"), detail);
         }
-        found.splits.entry(self.split.to_owned()).or_default().insert(name, summary);
+        findings.splits.entry(self.split.to_owned()).or_default().insert(name, summary);
         Ok(())
     }
 
     /// Plays the same again: same version, task, seed and actions end in the same state and score.
-    async fn repeat(&self, tasks: u64, found: &mut Found) -> Result<(), WorkError> {
+    async fn repeat(&self, tasks: u64, findings: &mut Findings) -> Result<(), WorkError> {
         self.context.announce(format!("again in {} of {}", self.split, versioned(self.environment)));
         let (_, first) = self.play(&PolicyFrom::Random, tasks).await?;
         let (_, second) = self.play(&PolicyFrom::Random, tasks).await?;
         for ((task, seed), ending) in &first {
             if second.get(&(task.clone(), *seed)).is_none_or(|again| again != ending) {
                 let detail = format!("task {task} with seed {seed} ended otherwise the second time");
-                found.fail(self.split, "what is played twice ends alike", detail);
+                findings.fail(self.split, "what is played twice ends alike", detail);
             }
         }
         Ok(())

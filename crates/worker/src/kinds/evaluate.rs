@@ -1,20 +1,21 @@
-//! `evaluate`: how well a policy does, with intervals that know which episodes belong together, and beside another policy task by task.
+//! `evaluate`: measures a policy, with intervals clustered by task, and compares it with a baseline task by task.
 
 use futures::StreamExt;
 use palestra_protocol::environment::Environment;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobKind, JobState};
-use palestra_protocol::spec::play::{Baseline, EnvironmentMix, Evaluate, PolicyFrom};
+use palestra_protocol::spec::play::{EnvironmentMix, PolicyFrom};
+use palestra_protocol::spec::{Baseline, Evaluate};
 use serde_json::{Value, json};
 use tokio::fs::File;
 
-use super::context::Context;
-use super::failure::WorkError;
-use super::former::{self, FormerEpisodes};
-use super::lines::read_outcomes;
-use super::playing::{Resumed, Tour, find_all, line, play_all, versioned};
-use super::report::{Report, Side, beside, shortened};
+use crate::context::Context;
+use crate::earlier::{EarlierEpisodes, Role};
+use crate::failure::WorkError;
+use crate::lines::read_outcomes;
 use crate::play::policy::ReadyPolicy;
+use crate::playing::{Plan, Resumed, find_all, line, play_all, versioned};
+use crate::report::{PolicyOutcomes, Report, compare, shortened};
 use crate::stats::summary::summarise;
 
 /// The file with a line per episode.
@@ -29,30 +30,32 @@ const REPORT: &str = "evaluation.json";
 /// # Errors
 /// When the policy cannot be played, nothing was scored, or the baseline cannot be had.
 pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value, WorkError> {
-    let former = FormerEpisodes::gather(context).await?;
-    let environments = find_all(&context.client, &evaluate.environments, &former).await?;
+    let earlier = EarlierEpisodes::gather(context).await?;
+    let environments = find_all(&context.client, &evaluate.environments, &earlier).await?;
     let of_one = evaluate.episodes * u64::from(evaluate.samples_per_task) * environments.len() as u64;
     let played_baseline = matches!(evaluate.baseline, Some(Baseline::Policy(_)));
     context.expect(if played_baseline { 2 * of_one } else { of_one });
-    context.resume(former.len());
-    // Had first: a baseline that cannot be had is known before hours of playing.
-    let other = match &evaluate.baseline {
-        Some(Baseline::Evaluation(job)) => Some(Other::Fetched(*job, fetch(*job, context).await?)),
-        Some(Baseline::Policy(other)) => Some(Other::Plays(&other.from, ready(evaluate, &other.from, context).await?)),
+    context.resume(earlier.len());
+    // First, so that a baseline that is missing shows before hours of playing.
+    let ready_baseline = match &evaluate.baseline {
+        Some(Baseline::Evaluation(job)) => Some(ReadyBaseline::Fetched(*job, fetch(*job, context).await?)),
+        Some(Baseline::Policy(other)) => {
+            Some(ReadyBaseline::Plays(&other.from, ready(evaluate, &other.from, context).await?))
+        }
         None => None,
     };
     let (from, policy) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
-    let resumed = |side: former::Side| Resumed { former: &former, group: side.group(context.job) };
-    let own = resumed(former::Side::Policy);
-    let policy = Box::pin(side(evaluate, (from, &policy), &environments, own, EPISODES, context)).await?;
+    let resumed = |role: Role| Resumed { earlier: &earlier, group: role.group(context.lease.job()) };
+    let own = resumed(Role::Policy);
+    let policy = Box::pin(play_policy(evaluate, (from, &policy), &environments, own, EPISODES, context)).await?;
     let samples = evaluate.samples_per_task;
-    let baseline = match &other {
-        Some(Other::Fetched(job, fetched)) => Some(beside(&policy, fetched, job.to_string(), samples)),
-        Some(Other::Plays(from, ready)) => {
-            let own = resumed(former::Side::Baseline);
-            let played = side(evaluate, (*from, ready), &environments, own, BASELINE_EPISODES, context);
+    let baseline = match &ready_baseline {
+        Some(ReadyBaseline::Fetched(job, fetched)) => Some(compare(&policy, fetched, job.to_string(), samples)),
+        Some(ReadyBaseline::Plays(from, ready)) => {
+            let own = resumed(Role::Baseline);
+            let played = play_policy(evaluate, (*from, ready), &environments, own, BASELINE_EPISODES, context);
             let played = Box::pin(played).await?;
-            Some(beside(&policy, &played, from.to_string(), samples))
+            Some(compare(&policy, &played, from.to_string(), samples))
         }
         None => None,
     };
@@ -80,10 +83,10 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
     Ok(result)
 }
 
-/// Beside whom a policy is measured.
-enum Other<'a> {
+/// A baseline that is ready.
+enum ReadyBaseline<'a> {
     /// An earlier evaluation.
-    Fetched(JobId, Side),
+    Fetched(JobId, PolicyOutcomes),
     /// A policy that plays the same.
     Plays(&'a PolicyFrom, ReadyPolicy),
 }
@@ -93,16 +96,16 @@ async fn ready(evaluate: &Evaluate, from: &PolicyFrom, context: &Context) -> Res
 }
 
 /// Plays one policy in all environments.
-async fn side(
+async fn play_policy(
     evaluate: &Evaluate,
     (from, policy): (&PolicyFrom, &ReadyPolicy),
     environments: &[(EnvironmentMix, Environment)],
     resumed: Resumed<'_>,
     file: &str,
     context: &Context,
-) -> Result<Side, WorkError> {
-    let (mut side, mut lines) = (Side::default(), context.lines(file).await?);
-    let tour = Tour {
+) -> Result<PolicyOutcomes, WorkError> {
+    let (mut outcomes, mut lines) = (PolicyOutcomes::default(), context.lines(file).await?);
+    let plan = Plan {
         resumed,
         from,
         policy,
@@ -111,24 +114,24 @@ async fn side(
         samples: evaluate.samples_per_task,
         seed: evaluate.seed,
         limits: &evaluate.limits,
-        talks: false,
+        conversations: false,
     };
-    let mut episodes = std::pin::pin!(play_all(context, tour));
+    let mut episodes = std::pin::pin!(play_all(context, plan));
     while let Some(ended) = episodes.next().await {
         let (environment, ended) = ended?;
         let line = line(&versioned(environment), &ended);
         lines.add(&line).await?;
-        side.add(&line);
+        outcomes.add(&line);
     }
     context.keep(lines).await?;
     // The same sums, in whichever order the episodes ended.
-    side.sort();
-    side.check_scored(&from.to_string())?;
-    Ok(side)
+    outcomes.sort();
+    outcomes.check_scored(&from.to_string())?;
+    Ok(outcomes)
 }
 
 /// The episodes of an earlier evaluation.
-async fn fetch(job: JobId, context: &Context) -> Result<Side, WorkError> {
+async fn fetch(job: JobId, context: &Context) -> Result<PolicyOutcomes, WorkError> {
     let earlier = context.client.job(job).await?;
     if earlier.kind != JobKind::Evaluate || earlier.state != JobState::Succeeded {
         let (kind, state) = (earlier.kind.as_str(), earlier.state.as_str());
@@ -139,5 +142,5 @@ async fn fetch(job: JobId, context: &Context) -> Result<Side, WorkError> {
     context.announce(format!("reading {job}"));
     let path = context.path("fetched.jsonl");
     context.client.download_artifact(job, EPISODES, &mut File::create(&path).await?).await?;
-    Ok(Side { outcomes: read_outcomes(&path).await?, ..Side::default() })
+    Ok(PolicyOutcomes { outcomes: read_outcomes(&path).await?, ..PolicyOutcomes::default() })
 }

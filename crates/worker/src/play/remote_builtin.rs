@@ -1,4 +1,4 @@
-//! Built-in policies in environments that the server alone has: it tells what they do, to whoever may know what solves tasks.
+//! Built-in policies in environments that the server alone has: it gives their actions to credentials that may learn solutions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ const ACTIONS_PER_PAGE: u64 = 100;
 const ACTIONS_MAX: u64 = 4_096;
 
 /// A built-in policy in one episode.
-pub struct Told {
+pub struct RemoteBuiltinPolicy {
     client: Client,
     /// `family/name@version`.
     environment: Arc<str>,
     policy: Builtin,
     task: String,
     seed: u64,
-    /// What comes next.
+    /// The next actions.
     actions: VecDeque<Action>,
-    /// How many were told so far.
-    told: u64,
-    /// Whether no more are told.
+    /// Number of actions that were fetched.
+    fetched: u64,
+    /// True where the server has no more.
     over: bool,
 }
 
-impl Told {
+impl RemoteBuiltinPolicy {
     /// A policy at the beginning of a task.
     pub fn new(client: &Client, environment: &Arc<str>, policy: Builtin, task: &str, seed: u64) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Told {
             task: task.to_owned(),
             seed,
             actions: VecDeque::new(),
-            told: 0,
+            fetched: 0,
             over: false,
         }
     }
@@ -52,30 +52,32 @@ impl Told {
     /// When the server does not tell it, or the episode has more turns than it tells.
     pub async fn next_action(&mut self) -> Result<Option<Action>, PlayError> {
         if self.actions.is_empty() && !self.over {
-            let limit = ACTIONS_PER_PAGE.min(ACTIONS_MAX - self.told);
+            let limit = ACTIONS_PER_PAGE.min(ACTIONS_MAX - self.fetched);
             if limit == 0 {
-                return Err(PlayError::Turn(format!("of an episode no more than {ACTIONS_MAX} turns are told")));
+                return Err(PlayError::Turn(format!("the server gives at most {ACTIONS_MAX} actions of an episode")));
             }
             let query = ActionQuery {
                 policy: self.policy.to_string(),
                 task: self.task.clone(),
                 seed: self.seed,
-                offset: self.told,
+                offset: self.fetched,
                 limit,
             };
             self.actions = self.client.actions(&self.environment, &query).await.map_err(refused)?.into();
             let count = self.actions.len() as u64;
-            self.told += count;
+            self.fetched += count;
             self.over = count < limit;
         }
         Ok(self.actions.pop_front())
     }
 }
 
-/// Who may not know it plays no episode; what has no known solution is one task.
+/// A credential that may not learn solutions plays no episode; a task without a known solution fails alone.
 fn refused(error: ClientError) -> PlayError {
     match error.code() {
-        Some(Code::Forbidden) => PlayError::Policy(format!("what solves its tasks is not told to everybody: {error}")),
+        Some(Code::Forbidden) => {
+            PlayError::Policy(format!("this credential may not learn the solutions of tasks: {error}"))
+        }
         Some(Code::NotSupported) => PlayError::Turn(error.to_string()),
         _ => PlayError::Client(error),
     }

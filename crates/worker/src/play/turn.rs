@@ -1,38 +1,38 @@
-//! What a policy is asked in a turn, and what it answers.
+//! Input and output of a policy in one turn.
 
 use palestra_protocol::action::Action;
 use serde_json::{Value, json};
 
-use super::talk::Talk;
+use super::conversation::Conversation;
 
-/// What a policy is asked.
-pub struct Asked<'a> {
+/// The input of a policy.
+pub struct PolicyInput<'a> {
     /// The conversation so far.
-    pub talk: &'a Talk,
+    pub conversation: &'a Conversation,
     /// The structured form of what is seen now.
     pub data: &'a Value,
     /// Randomness of the answer.
     pub seed: u64,
 }
 
-/// What a policy does.
+/// The output of a policy.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct PolicyOutput {
     /// The action.
     pub action: Action,
-    /// What it took.
+    /// Tokens that it read and wrote.
     pub tokens: Tokens,
-    /// What is recorded beside the step, where there is something.
+    /// The record beside the step, if any.
     pub meta: Option<Value>,
 }
 
-impl From<Action> for Answered {
+impl From<Action> for PolicyOutput {
     fn from(action: Action) -> Self {
         Self { action, tokens: Tokens::default(), meta: None }
     }
 }
 
-/// How much a policy read and wrote.
+/// Numbers of tokens that a policy read and wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
     /// Tokens that were read.
@@ -48,7 +48,7 @@ impl Tokens {
         self.completion += other.completion;
     }
 
-    /// What is recorded beside a step of a policy that tells nothing else of its tokens.
+    /// The record beside a step of a policy that reports nothing else of its tokens.
     pub fn meta(self) -> Value {
         json!({"prompt_tokens": self.prompt, "completion_tokens": self.completion})
     }
