@@ -1,4 +1,4 @@
-//! What a job is to do, per kind. Unknown fields are refused, and so is what contradicts itself: nothing is silently ignored.
+//! The work of a job, per kind. Unknown fields are refused, and so is what contradicts itself: nothing is silently ignored.
 
 pub mod play;
 pub mod train;
@@ -78,7 +78,7 @@ impl Faults {
         }
     }
 
-    /// Whether nothing was noted.
+    /// True if nothing was noted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

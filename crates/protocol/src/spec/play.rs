@@ -36,7 +36,7 @@ pub struct EnvironmentMix {
 }
 
 impl EnvironmentMix {
-    /// Whether both choose the same tasks of the same environment.
+    /// True if both choose the same tasks of the same environment.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.split, self.difficulty) == (&other.name, &other.split, other.difficulty)
@@ -51,10 +51,10 @@ fn one() -> f64 {
     1.0
 }
 
-/// What is told where a job names no environment.
+/// The error for a job that names no environment.
 const UNNAMED: &str = "an environment is named family/name, or family/name@version";
 
-/// Whether a name is that of an environment, with or without a version.
+/// True if a name is that of an environment, with or without a version.
 fn is_environment(name: &str) -> bool {
     let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
     NameKind::Environment.fits(name) && version.is_none_or(|version| version.parse::<u32>().is_ok())
@@ -74,7 +74,7 @@ pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut F
     }
 }
 
-/// How answers are sampled.
+/// The sampling of answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -102,7 +102,7 @@ impl Sampling {
     }
 }
 
-/// How much is played at once, and how long.
+/// Limits of play: episodes at once, and their length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -143,24 +143,24 @@ pub struct PlayedPolicy {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Evaluate {
-    /// Who plays.
+    /// The policy that plays.
     pub policy: PlayedPolicy,
-    /// What it plays; weights do not count here: each gets `episodes` tasks.
+    /// The environments; weights do not count here: each gets `episodes` tasks.
     pub environments: Vec<EnvironmentMix>,
-    /// How many tasks of each environment.
+    /// The number of tasks of each environment.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
     pub episodes: u64,
-    /// How often each task is played.
+    /// The number of episodes of each task.
     #[serde(default = "once")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
     pub samples_per_task: u32,
     /// Chooses tasks and randomness.
     #[serde(default)]
     pub seed: u64,
-    /// How answers are sampled.
+    /// The sampling of answers.
     #[serde(default)]
     pub sampling: Sampling,
-    /// How much is played at once, and how long.
+    /// Limits of play: episodes at once, and their length.
     #[serde(default)]
     pub limits: PlayLimits,
     /// Whom to compare with, task by task.
@@ -188,20 +188,20 @@ fn once() -> u32 {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Collect {
-    /// Who plays.
+    /// The policy that plays.
     pub policy: PlayedPolicy,
-    /// What it plays.
+    /// The environments.
     pub environments: Vec<EnvironmentMix>,
-    /// How many episodes altogether.
+    /// The number of episodes altogether.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
     pub episodes: u64,
     /// Chooses tasks and randomness.
     #[serde(default)]
     pub seed: u64,
-    /// How answers are sampled.
+    /// The sampling of answers.
     #[serde(default)]
     pub sampling: Sampling,
-    /// How much is played at once, and how long.
+    /// Limits of play: episodes at once, and their length.
     #[serde(default)]
     pub limits: PlayLimits,
     /// Only episodes with at least this score are exported; all that were scored where left out.
@@ -270,7 +270,7 @@ fn batch() -> u32 {
     32
 }
 
-/// What jobs that play have in common.
+/// The common part of jobs that play.
 struct Playing<'a> {
     policy: &'a PlayedPolicy,
     environments: &'a [EnvironmentMix],
