@@ -131,7 +131,7 @@ fn listed(files: &BTreeMap<PathBuf, PathBuf>) -> io::Result<String> {
     Ok(list)
 }
 
-/// What a folder holds, by name; nothing where there is no such folder.
+/// The entries of a folder, by name; none where there is no such folder.
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

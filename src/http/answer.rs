@@ -1,4 +1,4 @@
-//! Answers of success: JSON bodies, and what commands came to with the status that fits.
+//! Successful answers: JSON bodies, and the answers of commands with their status.
 
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
@@ -29,20 +29,20 @@ impl<T: Serialize> IntoResponse for Body<T> {
     }
 }
 
-/// The JSON of what a command came to. That of a step is there already.
+/// Writes the JSON of an answer. That of a step is encoded already.
 pub(super) fn write_answer(json: &mut String, answer: &Answer) -> serde_json::Result<()> {
     match answer {
-        Answer::Stepped(said) => json.push_str(said.json()),
+        Answer::Stepped(step) => json.push_str(step.json()),
         answer => json.push_str(&serde_json::to_string(answer)?),
     }
     Ok(())
 }
 
-/// The JSON of what many commands came to: a list with an [`Outcome`](palestra_protocol::stream::Outcome) for each.
+/// Writes the JSON of many answers: a list with an [`Outcome`](palestra_protocol::stream::Outcome) for each.
 pub(super) fn write_outcomes(json: &mut String, answers: &[Result<Answer, Failure>]) -> serde_json::Result<()> {
     // Most answers are there already: their frame is written without growing.
     let known = |answer: &Result<Answer, Failure>| match answer {
-        Ok(Answer::Stepped(said)) => said.json().len() + BYTES_BESIDE_ANSWER,
+        Ok(Answer::Stepped(step)) => step.json().len() + BYTES_BESIDE_ANSWER,
         _ => 0,
     };
     json.reserve(BYTES_BESIDE_ANSWER + answers.iter().map(known).sum::<usize>());
@@ -65,13 +65,9 @@ pub(super) fn write_outcomes(json: &mut String, answers: &[Result<Answer, Failur
     Ok(())
 }
 
-/// What the commands of a batch came to, in their order.
-pub(super) struct Outcomes(pub(super) Vec<Result<Answer, Failure>>);
-
-impl IntoResponse for Outcomes {
-    fn into_response(self) -> Response {
-        written(|json| write_outcomes(json, &self.0))
-    }
+/// The response to a batch of commands, in their order.
+pub(super) fn respond_all(answers: &[Result<Answer, Failure>]) -> Response {
+    written(|json| write_outcomes(json, answers))
 }
 
 fn written(write: impl FnOnce(&mut String) -> serde_json::Result<()>) -> Response {
@@ -82,25 +78,21 @@ fn written(write: impl FnOnce(&mut String) -> serde_json::Result<()>) -> Respons
     }
 }
 
-/// What a command came to, with status and `Location`.
-pub(super) struct Answered(pub(super) Answer);
-
-impl IntoResponse for Answered {
-    fn into_response(self) -> Response {
-        let (status, location) = match &self.0 {
-            Answer::Created(Created::One(opened)) => (StatusCode::CREATED, Some(format!("/v1/sessions/{}", opened.id))),
-            Answer::Created(Created::Many(_)) | Answer::Forked(_) | Answer::Snapshot(_) => (StatusCode::CREATED, None),
-            Answer::Pending { episode } => (StatusCode::ACCEPTED, Some(format!("/v1/episodes/{episode}/verdicts"))),
-            Answer::Opened(_) | Answer::Stepped(_) | Answer::Finished(_) | Answer::Verdict(_) | Answer::Closed(_) => {
-                (StatusCode::OK, None)
-            }
-        };
-        let mut response = (status, written(|json| write_answer(json, &self.0))).into_response();
-        if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
-            response.headers_mut().insert(LOCATION, location);
+/// The response to a command, with status and `Location`.
+pub(super) fn respond(answer: &Answer) -> Response {
+    let (status, location) = match answer {
+        Answer::Created(Created::One(opened)) => (StatusCode::CREATED, Some(format!("/v1/sessions/{}", opened.id))),
+        Answer::Created(Created::Many(_)) | Answer::Forked(_) | Answer::Snapshot(_) => (StatusCode::CREATED, None),
+        Answer::Pending { episode } => (StatusCode::ACCEPTED, Some(format!("/v1/episodes/{episode}/verdicts"))),
+        Answer::Opened(_) | Answer::Stepped(_) | Answer::Finished(_) | Answer::Verdict(_) | Answer::Closed(_) => {
+            (StatusCode::OK, None)
         }
-        response
+    };
+    let mut response = (status, written(|json| write_answer(json, answer))).into_response();
+    if let Some(location) = location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        response.headers_mut().insert(LOCATION, location);
     }
+    response
 }
 
 #[cfg(test)]
@@ -112,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use palestra_session::Said;
+    use palestra_session::EncodedStep;
 
     #[test]
     fn outcomes_are_written_as_the_protocol_says() {
@@ -124,7 +116,7 @@ mod tests {
         .unwrap();
         let failure = Failure::not_found("session");
         let problem: Problem = (*failure.0).clone();
-        let answer = Answer::Stepped(Said::new(stepped.clone()).unwrap());
+        let answer = Answer::Stepped(EncodedStep::new(stepped.clone()).unwrap());
         let mut json = String::new();
         write_outcomes(&mut json, &[Ok(answer), Err(failure)]).unwrap();
         let read: List<Outcome<Stepped>> = serde_json::from_str(&json).unwrap();

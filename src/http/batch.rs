@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::Response;
 use palestra_protocol::list::List;
 use palestra_protocol::session::{CreateSession, Created, Verify};
 use palestra_protocol::step::Stepped;
@@ -14,11 +15,11 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::answer::Outcomes;
+use super::answer::respond_all;
 use super::caller::{Caller, Runner};
 use super::extract::{JsonText, parse};
 use super::fields::Fields;
-use super::perform::{Begun, begin, begin_all, finish_all};
+use super::perform::{Begun, ToolForm, begin, begin_all, finish_all};
 use super::problem::Failure;
 use crate::app::App;
 use palestra_auth::Principal;
@@ -75,7 +76,7 @@ pub(super) async fn create_many(
     State(app): State<App>,
     Runner(principal): Runner,
     JsonText(batch): JsonText,
-) -> Result<Outcomes, Failure> {
+) -> Result<Response, Failure> {
     let commands = commands(&batch, |item| {
         let mut fields = Fields::read(item.get())?;
         let key = fields.key()?;
@@ -93,7 +94,7 @@ pub(super) async fn step_many(
     State(app): State<App>,
     Caller(principal): Caller,
     JsonText(batch): JsonText,
-) -> Result<Outcomes, Failure> {
+) -> Result<Response, Failure> {
     let commands = commands(&batch, |item| {
         let (session, step) = read_step(item)?.split();
         Ok(Command::Step { session, step: Box::new(step) })
@@ -110,7 +111,7 @@ pub(super) async fn verify_many(
     State(app): State<App>,
     Runner(principal): Runner,
     JsonText(batch): JsonText,
-) -> Result<Outcomes, Failure> {
+) -> Result<Response, Failure> {
     let commands = commands(&batch, |item| {
         let mut fields = Fields::read(item.get())?;
         let session = fields.session()?;
@@ -134,12 +135,12 @@ fn commands(
     Ok(batch.items.into_iter().map(read).collect())
 }
 
-async fn perform_items(app: &App, principal: &Arc<Principal>, commands: Vec<Result<Command, Failure>>) -> Outcomes {
+async fn perform_items(app: &App, principal: &Arc<Principal>, commands: Vec<Result<Command, Failure>>) -> Response {
     let begun = begin_all(commands.into_iter().map(|command| match command {
-        Ok(command) => begin(app, principal, command),
+        Ok(command) => begin(app, principal, command, ToolForm::default()),
         Err(failure) => Begun::Done(Err(failure)),
     }));
-    Outcomes(finish_all(begun).await)
+    respond_all(&finish_all(begun).await)
 }
 
 pub(super) fn check_length(items: usize) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
-//! The one way of a command from a caller to the engine and of its answer back: permission, act, credentials, redaction.
+//! The one way of a command from a caller to the engine and of its answer back: permission, action, credentials, redaction.
 
 use std::sync::{Arc, LazyLock};
 
-use futures::future::{BoxFuture, FutureExt, join_all};
+use futures::future::join_all;
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
 use palestra_protocol::id::SessionId;
@@ -19,9 +19,9 @@ use crate::app::App;
 use crate::telemetry::COMMANDS;
 use palestra_auth::{Minter, Principal};
 use palestra_environment::tool::to_mcp;
-use palestra_session::{Answer, AtOnce, Command, Said, SessionError, Taken};
+use palestra_session::{Answer, Command, SessionError};
 
-/// In which form tools are wanted.
+/// The form in which tools are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ToolForm {
@@ -49,67 +49,46 @@ impl ToolForm {
     }
 }
 
-/// A command that was begun.
-pub(super) enum Begun {
-    /// It is answered.
-    Done(Result<Answer, Failure>),
-    /// Its step is taken, and answered once that is recorded.
-    Recording { taken: Taken, acting_side: bool },
-    /// It waits for its turn, or takes time. Its place in the session's queue is taken at the first poll.
-    Running(BoxFuture<'static, Result<Answer, Failure>>),
-}
+/// A command that was begun for a caller.
+pub(super) type Begun = palestra_session::Begun<Failure>;
 
-impl Begun {
-    /// Takes the command's place, if it has none yet.
-    pub(super) fn in_place(self) -> Self {
-        match self {
-            Self::Running(mut running) => match (&mut running).now_or_never() {
-                Some(outcome) => Self::Done(outcome),
-                None => Self::Running(running),
-            },
-            begun => begun,
-        }
-    }
-
-    /// Runs a command that waits until it is answered.
-    async fn run(&mut self) {
-        if let Self::Running(running) = self {
-            *self = Self::Done(running.await);
-        }
-    }
-
-    /// Waits for the answer.
-    pub(super) async fn finish(self) -> Result<Answer, Failure> {
-        match self {
-            Self::Done(outcome) => outcome,
-            Self::Recording { taken, acting_side } => stepped(taken.recorded().await, acting_side),
-            Self::Running(running) => running.await,
-        }
-    }
-}
-
-/// Begins a command for a caller. A step that has to wait for nothing is taken at once.
-pub(super) fn begin(app: &App, principal: &Arc<Principal>, command: Command) -> Begun {
+/// Begins a command for a caller. This is the one place where permission is checked.
+pub(super) fn begin(app: &App, principal: &Arc<Principal>, command: Command, tools: ToolForm) -> Begun {
     let command = confined(principal, command);
-    let command = match (allow(principal, &command), command) {
-        (Ok(()), Command::Step { session, step }) => {
-            let acting_side = principal.is_acting_side();
-            match app.sessions().step_at_once(&principal.tenant, session, step) {
-                AtOnce::Taken(taken) => {
-                    return match taken.at_once() {
-                        Ok(said) => Begun::Done(stepped(Ok(said), acting_side)),
-                        Err(taken) => Begun::Recording { taken, acting_side },
-                    };
-                }
-                AtOnce::Refused(error) => return Begun::Done(stepped(Err(error), acting_side)),
-                AtOnce::Waits(step) => Command::Step { session, step },
-            }
-        }
-        // What is not allowed is refused on the way of all others.
-        (_, command) => command,
+    let operation = operation(&command);
+    let begun = match permission::require(principal, &command) {
+        Ok(()) => app.sessions().begin(&principal.tenant, command),
+        Err(error) => return Begun::Done(operation.counted(Err(error.into()))),
     };
-    let (app, principal) = (app.clone(), Arc::clone(principal));
-    Begun::Running(Box::pin(async move { perform(&app, &principal, command, ToolForm::default()).await }))
+    match begun {
+        palestra_session::Begun::Done(outcome) => Begun::Done(dress(app, principal, operation, outcome, tools)),
+        palestra_session::Begun::Recording(taken) if principal.is_acting_side() => match taken.changed(redact) {
+            Ok(taken) => Begun::Recording(taken),
+            Err(error) => Begun::Done(operation.counted(Err(error.into()))),
+        },
+        palestra_session::Begun::Recording(taken) => Begun::Recording(taken),
+        palestra_session::Begun::Running(running) => {
+            let (app, principal) = (app.clone(), Arc::clone(principal));
+            Begun::Running(Box::pin(async move { dress(&app, &principal, operation, running.await, tools) }))
+        }
+    }
+}
+
+/// Waits for the answer of a command.
+pub(super) async fn finish(begun: Begun) -> Result<Answer, Failure> {
+    let recording = matches!(begun, Begun::Recording(_));
+    let outcome = begun.finish().await;
+    if recording { STEP.counted(outcome) } else { outcome }
+}
+
+/// Runs a command for a caller. Its place in the session's queue is taken at the first poll.
+pub(super) async fn perform(
+    app: &App,
+    principal: &Arc<Principal>,
+    command: Command,
+    tools: ToolForm,
+) -> Result<Answer, Failure> {
+    finish(begin(app, principal, command, tools)).await
 }
 
 /// Begins commands side by side. Each takes its place before the next one is begun, so those of one session run in order.
@@ -117,35 +96,19 @@ pub(super) fn begin_all(commands: impl Iterator<Item = Begun>) -> Vec<Begun> {
     commands.map(Begun::in_place).collect()
 }
 
-/// Waits for the answers to commands, in their order.
+/// Waits for the answers of commands, in their order.
 pub(super) async fn finish_all(mut commands: Vec<Begun>) -> Vec<Result<Answer, Failure>> {
-    join_all(commands.iter_mut().filter(|command| matches!(command, Begun::Running(_))).map(Begun::run)).await;
+    let running = commands.iter_mut().filter(|command| matches!(command, Begun::Running(_)));
+    join_all(running.map(Begun::wait)).await;
     // Records are committed in groups, in order: whoever waits for the first rarely waits for the next one.
     let mut answers = Vec::with_capacity(commands.len());
     for command in commands {
-        answers.push(command.finish().await);
+        answers.push(finish(command).await);
     }
     answers
 }
 
-/// Runs a command for a caller. Its place in the session's queue is taken at the first poll.
-pub(super) async fn perform(
-    app: &App,
-    principal: &Principal,
-    command: Command,
-    tools: ToolForm,
-) -> Result<Answer, Failure> {
-    let command = confined(principal, command);
-    let operation = operation(&command);
-    let outcome = match allow(principal, &command) {
-        Err(failure) => Err(failure),
-        Ok(()) => app.sessions().run(&principal.tenant, command).await.map_err(Failure::from),
-    };
-    operation.count(&outcome);
-    dress(app, principal, outcome?, tools)
-}
-
-/// A command without what the acting side would not be shown: a hash of the state of a place with files takes all of them along.
+/// A command without what the acting side is not shown: hashing the state of a place reads all its files.
 fn confined(principal: &Principal, mut command: Command) -> Command {
     if let Command::Step { step, .. } = &mut command
         && let Some(observe) = &mut step.observe
@@ -156,29 +119,15 @@ fn confined(principal: &Principal, mut command: Command) -> Command {
     command
 }
 
-/// Refuses commands that this caller may not give, or that do not fit.
-fn allow(principal: &Principal, command: &Command) -> Result<(), Failure> {
-    permission::require(principal, command)?;
-    check(command)
-}
-
-/// What a step that was taken or refused comes to.
-fn stepped(outcome: Result<Said, SessionError>, acting_side: bool) -> Result<Answer, Failure> {
-    let outcome = outcome.map(Answer::Stepped).map_err(Failure::from);
-    STEP.count(&outcome);
-    if acting_side { outcome.and_then(hide) } else { outcome }
-}
-
-/// What the form of a step says and its types do not.
-fn check(command: &Command) -> Result<(), Failure> {
-    match command {
-        Command::Step { step, .. } if step.seq == Some(0) => Err(Failure::invalid("seq", "steps are counted from 1")),
-        _ => Ok(()),
-    }
-}
-
-/// Adds credentials to what was opened, converts tools, and takes away what the acting side must not see.
-fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Result<Answer, Failure> {
+/// Counts an outcome, adds credentials to opened sessions, converts tools, and takes away what the acting side must not see.
+fn dress(
+    app: &App,
+    principal: &Principal,
+    operation: Operation,
+    outcome: Result<Answer, SessionError>,
+    tools: ToolForm,
+) -> Result<Answer, Failure> {
+    let mut answer = operation.counted(outcome.map_err(Failure::from))?;
     let mut minter: Option<Minter> = None;
     for opened in answer.opened_mut() {
         // Sessions that are opened together nearly always end together.
@@ -192,7 +141,10 @@ fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) 
         }
         tools.convert_opened(opened);
     }
-    if principal.is_acting_side() { hide(answer) } else { Ok(answer) }
+    match answer {
+        Answer::Stepped(step) if principal.is_acting_side() => Ok(Answer::Stepped(step.changed(redact)?)),
+        answer => Ok(answer),
+    }
 }
 
 /// The path of a session's page.
@@ -200,15 +152,7 @@ fn page_path(session: SessionId, token: &str) -> String {
     format!("/v1/sessions/{session}/page/{token}")
 }
 
-/// An answer as the acting side may see it.
-fn hide(answer: Answer) -> Result<Answer, Failure> {
-    match answer {
-        Answer::Stepped(said) => Ok(Answer::Stepped(said.changed(redact)?)),
-        answer => Ok(answer),
-    }
-}
-
-/// Takes away what would tell the acting side how it is judged. The hash of a small hidden state could be guessed from.
+/// Takes reward, verdict and state hash away from the acting side. A small hidden state could be guessed from its hash.
 fn redact(stepped: &mut Stepped) {
     stepped.reward = None;
     stepped.verdict = None;
@@ -229,7 +173,7 @@ pub(super) fn visible(principal: &Principal, mut event: Event) -> Option<Event> 
     Some(event)
 }
 
-/// What a command is called in the metrics: a place in [`OPERATIONS`].
+/// The name of a command in the metrics: an index of [`OPERATIONS`].
 #[derive(Clone, Copy)]
 struct Operation(usize);
 
@@ -240,18 +184,16 @@ static SUCCEEDED: LazyLock<[Counter; OPERATIONS.len()]> =
     LazyLock::new(|| OPERATIONS.map(|name| metrics::counter!(COMMANDS, "operation" => name, "code" => "ok")));
 
 impl Operation {
-    const fn name(self) -> &'static str {
-        OPERATIONS[self.0]
-    }
-
-    fn count(self, outcome: &Result<Answer, Failure>) {
-        match outcome {
+    /// Counts an outcome.
+    fn counted(self, outcome: Result<Answer, Failure>) -> Result<Answer, Failure> {
+        match &outcome {
             Ok(_) => SUCCEEDED[self.0].increment(1),
             Err(failure) => {
                 let code = failure.code().as_str();
-                metrics::counter!(COMMANDS, "operation" => self.name(), "code" => code).increment(1);
+                metrics::counter!(COMMANDS, "operation" => OPERATIONS[self.0], "code" => code).increment(1);
             }
         }
+        outcome
     }
 }
 

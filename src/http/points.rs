@@ -1,6 +1,7 @@
 //! Points of an episode: forks, snapshots, restoring, and what differs between two states.
 
 use axum::extract::State;
+use axum::response::Response;
 use palestra_protocol::id::{SessionId, SnapshotId};
 use palestra_protocol::list::List;
 use palestra_protocol::problem::Code;
@@ -8,7 +9,7 @@ use palestra_protocol::session::{Diff, Fork, Opened, Restore, Snapshot, StateVie
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::answer::{Answered, Body};
+use super::answer::{Body, respond};
 use super::caller::{Runner, StateReader};
 use super::extract::{Id, IdempotencyKey, Json, OptionalJson, Query};
 use super::perform::{ToolForm, perform};
@@ -28,8 +29,8 @@ pub(super) async fn fork_session(
     Query(query): Query<ToolsQuery>,
     IdempotencyKey(key): IdempotencyKey,
     OptionalJson(request): OptionalJson<Fork>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Fork { session, request, key }, query.tools).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Fork { session, request, key }, query.tools).await.map(|answer| respond(&answer))
 }
 
 /// Name the present point of the current episode.
@@ -42,8 +43,10 @@ pub(super) async fn take_snapshot(
     Id(session): Id<SessionId>,
     IdempotencyKey(key): IdempotencyKey,
     OptionalJson(request): OptionalJson<TakeSnapshot>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Snapshot { session, request, key }, ToolForm::default()).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Snapshot { session, request, key }, ToolForm::default())
+        .await
+        .map(|answer| respond(&answer))
 }
 
 /// List the snapshots of a session, oldest first.
@@ -68,8 +71,10 @@ pub(super) async fn restore_session(
     Query(query): Query<ToolsQuery>,
     IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<Restore>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Restore { session, request, key }, query.tools).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Restore { session, request, key }, query.tools)
+        .await
+        .map(|answer| respond(&answer))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

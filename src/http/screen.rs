@@ -101,7 +101,7 @@ pub(super) async fn act_on_page(
 /// Does what fields ask for, one turn after the other up to the first that is refused, and leads to the page.
 async fn take_turns(
     app: &App,
-    principal: &Principal,
+    principal: &Arc<Principal>,
     session: SessionId,
     path: &str,
     fields: &[(String, String)],
@@ -114,12 +114,16 @@ async fn take_turns(
     }
 }
 
-async fn act(app: &App, principal: &Principal, session: SessionId, fields: &[(String, String)]) -> Result<(), Failure> {
+async fn act(
+    app: &App,
+    principal: &Arc<Principal>,
+    session: SessionId,
+    fields: &[(String, String)],
+) -> Result<(), Failure> {
     for action in app.sessions().actions_of_form(&principal.tenant, session, fields).await? {
         let step = Step { seq: None, action, episode: None, observe: None, meta: None };
         let command = Command::Step { session, step: Box::new(step) };
-        if let Answer::Stepped(said) = perform(app, principal, command, ToolForm::default()).await? {
-            let stepped = said.into_stepped();
+        if let Answer::Stepped(stepped) = perform(app, principal, command, ToolForm::default()).await? {
             let refused = stepped.observation.data.get("error").is_some_and(|error| !error.is_null());
             if refused || stepped.terminated || stepped.truncated {
                 break;

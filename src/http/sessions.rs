@@ -1,6 +1,7 @@
 //! `/v1/sessions`: opening, acting, judging and closing.
 
 use axum::extract::State;
+use axum::response::Response;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId};
 use palestra_protocol::list::Page;
@@ -13,8 +14,8 @@ use utoipa::openapi::schema::{AnyOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use super::answer::{Answered, Body};
-use super::caller::{Onlooker, Runner};
+use super::answer::{Body, respond};
+use super::caller::{Caller, Onlooker, Runner};
 use super::extract::{Id, IdempotencyKey, Json, OptionalJson, Query};
 use super::page;
 use super::perform::{ToolForm, perform};
@@ -56,9 +57,9 @@ pub(super) async fn create_sessions(
     Query(query): Query<ToolsQuery>,
     IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<CreateSession>,
-) -> Result<Answered, Failure> {
+) -> Result<Response, Failure> {
     let command = Command::Create { request: Box::new(request), key };
-    perform(&app, &principal, command, query.tools).await.map(Answered)
+    perform(&app, &principal, command, query.tools).await.map(|answer| respond(&answer))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -193,8 +194,8 @@ pub(super) async fn close_session(
     State(app): State<App>,
     Runner(principal): Runner,
     Id(session): Id<SessionId>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Close { session }, ToolForm::default()).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Close { session }, ToolForm::default()).await.map(|answer| respond(&answer))
 }
 
 /// Begin a new episode.
@@ -209,8 +210,10 @@ pub(super) async fn reset_session(
     Query(query): Query<ToolsQuery>,
     IdempotencyKey(key): IdempotencyKey,
     OptionalJson(request): OptionalJson<Reset>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Reset { session, request, key }, query.tools).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Reset { session, request, key }, query.tools)
+        .await
+        .map(|answer| respond(&answer))
 }
 
 /// Take a turn.
@@ -223,11 +226,12 @@ pub(super) async fn reset_session(
     responses((status = 200, description = "What came of it. Session tokens see neither reward nor verdict.", body = Stepped)))]
 pub(super) async fn step_session(
     State(app): State<App>,
-    Onlooker { principal, session }: Onlooker,
+    Caller(principal): Caller,
+    Id(session): Id<SessionId>,
     Json(step): Json<Step>,
-) -> Result<Answered, Failure> {
+) -> Result<Response, Failure> {
     let command = Command::Step { session, step: Box::new(step) };
-    perform(&app, &principal, command, ToolForm::default()).await.map(Answered)
+    perform(&app, &principal, command, ToolForm::default()).await.map(|answer| respond(&answer))
 }
 
 /// End the episode from outside, and judge it.
@@ -239,8 +243,10 @@ pub(super) async fn finish_session(
     Runner(principal): Runner,
     Id(session): Id<SessionId>,
     Json(request): Json<Finish>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Finish { session, request }, ToolForm::default()).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Finish { session, request }, ToolForm::default())
+        .await
+        .map(|answer| respond(&answer))
 }
 
 /// Judge the current episode; a live one is ended first, unless `probe` is set.
@@ -254,6 +260,8 @@ pub(super) async fn verify_session(
     Runner(principal): Runner,
     Id(session): Id<SessionId>,
     OptionalJson(request): OptionalJson<Verify>,
-) -> Result<Answered, Failure> {
-    perform(&app, &principal, Command::Verify { session, request }, ToolForm::default()).await.map(Answered)
+) -> Result<Response, Failure> {
+    perform(&app, &principal, Command::Verify { session, request }, ToolForm::default())
+        .await
+        .map(|answer| respond(&answer))
 }

@@ -12,7 +12,7 @@ use super::tasks::{TaskOrStoreError, split_length};
 use super::{Catalog, CatalogError, blocking};
 use palestra_environment::Tasks;
 use palestra_environment::policy::Builtin;
-use palestra_environment::proof::live::Exhibit;
+use palestra_environment::proof::live::ProofTask;
 use palestra_environment::task::TaskError;
 
 /// Episodes of built-in policies that run concurrently.
@@ -121,13 +121,13 @@ impl Catalog {
         if number >= length {
             return Err(TaskError::OutOfRange { split: split.to_owned(), length, index: number }.into());
         }
-        prover.equipped().map_err(InsideError::Unavailable)?;
+        prover.check_available().map_err(InsideError::Unavailable)?;
         let _lock = self.0.proving.lock().await;
-        let exhibit = match entry.kind.tasks() {
+        let task = match entry.kind.tasks() {
             Tasks::Stored(_) => {
                 let task = self.task_at(&entry, split, number).await?;
                 let name = format!("{} {number}", task.public.template);
-                Ok(Exhibit { name, seed: number, secret: task.secret.clone() })
+                Ok(ProofTask { name, seed: number, secret: task.secret.clone() })
             }
             Tasks::Generated(_) => {
                 let (entry, split) = (entry.clone(), split.to_owned());
@@ -138,10 +138,10 @@ impl Catalog {
                 blocking(make).await?
             }
         };
-        match exhibit {
-            Ok(exhibit) => {
-                let faults = prover.prove(&exhibit).await.map_err(InsideError::Unavailable)?;
-                Ok(ProvenTask { name: exhibit.name, faults })
+        match task {
+            Ok(task) => {
+                let faults = prover.prove(&task).await.map_err(InsideError::Unavailable)?;
+                Ok(ProvenTask { name: task.name, faults })
             }
             Err(fault) => Ok(ProvenTask { name: format!("{split} {number}"), faults: vec![fault] }),
         }

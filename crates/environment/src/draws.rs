@@ -6,9 +6,9 @@ use std::num::TryFromIntError;
 /// A property that a problem must have and that what was drawn may lack. Nothing else is a reason to draw again.
 #[derive(Debug, PartialEq)]
 pub struct Requirement {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: &'static str,
-    /// What must hold, as a clause: "the clues leave one solution".
+    /// The condition, as a clause: "the clues leave one solution".
     pub meaning: &'static str,
     /// The largest share of what is drawn that may lack it, in [0, 1].
     pub share_max: f64,
@@ -37,7 +37,7 @@ pub static SPLIT: Requirement = Requirement::new("split", "the problem belongs t
 /// The reason for which an attempt gave no problem.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// What was drawn lacks what is required: another attempt is made.
+    /// The draw violates a requirement: another attempt is made.
     Unmet(&'static Requirement),
     /// The generator is wrong: no other attempt is made, and there is no task.
     Fault(String),
@@ -62,7 +62,7 @@ impl From<TryFromIntError> for Refusal {
     }
 }
 
-/// How often a requirement was looked at, and how often it did not hold.
+/// The number of checks of a requirement, and of those that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     /// Draws that were held to it.
@@ -74,17 +74,17 @@ pub struct Count {
 /// The value of a parameter: a number in a generator, a choice among kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// What reports call the parameter.
+    /// The parameter's name in reports.
     pub parameter: &'static str,
     /// The value as text.
     pub value: String,
-    /// Whether it is what the problem asks for, so that it is no wonder that it gives the answer away.
+    /// True for the value that the problem asks for: it gives the answer away by its nature.
     pub is_answer: bool,
-    /// Whether the part of the problem for which it was drawn was used.
+    /// True if the part of the problem for which it was drawn was used.
     used: bool,
 }
 
-/// What was drawn for one task.
+/// The draws of one task.
 #[derive(Debug, Default)]
 pub struct Draws {
     attempts: u64,
@@ -206,7 +206,7 @@ impl Draws {
         &self.domains
     }
 
-    /// What was drawn again, as a list for an error: `unique 12 of 30, split 3 of 18`.
+    /// Lists the draws that were made again, for an error: `unique 12 of 30, split 3 of 18`.
     #[must_use]
     pub fn summary(&self) -> String {
         let refused = self.refused.iter().map(|(requirement, unmet)| (requirement.name, *unmet, self.attempts));
@@ -224,7 +224,7 @@ mod tests {
     static SMALL: Requirement = Requirement::new("small", "the number is small", 0.5);
 
     #[test]
-    fn what_is_drawn_again_is_counted_by_requirement() {
+    fn repeated_draws_are_counted_by_requirement() {
         let mut draws = Draws::default();
         draws.begin();
         let mut numbers = [1, 3, 4, 5].into_iter();

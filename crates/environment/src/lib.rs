@@ -38,7 +38,7 @@ use task::{Task, TaskError};
 
 /// A kind of environment: its description, its tasks, and how to open a place to act in.
 pub trait EnvironmentKind: Send + Sync + 'static {
-    /// What the API shows of it. Constant for one version.
+    /// The description that the API shows. Constant for one version.
     fn spec(&self) -> &Spec;
 
     /// Where its tasks come from.
@@ -53,7 +53,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether there is something to prepare.
+    /// True if there is something to prepare.
     fn prepares(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     /// When `config` does not fit; the fault belongs to the caller.
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError>;
 
-    /// Whether opening with these settings may take more than a millisecond, and so runs on the blocking pool.
+    /// True if opening with these settings may take more than a millisecond, and so runs on the blocking pool.
     fn heavy_to_open(&self, _config: &Map<String, Value>) -> bool {
         self.heavy()
     }
@@ -97,7 +97,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
         None
     }
 
-    /// Whether the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
+    /// True if the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
     /// the version that judges.
     fn judges_by_task(&self) -> bool {
         false
@@ -118,7 +118,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     /// An action that is well formed but chosen without looking, for floors and tests.
     fn random_action(&self, task: &Task, rng: &mut ChaCha8Rng) -> Action;
 
-    /// Whether generating, stepping or judging may take more than a millisecond, and so runs on the blocking pool.
+    /// True if generating, stepping or judging may take more than a millisecond, and so runs on the blocking pool.
     fn heavy(&self) -> bool {
         false
     }
@@ -171,20 +171,20 @@ pub trait TaskRows: Send + Sync {
     fn task(&self, split: &str, index: u64, row: Value) -> Result<Task, TaskError>;
 }
 
-/// What a place is opened with.
+/// The arguments of [`EnvironmentKind::open`].
 #[derive(Clone, Copy)]
 pub struct Opening<'a> {
     /// The problem.
     pub task: &'a Arc<Task>,
     /// Randomness of the environment.
     pub seed: u64,
-    /// What values follow from that stay hidden from who knows the seed.
+    /// The source of values that stay hidden from who knows the seed.
     pub secrets: Secrets,
     /// Settings, as the caller gave them.
     pub config: &'a Map<String, Value>,
     /// The episode that begins.
     pub episode: EpisodeId,
-    /// Whether the episode began earlier and only what outlives the server is left of it.
+    /// True if the episode began earlier and only what outlives the server is left of it.
     pub resumed: bool,
     /// A folder that the environment may use for what outlives the server.
     pub folder: Option<&'a PathBuf>,
@@ -198,7 +198,7 @@ pub struct Opening<'a> {
 pub struct ConfigError {
     /// Which setting, as a path of fields below `config`.
     pub field: Option<String>,
-    /// What is wrong with it.
+    /// The fault.
     pub detail: String,
 }
 
@@ -224,7 +224,7 @@ pub enum Place {
 
 /// A synchronous place: a pure function of its state, the input and the context. A panic ends its session as `infra_error`.
 pub trait Environment: Send + Sync {
-    /// What is seen now; at the beginning, the first observation.
+    /// The present observation; at the beginning, the first one.
     fn observe(&self) -> Observation;
 
     /// Takes one text or one tool call that is known to fit the tool's schema.
@@ -236,7 +236,7 @@ pub trait Environment: Send + Sync {
     /// An independent copy of this place.
     fn fork(&self) -> Box<dyn Environment>;
 
-    /// What is seen now as an HTML page whose forms are sent to `path`; `None` where there is no screen.
+    /// The present observation as an HTML page whose forms are sent to `path`; `None` where there is no screen.
     fn page(&self, _path: &str) -> Option<String> {
         None
     }
@@ -262,7 +262,7 @@ pub struct PageCall {
 /// An asynchronous place that owns things outside this process.
 #[async_trait]
 pub trait LiveEnvironment: Send + Sync {
-    /// What is seen now; at the beginning, the first observation.
+    /// The present observation; at the beginning, the first one.
     async fn observe(&mut self) -> Result<Observation, InfraError>;
 
     /// Takes one text or one tool call that is known to fit the tool's schema.
@@ -279,7 +279,7 @@ pub trait LiveEnvironment: Send + Sync {
         self.act(input, context).await
     }
 
-    /// Whether what is seen `again` is what was `seen`, as far as it has to be for the episode to go on from there.
+    /// True if the observation `again` equals the observation `seen`, as far as the episode needs it to go on from there.
     fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
         seen == again
     }
@@ -287,17 +287,17 @@ pub trait LiveEnvironment: Send + Sync {
     /// Privileged state, as ordered JSON.
     async fn state(&mut self) -> Result<State, InfraError>;
 
-    /// What another place can go on from, as JSON; `None` where the environment declares no snapshots.
+    /// A snapshot that another place can go on from, as JSON; `None` where the environment declares no snapshots.
     async fn snapshot(&mut self) -> Result<Option<Value>, InfraError> {
         Ok(None)
     }
 
-    /// What differs in files, from a snapshot or else from the beginning; `None` where there are no files.
+    /// The files that differ from a snapshot or else from the beginning; `None` where there are no files.
     async fn changed_files(&mut self, _since: Option<&Value>) -> Result<Option<Value>, InfraError> {
         Ok(None)
     }
 
-    /// What keeps the place apart from the rest of the machine; `None` where nothing has to.
+    /// Describes the isolation of the place from the rest of the machine; `None` where it needs none.
     fn isolation(&self) -> Option<Value> {
         None
     }
@@ -318,13 +318,13 @@ pub trait LiveEnvironment: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct InfraError {
-    /// What failed.
+    /// The failure in words.
     pub detail: String,
     /// Why the fault is not this place's own, where it is not.
     pub cause: Cause,
 }
 
-/// Whose fault a failure of the infrastructure is.
+/// The cause of a failure of the infrastructure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cause {
     /// The place broke.
@@ -360,7 +360,7 @@ pub enum Input<'a> {
     },
 }
 
-/// What a session lends an environment while it acts.
+/// Randomness and clock of an episode, lent to its environment while it acts.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The session's only source of randomness.
@@ -377,10 +377,10 @@ impl Context {
     }
 }
 
-/// What came of one input.
+/// The result of one input.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reaction {
-    /// What is seen.
+    /// The observation after it.
     pub observation: Observation,
     /// The reward of this input; `None` where the environment has no step rewards.
     pub reward: Option<f64>,
@@ -388,7 +388,7 @@ pub struct Reaction {
     pub shaping: Option<f64>,
     /// The task ended by its own rules.
     pub terminated: bool,
-    /// What failed under the environment, such as a broken definition: the episode is then no sample.
+    /// A failure under the environment, such as a broken definition: the episode is then no sample.
     pub failure: Option<InfraError>,
 }
 

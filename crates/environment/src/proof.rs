@@ -21,12 +21,12 @@ const TURNS_MAX: u64 = 1_000;
 /// Tasks from which on the mean of a policy says enough to be compared with the floor.
 const FLOOR_TASKS_MIN: usize = 50;
 
-/// What was found.
+/// The result of a proof.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proof {
     /// Tasks that were played.
     pub tasks: usize,
-    /// What is wrong, by task or policy.
+    /// Faults, by task or policy.
     pub faults: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is left of a place that was freed once its episode had ended: the state that was judged.
+//! The remains of a place that was freed once its episode had ended: the state that was judged.
 
 use palestra_protocol::observation::Observation;
 

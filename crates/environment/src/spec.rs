@@ -94,7 +94,7 @@ impl SpecBuilder {
         self
     }
 
-    /// What holds for sessions.
+    /// The capabilities of sessions.
     #[must_use]
     pub const fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.spec.capabilities = capabilities;
@@ -142,7 +142,7 @@ pub fn builtin_verifier_version(rule: &str, spec: &Spec) -> String {
     Digest::of(format!("{rule} of {}@{}", spec.name, spec.version).as_bytes()).to_string()
 }
 
-/// How many tasks `split` has.
+/// The number of tasks in `split`.
 ///
 /// # Errors
 /// When there is no such split.

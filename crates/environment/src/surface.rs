@@ -33,7 +33,7 @@ impl Surface {
         }
     }
 
-    /// Whether there is a screen.
+    /// True if there is a screen.
     #[must_use]
     pub const fn has_screen(self) -> bool {
         matches!(self, Self::Gui | Self::Both)

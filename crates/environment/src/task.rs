@@ -15,9 +15,9 @@ pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// A task with what only the judge may see.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// What everybody may see.
+    /// The part that everybody may see.
     pub public: PublicTask,
-    /// What place and judge need beyond that: the answer, the hidden parameters.
+    /// The part that only place and judge see: the answer, the hidden parameters.
     pub secret: Value,
 }
 
@@ -32,9 +32,9 @@ pub enum TaskError {
     OutOfRange {
         /// The split.
         split: String,
-        /// How many tasks it has.
+        /// The number of its tasks.
         length: u64,
-        /// What was asked for.
+        /// The index that was asked for.
         index: u64,
     },
     /// The id does not name a task.

@@ -1,4 +1,4 @@
-//! What places outside this process are made of: sandboxes, and databases.
+//! Back ends of places outside this process: sandboxes, and databases.
 
 use std::path::Path;
 

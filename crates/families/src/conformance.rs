@@ -1,4 +1,4 @@
-//! What every built-in environment must fulfil, measured on each kind of the registry: a new kind needs no test of its own
+//! The suite that every built-in environment passes, run on each kind of the registry: a new kind needs no test of its own
 //! for any of this. `PALESTRA_PUZZLE_CASES` says how many tasks are looked at of each.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const TURNS_MAX: u64 = 1000;
 /// meet every difficulty that tests go through.
 const CASES: u64 = 60;
 
-/// What `PALESTRA_PUZZLE_CASES` asks for.
+/// The number of tasks that `PALESTRA_PUZZLE_CASES` asks for.
 fn cases() -> u64 {
     let asked = std::env::var("PALESTRA_PUZZLE_CASES").ok();
     asked.map_or(CASES, |cases| cases.parse().expect("PALESTRA_PUZZLE_CASES is a number"))
@@ -196,7 +196,7 @@ fn there_are_many_tasks_even_where_they_are_easy() {
 }
 
 #[test]
-fn what_is_public_does_not_hold_the_solution() {
+fn public_parts_of_tasks_do_not_hold_the_solution() {
     for kind in puzzles() {
         for seed in 0..50 {
             let task = Arc::new(generate(&*kind, "train", seed, None));

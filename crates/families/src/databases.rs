@@ -26,7 +26,7 @@ struct Inner {
     postgres: OnceCell<Arc<PostgresEngine>>,
 }
 
-/// How SQL is run.
+/// The configuration of SQL engines.
 #[derive(Clone)]
 pub struct Settings {
     /// The program and its arguments that serve as a worker of SQLite; none where SQL is not played.
@@ -69,7 +69,7 @@ impl Databases {
         })
     }
 
-    /// Whether there can be an engine of a dialect, as far as that is known without starting it.
+    /// Checks that an engine of a dialect can be had, as far as that is known without starting it.
     ///
     /// # Errors
     /// In words, with what to do about it.

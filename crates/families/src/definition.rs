@@ -7,7 +7,7 @@ use palestra_protocol::problem::Fault;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// What the member `kind` of a stored definition says of an app. A data set has no such member.
+/// The value of the member `kind` in the stored definition of an app. A data set has no such member.
 pub const APP: &str = "app";
 
 /// Misfitting names that are told.
@@ -21,20 +21,20 @@ pub type Left = oneshot::Receiver<()>;
 pub struct Parsed {
     /// `family/name`.
     pub name: String,
-    /// What the kind is built from, beside the rows.
+    /// The definition that the kind is built from, beside the rows.
     pub definition: Value,
-    /// How many tasks each split has.
+    /// The number of tasks in each split.
     pub splits: BTreeMap<String, u64>,
     /// Rows by split, where tasks are stored.
     pub rows: Vec<(String, Vec<Value>)>,
     /// `sha256:<hex>` of all of it.
     pub digest: String,
-    /// What whoever publishes it may want to know.
+    /// Notes for the publisher.
     pub notes: Vec<String>,
 }
 
 impl Parsed {
-    /// What is wrong with the names in it, whatever sort it is of.
+    /// The faults of the names in it, whatever sort it is of.
     pub(crate) fn misnamed(&self) -> Vec<Fault> {
         let splits = self.splits.keys().map(|split| (NameKind::Split, "split", split.as_str()));
         misnamed([(NameKind::Environment, "name", self.name.as_str())].into_iter().chain(splits))
@@ -67,7 +67,7 @@ pub struct Definition<'a> {
 }
 
 impl Definition<'_> {
-    /// Whether it is an app.
+    /// True if it is an app.
     #[must_use]
     pub fn is_app(&self) -> bool {
         self.definition["kind"] == APP

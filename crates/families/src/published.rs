@@ -11,7 +11,7 @@ use crate::definition::{APP, Definition, Left, Parsed, misnamed};
 use crate::{dataset, sql, work};
 use palestra_environment::EnvironmentKind;
 
-/// What somebody wants to publish.
+/// A definition to publish.
 pub enum Submission {
     /// Questions, in a file of lines.
     Dataset(dataset::Submission, Vec<u8>),
@@ -49,7 +49,7 @@ impl Submission {
         if faults.is_empty() { Ok(parsed) } else { Err(faults) }
     }
 
-    /// What is wrong with the names that stand beside the files, which is told before anything is proven.
+    /// The faults of the names beside the files, which are told before anything is proven.
     fn misnamed(&self) -> Vec<Fault> {
         let (name, tags) = match self {
             Self::Dataset(submission, _) => (submission.name.as_deref(), &submission.tags),
@@ -64,7 +64,7 @@ impl Submission {
 }
 
 impl Definition<'_> {
-    /// Whether it takes more than a millisecond to build.
+    /// True if it takes more than a millisecond to build.
     #[must_use]
     pub fn is_heavy(&self) -> bool {
         self.is_app() || sql::is_sql(self.name)

@@ -9,7 +9,7 @@ use crate::bench::effect::Effect;
 use crate::control::cartpole::Cartpole;
 use palestra_environment::EnvironmentKind;
 
-/// What built-in environments need to know of the server.
+/// The settings of built-in environments.
 #[derive(Debug, Clone, Default)]
 pub struct BuiltinSettings {
     /// Where `bench/effect` leaves its traces; it is offered only when this is set.

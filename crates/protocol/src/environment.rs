@@ -9,7 +9,7 @@ use crate::list::List;
 use crate::observation::Message;
 use crate::shared::Shared;
 
-/// What an environment is and what it can do.
+/// An environment: its description and its capabilities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Environment {
@@ -21,7 +21,7 @@ pub struct Environment {
     pub digest: String,
     /// The part of the name before the slash.
     pub family: String,
-    /// What the acting side has to do.
+    /// The task of the acting side.
     pub description: String,
     /// Words to filter by.
     pub tags: Vec<String>,
@@ -34,27 +34,27 @@ pub struct Environment {
     pub observation_schema: Value,
     /// Splits and how many tasks each has; a generator states a virtual length.
     pub splits: BTreeMap<String, u64>,
-    /// How many task templates there are.
+    /// The number of task templates.
     pub templates: u64,
     /// Limits that hold where a session names none.
     pub limits: Limits,
     /// The most that a null or random policy may reach on average.
     pub floor: f64,
-    /// Whether steps before the last carry a reward.
+    /// True if steps before the last carry a reward.
     pub step_rewards: bool,
-    /// What holds for sessions of this environment.
+    /// The capabilities of its sessions.
     pub capabilities: Capabilities,
 }
 
-/// What holds for sessions of an environment; an unsupported call is `409 not_supported`.
+/// The capabilities of sessions of an environment; an unsupported call is `409 not_supported`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Capabilities {
     /// Same version, task, seed and actions give the same observations, state hash and verdict.
     pub deterministic: bool,
-    /// What is left of a session after the server died.
+    /// The remains of a session after the server died.
     pub recovery: Recovery,
-    /// What a fork copies.
+    /// The parts that a fork copies.
     pub fork: ForkKind,
     /// Where a fork may start.
     pub at_seq: AtSeq,
@@ -66,7 +66,7 @@ impl Capabilities {
         Self { deterministic: true, recovery: Recovery::Replay, fork: ForkKind::State, at_seq: AtSeq::Any };
 }
 
-/// How a session comes back after the server died.
+/// The way in which a session comes back after the server died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -79,7 +79,7 @@ pub enum Recovery {
     None,
 }
 
-/// What a fork copies.
+/// The parts that a fork copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -155,7 +155,7 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Definition {
-    /// What sort of definition it is: `app`.
+    /// The sort of definition: `app`.
     pub kind: String,
     /// The text of each file, by its name.
     pub files: BTreeMap<String, String>,
@@ -173,25 +173,25 @@ pub struct ProveTask {
     pub number: u64,
 }
 
-/// What proving a task found.
+/// The result of proving a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProvenTask {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What is wrong with it; none where its solution solves it, and nothing less does.
+    /// Its faults; none where its solution solves it, and nothing less does.
     pub faults: Vec<String>,
 }
 
-/// What publishing a definition answers.
+/// The answer to publishing a definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Published {
     /// The environment as it can be played now.
     pub environment: Environment,
-    /// Whether this call made a new version; false when the same content was there already.
+    /// True if this call made a new version; false when the same content was there already.
     pub created: bool,
-    /// What was noted while it was read, such as what can be played on one engine alone.
+    /// Notes from reading it, such as tasks that can be played on one engine alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -32,7 +32,7 @@ pub struct Episode {
     pub group: Option<GroupId>,
     /// From where it goes on, for forks and restored snapshots.
     pub origin: Option<Origin>,
-    /// Whether it goes on.
+    /// Running or ended.
     pub state: EpisodeState,
     /// The last step; null while it goes on.
     pub seq: Option<u64>,
@@ -60,7 +60,7 @@ pub struct Origin {
     pub seq: u64,
 }
 
-/// Whether an episode goes on.
+/// The state of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -77,9 +77,9 @@ pub enum EpisodeState {
 pub struct StepRecord {
     /// The step's number.
     pub seq: u64,
-    /// What was done; null where the turn never reached the environment.
+    /// The action; null where the turn never reached the environment.
     pub action: Option<Action>,
-    /// What was answered, with the whole observation.
+    /// The answer, with the whole observation.
     pub answer: Stepped,
     /// The caller's own data, verbatim.
     pub meta: Option<Value>,
@@ -117,12 +117,12 @@ pub struct Event {
     pub id: String,
     /// The session.
     pub session: SessionId,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// What can happen in a session.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -10,7 +10,7 @@ use crate::id::FileId;
 pub struct File {
     /// The file.
     pub id: FileId,
-    /// What kind of object this is.
+    /// The kind of object.
     pub object: FileObject,
     /// Its size.
     pub bytes: u64,
@@ -18,7 +18,7 @@ pub struct File {
     pub created_at: i64,
     /// Its name, as it was uploaded.
     pub filename: String,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: FilePurpose,
     /// Every file that is listed is whole.
     pub status: FileStatus,
@@ -36,7 +36,7 @@ pub enum FileObject {
     File,
 }
 
-/// How far a file is.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -46,7 +46,7 @@ pub enum FileStatus {
     Processed,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum FilePurpose {
@@ -82,11 +82,11 @@ impl FilePurpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FileList {
-    /// What kind of object this is.
+    /// The kind of object.
     pub object: ListObject,
     /// The files of this page.
     pub data: Vec<File>,
-    /// Whether more come behind the last one.
+    /// True if more come behind the last one.
     pub has_more: bool,
 }
 
@@ -106,7 +106,7 @@ pub enum ListObject {
 pub struct FileDeleted {
     /// The file that it was.
     pub id: FileId,
-    /// What kind of object it was.
+    /// The kind of object.
     pub object: FileObject,
     /// Always true.
     pub deleted: bool,

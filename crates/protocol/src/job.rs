@@ -17,22 +17,22 @@ pub struct CreateJob {
     /// A caller-made id makes creation idempotent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<JobId>,
-    /// What kind of work.
+    /// The kind of work.
     pub kind: JobKind,
-    /// What is to be done: the form depends on the kind.
+    /// The work to be done: the form depends on the kind.
     pub spec: Value,
     /// Higher goes first among the jobs of one tenant; -100 to 100.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(minimum = -100, maximum = 100))]
     pub priority: i32,
-    /// What the worker must have.
+    /// The resources that the worker must have.
     #[serde(default)]
     pub resources: Resources,
     /// Jobs that must have succeeded before this one begins. At most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 64))]
     pub after: Vec<JobId>,
-    /// How often the job is begun before it counts as failed for good; 1 to 20, 3 where left out.
+    /// Attempts before the job counts as failed for good; 1 to 20, 3 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 20))]
     pub attempts_max: Option<u32>,
@@ -74,7 +74,7 @@ impl JobState {
         }
     }
 
-    /// Whether nothing changes it any more by itself.
+    /// True if nothing changes it any more by itself.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
@@ -107,7 +107,7 @@ impl Device {
     }
 }
 
-/// What a job needs of its worker.
+/// The resources that a job needs of its worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -127,35 +127,35 @@ pub struct Resources {
 pub struct Job {
     /// The job.
     pub id: JobId,
-    /// What kind of work.
+    /// The kind of work.
     pub kind: JobKind,
     /// Where it stands.
     pub state: JobState,
-    /// What is to be done.
+    /// The work to be done.
     pub spec: Value,
     /// Higher goes first among the jobs of one tenant.
     pub priority: i32,
-    /// What the worker must have.
+    /// The resources that the worker must have.
     pub resources: Resources,
     /// Jobs that must have succeeded before this one begins.
     pub after: Vec<JobId>,
-    /// How often it was begun.
+    /// The number of attempts begun.
     pub attempts: u32,
-    /// How often it is begun before it counts as failed for good.
+    /// Attempts before it counts as failed for good.
     pub attempts_max: u32,
-    /// How many queued jobs of the tenant come before it; null unless queued.
+    /// The number of queued jobs of the tenant that come before it; null unless queued.
     pub place: Option<u64>,
     /// Why it does not run yet, for people; null unless queued.
     pub waiting: Option<String>,
     /// Not begun before; null unless a former attempt failed.
     pub not_before: Option<Timestamp>,
-    /// How far it is.
+    /// Its progress.
     pub progress: Option<Progress>,
     /// Its worker was asked to stop.
     pub cancel_requested: bool,
-    /// Who works on it, or did last.
+    /// The worker that has it, or had it last.
     pub worker: Option<String>,
-    /// What came of it, once it succeeded.
+    /// Its result, once it succeeded.
     pub result: Option<Value>,
     /// Why the last attempt failed.
     pub error: Option<JobError>,
@@ -182,19 +182,19 @@ impl Job {
     }
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// How much is done, in `unit`.
+    /// The amount that is done, in `unit`.
     pub done: u64,
-    /// How much there is to do; never less than `done`.
+    /// The amount altogether; never less than `done`.
     pub total: u64,
-    /// What is counted: `steps`, `episodes`.
+    /// The unit: `steps`, `episodes`.
     #[cfg_attr(feature = "openapi", schema(max_length = 40))]
     pub unit: String,
-    /// What is being done, in a few words.
+    /// The current activity, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 200))]
     pub message: Option<String>,
@@ -226,13 +226,13 @@ pub struct JobEvent {
     pub attempt: u32,
     /// When.
     pub at: Timestamp,
-    /// What kind of event.
+    /// The kind of event.
     pub kind: JobEventKind,
-    /// What happened: the form depends on the kind.
+    /// The content of the event: the form depends on the kind.
     pub data: Value,
 }
 
-/// What kind of event.
+/// The kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -305,13 +305,13 @@ pub struct Policy {
     pub id: PolicyId,
     /// The job that made it.
     pub job: JobId,
-    /// What it was made from.
+    /// The policy that it was made from.
     pub parent: Option<PolicyId>,
-    /// What kind of model: `mlp` or `transformer`.
+    /// The kind of model: `mlp` or `transformer`.
     pub architecture: String,
     /// The environments it was trained in, with their versions.
     pub environments: Vec<String>,
-    /// What was last measured of it.
+    /// Its latest measurements.
     pub metrics: Map<String, Value>,
     /// The files of its folder.
     pub files: Vec<Artifact>,

@@ -19,7 +19,7 @@ pub struct TypedJobEvent {
     pub attempt: u32,
     /// When.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub happening: JobHappening,
 }
@@ -66,7 +66,7 @@ pub enum JobHappening {
 pub struct StateChange {
     /// The state.
     pub state: JobState,
-    /// Who works on it.
+    /// The worker that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
     /// The run that owns the sessions of the attempt which begins.
@@ -106,13 +106,13 @@ pub struct StepNumbers {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LogLine {
-    /// How much it matters.
+    /// The level of the line.
     pub level: LogLevel,
     /// The line.
     pub message: String,
 }
 
-/// How much a line matters.
+/// The level of a line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::KeyId;
 use crate::time::Timestamp;
 
-/// What a key may do.
+/// A permission of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Scope {
@@ -72,7 +72,7 @@ pub struct CreateKey {
     /// A name for people.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub name: String,
-    /// What it may do.
+    /// Its permissions.
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub scopes: Vec<Scope>,
     /// When it stops working; never where left out.
@@ -88,9 +88,9 @@ pub struct Key {
     pub id: KeyId,
     /// A name for people.
     pub name: String,
-    /// Whose data it reaches.
+    /// The tenant whose data it reaches.
     pub tenant: String,
-    /// What it may do.
+    /// Its permissions.
     pub scopes: Vec<Scope>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -107,17 +107,17 @@ pub struct CreatedKey {
     /// The key.
     #[serde(flatten)]
     pub key: Key,
-    /// What goes into `Authorization: Bearer`.
+    /// The credential for `Authorization: Bearer`.
     pub secret: String,
 }
 
-/// Who is calling.
+/// The caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WhoAmI {
-    /// Whose data the caller reaches.
+    /// The tenant whose data the caller reaches.
     pub tenant: String,
-    /// What the caller may do; empty for a session token.
+    /// The caller's permissions; empty for a session token.
     pub scopes: Vec<Scope>,
     /// The API key, when called with one.
     pub key: Option<KeyId>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Page<T> {
     /// The rows of this page.
     pub data: Vec<T>,
-    /// What to pass as `cursor` for the next page; null on the last one.
+    /// The `cursor` of the next page; null on the last one.
     pub next_cursor: Option<String>,
 }
 

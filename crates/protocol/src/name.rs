@@ -3,7 +3,7 @@
 
 use crate::visible::is_command;
 
-/// What is named. Each kind narrows the same grammar: names hold letters that are seen as they are, and never what commands a
+/// A kind of name. Each kind narrows the same grammar: names hold letters that are seen as they are, and never what commands a
 /// terminal, changes the direction of writing, or cannot be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKind {
@@ -66,7 +66,7 @@ impl NameKind {
         if sized && fits { Ok(()) } else { Err(NameError { kind: self, character: None }) }
     }
 
-    /// Whether a name fits.
+    /// True if a name fits.
     #[must_use]
     pub fn fits(self, name: &str) -> bool {
         self.check(name).is_ok()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What an environment shows after a reset or a step.
+/// The observation of an environment after a reset or a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Observation {
@@ -15,7 +15,7 @@ pub struct Observation {
     /// Structured form of the observation, as the environment's `observation_schema` says.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
-    /// How many bytes of `text` were cut away; the whole is kept at `/v1/episodes/{id}/steps/{seq}`.
+    /// Bytes of `text` that were cut away; the whole is kept at `/v1/episodes/{id}/steps/{seq}`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_bytes: u64,
 }
@@ -54,7 +54,7 @@ impl Message {
     }
 }
 
-/// How observations are cut to a size, and which blocks are wanted.
+/// The size that observations are cut to, and the blocks that are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub struct Observe {
     /// Types of `content` blocks that are wanted; all when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Vec<String>>,
-    /// Whether `info.state_hash` is wanted.
+    /// True to get `info.state_hash`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_hash: Option<bool>,
 }

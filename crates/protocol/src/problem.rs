@@ -12,13 +12,13 @@ pub struct Problem {
     /// `/problems/<code>`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What the code means.
+    /// The meaning of the code.
     pub title: String,
     /// HTTP status.
     pub status: u16,
     /// Stable and listed in [`Code`].
     pub code: Code,
-    /// What happened this time, and what to do about it.
+    /// The reason this time, and what to do about it.
     pub detail: String,
     /// Also in `x-request-id`; null inside batch answers and frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Problem {
     /// Every fault found in what was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Fault>,
-    /// What the code brings along, such as `expected` with `step_ahead`.
+    /// Fields that belong to the code, such as `expected` with `step_ahead`.
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(additional_properties))]
     pub extra: Map<String, Value>,
@@ -48,7 +48,7 @@ pub struct Fault {
     /// Where: the character in the line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// What is wrong.
+    /// The fault.
     pub detail: String,
 }
 
@@ -120,7 +120,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $status,)* }
             }
 
-            /// What it means.
+            /// Its meaning.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }

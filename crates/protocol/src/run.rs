@@ -13,7 +13,7 @@ pub struct CreateRun {
     /// A caller-made id makes creation idempotent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RunId>,
-    /// How long the run lives without a call that names it. 1 s to 24 h.
+    /// Milliseconds that the run lives without a call that names it. 1 s to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 1_000, maximum = 86_400_000))]
     pub lease_ms: u64,
 }
@@ -24,9 +24,9 @@ pub struct CreateRun {
 pub struct Run {
     /// The run.
     pub id: RunId,
-    /// Whether it goes on.
+    /// Its state.
     pub state: RunState,
-    /// How long it lives without a call that names it.
+    /// Milliseconds that it lives without a call that names it.
     pub lease_ms: u64,
     /// When it ends unless renewed.
     pub lease_expires_at: Timestamp,
@@ -34,7 +34,7 @@ pub struct Run {
     pub created_at: Timestamp,
 }
 
-/// Whether a run goes on.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

@@ -44,7 +44,7 @@ pub struct CreateSession {
     /// The group of rollouts that the session belongs to; made where `count` is given and this is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupId>,
-    /// How many sessions of this task to make; the answer is then a list.
+    /// The number of sessions of this task to make; the answer is then a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1024))]
     pub count: Option<u64>,
@@ -54,10 +54,10 @@ pub struct CreateSession {
     /// When to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyMode>,
-    /// How to cut observations.
+    /// The form of observations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
-    /// How steps are stored.
+    /// The way steps are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordMode>,
     /// Anything; stored and answered unchanged.
@@ -133,7 +133,7 @@ pub enum VerifyMode {
     Manual,
 }
 
-/// How steps are stored.
+/// The way steps are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -180,10 +180,10 @@ pub struct Opened {
     pub seq: u64,
     /// Up to which step nothing can be lost.
     pub durable_seq: u64,
-    /// What is seen now.
+    /// The present observation.
     #[cfg_attr(feature = "openapi", schema(value_type = Observation))]
     pub observation: Shared<Observation>,
-    /// What the policy is told.
+    /// The messages for the policy.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Message>))]
     pub messages: Shared<Vec<Message>>,
     /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
@@ -203,7 +203,7 @@ pub struct Opened {
     /// The step of the parent's episode after which it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_seq: Option<u64>,
-    /// Whether it is an exact copy of its parent at that step; false where files are kept and processes are not.
+    /// True for an exact copy of its parent at that step; false where files are kept and processes are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<bool>,
     /// When the session ends by itself.
@@ -211,7 +211,7 @@ pub struct Opened {
     /// Credential for this session alone: may step and read observations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Whether it has a screen, so that there is a page of it.
+    /// True if it has a screen, so that there is a page of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub screen: bool,
@@ -220,7 +220,7 @@ pub struct Opened {
     pub page: Option<String>,
 }
 
-/// What creation answers: one session, or a list where `count` was given.
+/// The answer to creation: one session, or a list where `count` was given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
@@ -250,7 +250,7 @@ pub struct Reset {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Verify {
-    /// How long to wait before the answer is `202` with a `Location`.
+    /// Longest wait in milliseconds before the answer is `202` with a `Location`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 600_000))]
     pub wait_ms: Option<u64>,
@@ -264,7 +264,7 @@ pub struct Verify {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
-    /// How many copies; 1 where left out.
+    /// The number of copies; 1 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1024))]
     pub count: Option<u64>,
@@ -272,10 +272,10 @@ pub struct Fork {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0))]
     pub at_seq: Option<u64>,
-    /// Whether the copies share the parent's future randomness.
+    /// `split` gives each copy randomness of its own; where left out they share the parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub randomness: Option<Randomness>,
-    /// Whether a copy that is not exact is welcome.
+    /// True to accept a copy that is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_inexact: Option<bool>,
 }
@@ -330,7 +330,7 @@ pub struct Restore {
     pub snapshot: SnapshotId,
 }
 
-/// What is known of a session.
+/// A session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Session {
@@ -338,7 +338,7 @@ pub struct Session {
     pub id: SessionId,
     /// `family/name@version`.
     pub environment: String,
-    /// Whether commands are taken.
+    /// Open while commands are taken.
     pub state: SessionState,
     /// Why it was closed; null while it is open.
     pub closed_reason: Option<CloseReason>,
@@ -350,7 +350,7 @@ pub struct Session {
     pub parent: Option<SessionId>,
     /// The current episode.
     pub episode: EpisodeId,
-    /// How many episodes began here.
+    /// The number of episodes that began here.
     pub episodes: u64,
     /// The problem of the current episode.
     pub task: String,
@@ -362,9 +362,9 @@ pub struct Session {
     pub durable_seq: Option<u64>,
     /// The limits that hold.
     pub limits: Limits,
-    /// What is left of them in the current episode; null in lists and once it is over.
+    /// The rest of them in the current episode; null in lists and once it is over.
     pub limits_left: Option<Limits>,
-    /// How steps are stored.
+    /// The way steps are stored.
     pub record: RecordMode,
     /// When episodes are judged.
     pub verify: VerifyMode,
@@ -376,12 +376,12 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
-    /// What keeps it apart from the rest of the machine, line by line; null where it runs no programs.
+    /// Its isolation from the rest of the machine, line by line; null where it runs no programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Value>,
 }
 
-/// Whether a session takes commands.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -405,7 +405,7 @@ pub enum CloseReason {
     Idle,
     /// The lease of its run expired, or the run was deleted.
     RunEnded,
-    /// What it was made of died with the server.
+    /// Its environment died with the server.
     Lost,
 }
 
@@ -437,7 +437,7 @@ pub struct StateView {
     pub hash: String,
 }
 
-/// What differs between two states.
+/// The difference between two states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Diff {

@@ -17,12 +17,12 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub seq: Option<u64>,
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// Guards against a late command: another current episode is `409 wrong_episode`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode: Option<EpisodeId>,
-    /// How to cut this observation; the session's own setting where left out.
+    /// The form of this observation; the session's own setting where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
     /// Recorded verbatim (up to 64 KiB) and never shown to the environment.
@@ -30,7 +30,7 @@ pub struct Step {
     pub meta: Option<Value>,
 }
 
-/// What a step answers.
+/// The answer of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Stepped {
@@ -40,9 +40,9 @@ pub struct Stepped {
     pub seq: u64,
     /// Up to which step nothing can be lost.
     pub durable_seq: u64,
-    /// What is seen now.
+    /// The present observation.
     pub observation: Observation,
-    /// What is new for the policy's conversation.
+    /// New messages of the policy's conversation.
     pub messages: Vec<Message>,
     /// The step's reward; null where none is defined.
     pub reward: Option<f64>,
@@ -171,7 +171,7 @@ impl From<FinishReason> for StopReason {
     }
 }
 
-/// What ending an episode from outside answers.
+/// The answer to ending an episode from outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finished {

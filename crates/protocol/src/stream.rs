@@ -124,7 +124,7 @@ impl StepItem {
     }
 }
 
-/// What one item or frame came to.
+/// The outcome of one item or frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -135,7 +135,7 @@ pub enum Outcome<T> {
     Error(Problem),
 }
 
-/// What the server sends over the stream.
+/// A frame that the server sends over the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reply<T> {
@@ -143,13 +143,13 @@ pub enum Reply<T> {
     Answer {
         /// The frame's id.
         id: Option<u64>,
-        /// What it came to.
+        /// The outcome.
         #[serde(flatten)]
         outcome: Outcome<T>,
     },
     /// Something that happened in a session that this socket subscribed to.
     Event {
-        /// What.
+        /// The event.
         event: Box<Event>,
     },
 }

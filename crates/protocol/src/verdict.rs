@@ -17,28 +17,28 @@ pub struct Verdict {
     pub score: Option<f64>,
     /// 1 when every check passed, else 0; null unless `scored`.
     pub strict: Option<u8>,
-    /// Whether the task counts as solved.
+    /// True if the task counts as solved.
     pub passed: bool,
-    /// Whether a trainer may learn from the episode.
+    /// True if a trainer may learn from the episode.
     pub trainable: bool,
     /// Every check by name.
     pub checks: List<Check>,
     /// From where the judge looked.
     pub judge: Judge,
-    /// Who judged.
+    /// The verifier.
     pub verifier: VerifierName,
     /// Hash of the judged state: `sha256:<hex>`; null where no state could be read.
     pub state: Option<String>,
     /// The step after which was judged.
     pub seq: u64,
-    /// What the episode used.
+    /// The usage of the episode.
     pub usage: Usage,
     /// Why the episode was not scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Whether an episode was scored, and if not, why.
+/// Scored, or the reason why an episode was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,15 +88,15 @@ pub enum Judge {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Check {
-    /// What was checked.
+    /// The name of the check.
     pub name: String,
     /// Its share of the score, relative to the other checks.
     pub weight: f64,
     /// In [0, 1].
     pub score: f64,
-    /// Whether it counts as fulfilled.
+    /// True if it counts as fulfilled.
     pub passed: bool,
-    /// What was found.
+    /// The finding.
     pub evidence: String,
 }
 
@@ -110,7 +110,7 @@ pub struct VerifierName {
     pub version: String,
 }
 
-/// What an episode used.
+/// The usage of an episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Usage {
@@ -124,6 +124,6 @@ pub struct Usage {
     pub judge_ms: u64,
     /// Tokens that simulated users and judge models used.
     pub tokens: u64,
-    /// What those tokens cost.
+    /// The cost of those tokens.
     pub cost: f64,
 }

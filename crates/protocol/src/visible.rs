@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character does something other than stand in its place: control characters with the escape among them, line and
+/// True for a character that does something other than stand in its place: control characters with the escape among them, line and
 /// paragraph separators, marks that change the direction of writing, and invisible tags.
 #[must_use]
 pub const fn is_command(character: char) -> bool {
@@ -73,7 +73,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_would_command_a_terminal_is_written_out() {
+    fn terminal_control_characters_are_escaped() {
         for hostile in HOSTILE {
             let text = format!("a{hostile}b");
             for escaped in [escape(&text), escape_line(&text)] {

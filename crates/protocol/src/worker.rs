@@ -1,4 +1,4 @@
-//! What workers say to the queue: lease, heartbeat, report, upload, finish.
+//! The protocol of workers with the queue: lease, heartbeat, report, upload, finish.
 //!
 //! A lease is a job, an end, and a fence: a number that grows with every lease of the job. Everything that a worker writes names
 //! its fence, and is refused with `lease_lost` once another lease was given or the lease was taken back.
@@ -15,22 +15,22 @@ use crate::time::Timestamp;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeaseRequest {
-    /// Who asks, for people. 1 to 200 bytes.
+    /// The name of the worker, for people. 1 to 200 bytes.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub worker: String,
     /// The kinds that it can do.
     #[cfg_attr(feature = "openapi", schema(schema_with = kinds_schema))]
     pub kinds: Vec<JobKind>,
-    /// What it works on; `any` is refused.
+    /// The device that it works on; `any` is refused.
     pub device: Device,
     /// Memory of that device that is free, in bytes.
     #[cfg_attr(feature = "openapi", schema(maximum = 9_007_199_254_740_991_u64))]
     pub memory_bytes: u64,
-    /// How long to wait for a job; at most 30 s, 0 where left out.
+    /// Milliseconds to wait for a job; at most 30 s, 0 where left out.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(maximum = 30_000))]
     pub wait_ms: u64,
-    /// Whether the worker waits for a job that it could do alone; kept for a reason of waiting that people understand.
+    /// A remark of the worker for people, such as what it lacks for other jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 200))]
     pub remark: Option<String>,
@@ -51,15 +51,15 @@ fn kinds_schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Lease {
-    /// What to do.
+    /// The job.
     pub job: Job,
     /// Named in everything that is written under this lease.
     pub fence: u64,
     /// When the lease ends unless a heartbeat comes.
     pub expires_at: Timestamp,
-    /// How long a heartbeat keeps it. Beat three times in this time.
+    /// Milliseconds that a heartbeat keeps it. Beat three times in this time.
     pub lease_ms: u64,
-    /// What plays sessions, reads episodes and data of the job's tenant, as `Authorization: Bearer`. It ends with the lease.
+    /// The credential that plays sessions, reads episodes and data of the job's tenant, as `Authorization: Bearer`. It ends with the lease.
     pub token: String,
     /// Name for a run to own the job's sessions: one per attempt, so that a former attempt's sessions end with its run.
     pub run: RunId,
@@ -79,12 +79,12 @@ pub struct Lease {
 pub struct Heartbeat {
     /// Of the lease.
     pub fence: u64,
-    /// How far the job is.
+    /// The progress of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
 }
 
-/// What a worker is told whenever it writes.
+/// The answer to whatever a worker writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Held {
@@ -116,9 +116,9 @@ pub struct Report {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportedEvent {
-    /// What kind of event.
+    /// The kind of event.
     pub kind: JobEventKind,
-    /// What happened. At most 64 KiB.
+    /// The content of the event. At most 64 KiB.
     pub data: Value,
 }
 
@@ -130,11 +130,11 @@ pub struct ReportedEvent {
 pub struct Finish {
     /// Of the lease.
     pub fence: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = JobOutcome))]
@@ -142,14 +142,14 @@ pub struct Finish {
 pub enum Outcome {
     /// The job is done.
     Succeeded {
-        /// What came of it.
+        /// The result.
         result: Value,
     },
     /// The attempt failed.
     Failed {
         /// Why.
         error: JobError,
-        /// Whether another attempt could end otherwise.
+        /// True if another attempt could end otherwise.
         retry: bool,
     },
     /// It stopped as it was asked to.
@@ -167,16 +167,16 @@ pub struct RegisterPolicy {
     pub fence: u64,
     /// A worker-made id makes registration idempotent.
     pub id: PolicyId,
-    /// What it was made from.
+    /// The policy that it was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<PolicyId>,
-    /// What kind of model: `mlp` or `transformer`.
+    /// The kind of model: `mlp` or `transformer`.
     #[cfg_attr(feature = "openapi", schema(max_length = 64))]
     pub architecture: String,
     /// The environments it was trained in, with their versions.
     #[cfg_attr(feature = "openapi", schema(max_items = 1_000))]
     pub environments: Vec<String>,
-    /// What was last measured of it.
+    /// Its latest measurements.
     #[serde(default)]
     pub metrics: Map<String, Value>,
     /// Names of artefacts, with the name in the policy's folder that each gets: its last part.
@@ -213,18 +213,18 @@ pub struct ActRequest {
     pub seed: Option<u64>,
 }
 
-/// What a policy does.
+/// The answer of a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ActAnswer {
     /// The action, as a step takes it.
     pub action: Value,
-    /// What was sampled.
+    /// The sampled tokens.
     pub token_ids: Vec<u32>,
     /// Natural logarithm of the probability of each sampled token, or of the one discrete action.
     pub logprobs: Vec<f32>,
-    /// How many tokens were read.
+    /// The number of tokens that were read.
     pub prompt_tokens: u64,
     /// Why sampling ended: `stop` or `length`.
     pub finish_reason: String,
@@ -244,7 +244,7 @@ pub struct Exchange {
     /// Most requests to take; 0 takes none.
     #[cfg_attr(feature = "openapi", schema(maximum = 1_024))]
     pub take: u32,
-    /// How long to wait for the first request; at most 30 s.
+    /// Milliseconds to wait for the first request; at most 30 s.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(maximum = 30_000))]
     pub wait_ms: u64,
@@ -257,7 +257,7 @@ pub struct Exchange {
 pub struct ServedAnswer {
     /// Of the request.
     pub number: u64,
-    /// What the policy does; null where it failed.
+    /// The answer of the policy; null where it failed.
     #[serde(default)]
     pub answer: Option<ActAnswer>,
     /// Why it failed.
@@ -283,6 +283,6 @@ pub struct Exchanged {
 pub struct ServedRequest {
     /// Names it in the answer.
     pub number: u64,
-    /// What is asked.
+    /// The request.
     pub request: ActRequest,
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use palestra_protocol::action::Action;
 use palestra_protocol::environment::{ForkKind, Limits, Recovery, Task as PublicTask};
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
@@ -15,9 +14,9 @@ use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::Verdict;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard, watch};
 
-use super::SessionError;
-use super::recorder::{Ledger, Ticket};
-use super::said::Said;
+use super::recorder::Ledger;
+use super::taken::KeptStep;
+use super::{SessionError, TakenStep};
 use palestra_catalog::Entry;
 use palestra_environment::task::Task;
 use palestra_environment::{Context, Place};
@@ -39,7 +38,7 @@ pub(super) struct Cell {
     live: Arc<Mutex<Slot>>,
 }
 
-/// What a cell holds.
+/// The content of a cell.
 pub(super) enum Slot {
     /// Not loaded yet.
     Empty,
@@ -96,7 +95,7 @@ impl Cell {
         Timestamp::from_milliseconds(self.touched.load(Ordering::Relaxed))
     }
 
-    /// Whether a sweep has to look at it now.
+    /// True once a sweep has to look at the cell.
     pub(super) fn due(&self, now: Timestamp) -> bool {
         self.due.load(Ordering::Relaxed) <= now.milliseconds()
     }
@@ -140,24 +139,24 @@ pub(super) struct Live {
     /// Microseconds inside the environment in this episode.
     pub env_us: u64,
     /// The last step of a recorded session, or `None` at an episode's own beginning.
-    pub last: Option<Last>,
-    /// What was seen at the beginning of the episode, until that is told.
+    pub last: Option<KeptStep>,
+    /// The first observation of the episode, until it is answered.
     pub first: Option<Box<Observation>>,
     /// The past of an unrecorded session.
-    pub past: imbl::Vector<Kept>,
-    /// How many of its oldest steps were dropped from `past`.
+    pub past: imbl::Vector<KeptStep>,
+    /// The number of its oldest steps that were dropped from `past`.
     pub forgotten: u64,
     /// The randomness that replaced the episode's at earlier forks: after which step, and with which salt.
     pub salts: Vec<(u64, u64)>,
     pub verdict: Option<Box<Verdict>>,
     /// A judging that runs beside later commands.
     pub judging: Option<watch::Receiver<Option<Verdict>>>,
-    /// What the acting side has to be told with the next observation.
+    /// A message for the acting side, put before the next observation.
     pub notice: Option<String>,
     pub ledger: Arc<Ledger>,
 }
 
-/// What is seen at a point of a task. Sessions that stand at the same point answer with the same one.
+/// The view from a point of a task. Sessions that stand at the same point answer with the same one.
 #[derive(Clone)]
 pub(super) struct Scene {
     task: Shared<PublicTask>,
@@ -165,60 +164,18 @@ pub(super) struct Scene {
     messages: Shared<Vec<Message>>,
 }
 
-/// A step that was taken.
-pub(super) struct Past {
-    /// `None` where the turn never reached the environment.
-    pub action: Option<Arc<Action>>,
-    pub answer: Said,
-    /// When its record is safe; `None` for unrecorded steps and for those that were read back.
-    pub ticket: Option<Ticket>,
-}
-
-/// A step as it is kept: its answer's JSON takes less room than the answer.
-#[derive(Clone)]
-pub(super) struct Kept {
-    action: Option<Arc<Action>>,
-    answer: Arc<str>,
-}
-
-impl Kept {
-    pub(super) fn new(past: &Past) -> Self {
-        Self { action: past.action.clone(), answer: Arc::clone(past.answer.json()) }
-    }
-
-    /// The step again.
-    pub(super) fn past(&self) -> Result<Past, SessionError> {
-        let answer = Said::read(Arc::clone(&self.answer)).map_err(|error| SessionError::Internal(error.to_string()))?;
-        Ok(Past { action: self.action.clone(), answer, ticket: None })
-    }
-}
-
-/// The last step of a recorded session.
-#[derive(Clone)]
-pub(super) struct Last {
-    pub step: Kept,
-    /// When its record is safe; `None` where it was read back.
-    pub ticket: Option<Ticket>,
-}
-
-impl Last {
-    pub(super) fn new(past: &Past) -> Self {
-        Self { step: Kept::new(past), ticket: past.ticket.clone() }
-    }
-}
-
 impl Live {
-    /// Whether steps are stored.
+    /// True if steps are stored.
     pub(super) fn recorded(&self) -> bool {
         self.row.record != RecordMode::None
     }
 
-    /// Whether the episode takes steps.
+    /// True while the episode takes steps.
     pub(super) fn running(&self) -> bool {
         self.episode.state == EpisodeState::Running
     }
 
-    /// Whether the session can leave memory and come back.
+    /// True if the session can leave memory and come back.
     pub(super) fn parkable(&self) -> bool {
         self.recorded()
             && self.entry.spec().capabilities.recovery == Recovery::Replay
@@ -226,7 +183,7 @@ impl Live {
             && self.ledger.settled()
     }
 
-    /// Whether a command must run to its end on a task of its own, because acting or judging takes time or awaits.
+    /// True if a command must run to its end on a task of its own, because acting or judging takes time or awaits.
     pub(super) fn needs_task(&self) -> bool {
         let kind = &self.entry.kind;
         !self.entry.opens_at_once() || kind.verifier().needs_trajectory() || matches!(self.place, Some(Place::Live(_)))
@@ -243,7 +200,7 @@ impl Live {
             return 0;
         }
         match &self.last {
-            Some(Last { ticket: Some(ticket), .. }) if !ticket.is_committed() => self.seq.saturating_sub(1),
+            Some(KeptStep { ticket: Some(ticket), .. }) if !ticket.is_committed() => self.seq.saturating_sub(1),
             _ => self.seq,
         }
     }
@@ -258,7 +215,7 @@ impl Live {
         self.episode.ended_at = Some(at);
     }
 
-    /// What is left of the limits.
+    /// The remainder of the limits.
     pub(super) fn limits_left(&self, now: Timestamp) -> Limits {
         let limits = self.row.limits;
         Limits {
@@ -275,15 +232,15 @@ impl Live {
     }
 
     /// The last step, or `None` at an episode's own beginning.
-    pub(super) fn last_step(&self) -> Result<Option<Past>, SessionError> {
-        match (self.past.last(), &self.last) {
-            (Some(step), _) => step.past().map(Some),
-            (None, Some(Last { step, ticket })) => Ok(Some(Past { ticket: ticket.clone(), ..step.past()? })),
-            (None, None) => Ok(None),
-        }
+    pub(super) fn last_step(&self) -> Result<Option<TakenStep>, SessionError> {
+        self.last_kept().map(KeptStep::decoded).transpose()
     }
 
-    /// What is seen where the session stands.
+    fn last_kept(&self) -> Option<&KeptStep> {
+        self.past.last().or(self.last.as_ref())
+    }
+
+    /// The view from where the session stands.
     pub(super) fn scene(&self) -> Result<Scene, SessionError> {
         let surface = self.entry.kind.surface(&self.row.config);
         let (observation, messages) = match self.last_step()? {
@@ -312,21 +269,17 @@ impl Live {
         })
     }
 
-    /// Whether the same is seen where another session stands.
+    /// True if another session stands at the same point.
     pub(super) fn stands_with(&self, other: &Self) -> bool {
-        let last = |live: &Self| {
-            let kept = live.past.last().or(live.last.as_ref().map(|last| &last.step));
-            kept.map(|kept| Arc::clone(&kept.answer))
-        };
-        let same_last = match (last(self), last(other)) {
+        let same_last = match (self.last_kept(), other.last_kept()) {
             (None, None) => self.first == other.first,
-            (Some(one), Some(other)) => Arc::ptr_eq(&one, &other),
+            (Some(one), Some(other)) => Arc::ptr_eq(&one.answer, &other.answer),
             _ => false,
         };
         same_last && Arc::ptr_eq(&self.task, &other.task) && self.row.observe == other.row.observe
     }
 
-    /// What opening, resetting, forking or restoring answers.
+    /// The answer to opening, resetting, forking or restoring.
     pub(super) fn opened(&mut self, scene: Scene, now: Timestamp) -> Opened {
         self.first = None;
         let Scene { task, observation, messages } = scene;

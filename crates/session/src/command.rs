@@ -1,5 +1,6 @@
 //! The closed set of commands on sessions, which HTTP and the stream both produce, and their answers.
 
+use futures::future::{BoxFuture, FutureExt};
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::list::List;
 use palestra_protocol::session::{
@@ -9,7 +10,7 @@ use palestra_protocol::step::{Finish, Finished, Step};
 use palestra_protocol::verdict::Verdict;
 use serde::Serialize;
 
-use super::said::Said;
+use super::{EncodedStep, SessionError, TakenStep};
 
 /// A command. `key` is the caller's idempotency key.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +53,7 @@ impl Command {
     }
 }
 
-/// What a command answers. The `token` of every [`Opened`] is left out: credentials are added at the edge.
+/// The answer of a command. The `token` of every [`Opened`] is left out: credentials are added at the edge.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -61,7 +62,7 @@ pub enum Answer {
     /// To [`Command::Reset`] and [`Command::Restore`].
     Opened(Box<Opened>),
     /// To [`Command::Step`].
-    Stepped(Said),
+    Stepped(EncodedStep),
     /// To [`Command::Finish`].
     Finished(Box<Finished>),
     /// To [`Command::Verify`].
@@ -86,6 +87,49 @@ impl Answer {
             Self::Created(Created::Many(list)) | Self::Forked(list) => &mut list.data,
             Self::Created(Created::One(opened)) | Self::Opened(opened) => std::slice::from_mut(opened),
             _ => &mut [],
+        }
+    }
+}
+
+/// A command that was begun.
+pub enum Begun<E = SessionError> {
+    /// It is answered.
+    Done(Result<Answer, E>),
+    /// Its step was taken, and is answered once its record is committed.
+    Recording(TakenStep),
+    /// It waits for its turn, or takes time. Its place in the session's queue is taken at the first poll.
+    Running(BoxFuture<'static, Result<Answer, E>>),
+}
+
+impl<E: From<SessionError>> Begun<E> {
+    /// Takes the command's place in the session's queue, if it has none yet.
+    #[must_use]
+    pub fn in_place(self) -> Self {
+        match self {
+            Self::Running(mut running) => match (&mut running).now_or_never() {
+                Some(outcome) => Self::Done(outcome),
+                None => Self::Running(running),
+            },
+            begun => begun,
+        }
+    }
+
+    /// Waits until a running command is answered.
+    pub async fn wait(&mut self) {
+        if let Self::Running(running) = self {
+            *self = Self::Done(running.await);
+        }
+    }
+
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// When the command is refused, or its record is.
+    pub async fn finish(self) -> Result<Answer, E> {
+        match self {
+            Self::Done(outcome) => outcome,
+            Self::Recording(taken) => Ok(Answer::Stepped(taken.recorded().await?)),
+            Self::Running(running) => running.await,
         }
     }
 }

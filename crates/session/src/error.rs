@@ -4,6 +4,7 @@ use palestra_protocol::id::{EpisodeId, RunId};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::CloseReason;
 
+use palestra_catalog::{CatalogError, TaskOrStoreError};
 use palestra_environment::task::TaskError;
 use palestra_environment::{Cause, InfraError};
 use palestra_store::StoreError;
@@ -21,7 +22,7 @@ pub enum SessionError {
     #[error(transparent)]
     UnknownTask(TaskError),
     /// The request does not fit.
-    #[error("the request does not fit")]
+    #[error("the request is invalid: each entry of `errors` names a field and its fault")]
     Invalid(Vec<Fault>),
     /// The id or name is taken by something else.
     #[error("{0}")]
@@ -30,16 +31,16 @@ pub enum SessionError {
     #[error("run {0} has ended: its lease expired, or it was deleted")]
     RunOver(RunId),
     /// The idempotency key was used with another request.
-    #[error("this idempotency key was used with another request")]
+    #[error("this idempotency key was used with another request: send a new key, or the same request")]
     KeyReused,
     /// This step was taken with another action.
-    #[error("step {seq} was taken with another action")]
+    #[error("step {seq} was taken with another action: go on with the next `seq`")]
     StepConflict {
         /// The step.
         seq: u64,
     },
     /// An earlier step is missing.
-    #[error("the next step is {expected}")]
+    #[error("an earlier step is missing: the next `seq` is {expected}")]
     StepAhead {
         /// The step that is next.
         expected: u64,
@@ -47,7 +48,7 @@ pub enum SessionError {
         durable_seq: u64,
     },
     /// The session is in another episode.
-    #[error("the session is in episode {current}")]
+    #[error("the session is in episode {current}: name that one, or leave `episode` out")]
     WrongEpisode {
         /// The current one.
         current: EpisodeId,
@@ -65,15 +66,15 @@ pub enum SessionError {
     #[error("the session was not recorded (record: none) and died with the server")]
     Lost,
     /// Too many commands wait for the session.
-    #[error("{0} commands wait for this session already")]
+    #[error("{0} commands wait for this session already: send the next one after an answer")]
     Busy(usize),
     /// No more sessions fit.
-    #[error("{0} sessions are live, and no more fit")]
+    #[error("all {0} sessions of this server are in use: close some, or try again later")]
     Capacity(usize),
-    /// What the environment needs is all in use.
+    /// Everything that the environment needs is in use.
     #[error("{detail}")]
     Full {
-        /// What is in use.
+        /// The resource in use.
         detail: String,
         /// When some of it may be free.
         retry_after_ms: u64,
@@ -82,10 +83,10 @@ pub enum SessionError {
     #[error("{0}")]
     Unavailable(String),
     /// The server is shutting down.
-    #[error("the server is shutting down")]
+    #[error("the server is shutting down: try again later")]
     Draining,
     /// The store did not take the record.
-    #[error("the store did not take the record; the session goes on from the last durable step")]
+    #[error("the record could not be committed: send the step again, the session goes on from the last durable one")]
     NotRecorded,
     /// Another node holds the session.
     #[error("node {0} holds the session")]
@@ -96,6 +97,13 @@ pub enum SessionError {
     /// A bug, caught.
     #[error("the engine failed: {0}")]
     Internal(String),
+}
+
+impl SessionError {
+    /// True if the session is closed, so that stored answers are all that is left of it.
+    pub(super) const fn is_closed(&self) -> bool {
+        matches!(self, Self::Over(_) | Self::Lost)
+    }
 }
 
 impl From<InfraError> for SessionError {
@@ -110,9 +118,32 @@ impl From<InfraError> for SessionError {
     }
 }
 
+impl From<CatalogError> for SessionError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::UnknownEnvironment(name) => Self::UnknownEnvironment(name),
+            CatalogError::Task(error) => Self::UnknownTask(error),
+            CatalogError::Faults(faults) => Self::Invalid(faults),
+            CatalogError::Store(error) => Self::Store(error),
+            CatalogError::Broken(detail) => Self::Internal(detail),
+        }
+    }
+}
+
+impl From<TaskOrStoreError> for SessionError {
+    fn from(error: TaskOrStoreError) -> Self {
+        CatalogError::from(error).into()
+    }
+}
+
 /// A request that does not fit, with one fault.
 pub(super) fn fault(field: &str, detail: &str) -> SessionError {
     SessionError::Invalid(vec![Fault { field: Some(field.to_owned()), detail: detail.to_owned(), ..Fault::default() }])
+}
+
+/// The environment of a session was lost, and with it what a command needs.
+pub(super) fn lost(consequence: &str) -> SessionError {
+    SessionError::NotSupported(format!("the environment was lost, so {consequence}: reset the session"))
 }
 
 /// Something that was recorded is not in the store.

@@ -61,7 +61,7 @@ impl FromStr for Cursor {
 }
 
 impl Sessions {
-    /// What happened in a session after a cursor, then what happens, until it is closed or the server drains.
+    /// Events of a session after a cursor, then live ones, until the session is closed or the server drains.
     ///
     /// # Errors
     /// When there is no such session, or the cursor is none.

@@ -15,18 +15,16 @@ use palestra_protocol::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cell::{Last, Live, Past};
-use super::error::{fault, missing};
+use super::cell::Live;
+use super::error::{fault, lost, missing};
 use super::idempotency::Claim;
-use super::open::{Start, first_episode};
+use super::open::{Beginning, Start, first_episode};
 use super::rebuild::{Point, salted};
-use super::recorder::Ledger;
-use super::{Answer, LiveTurn, SessionError, Sessions, turn};
+use super::{Answer, LiveTurn, SessionError, Sessions, TakenStep, turn};
 use palestra_catalog::Entry;
 use palestra_environment::state::Digest;
 use palestra_environment::task::{SEED_MAX, pick};
 use palestra_environment::{Context, Place};
-use palestra_store::Durability;
 use palestra_store::Tenant;
 use palestra_store::row::{EpisodeRow, Record, SessionRow, SnapshotRow};
 
@@ -38,12 +36,10 @@ impl Sessions {
         request: Fork,
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
-        let claim = Claim::new(tenant, "fork", key, &(id, &request))?;
-        let work = |sessions: Self, turn, claim| async move { sessions.fork_in(turn, request, claim).await };
-        self.once_in_turn(tenant, id, claim, work).await.map(forked)
+        self.once_in_turn(tenant, id, ("fork", key), request, Self::fork_in).await.map(forked)
     }
 
-    async fn fork_in(&self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
+    async fn fork_in(self, mut turn: LiveTurn, request: Fork, claim: Option<Claim>) -> Result<Created, SessionError> {
         let live = turn.live()?;
         let count = request.count.unwrap_or(1);
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
@@ -65,7 +61,7 @@ impl Sessions {
         self.check_capacity(wanted)?;
         let here = at_seq == live.seq && live.running();
         let mut point = if here { self.present(live).await? } else { self.earlier(live, at_seq).await? };
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let now = self.0.clock.now();
         let ids: Vec<EpisodeId> = (0..wanted).map(|_| EpisodeId::new()).collect();
         let places = copies(if here { live.place.as_mut() } else { point.place.as_mut() }, &ids).await?;
@@ -82,7 +78,7 @@ impl Sessions {
         // A copy goes on from recorded steps: it must not be recorded where the last of them were refused.
         parent.committed().await?;
         let claims: Vec<Claim> = claim.into_iter().collect();
-        self.enter(fresh, room, &claims, true).await
+        self.enter(fresh, permit, &claims, true).await
     }
 
     /// The present of a session as a point to copy from, without its place: the copies are made from that itself.
@@ -113,12 +109,7 @@ impl Sessions {
             return Err(SessionError::EpisodeOver);
         }
         replayable(&live.entry)?;
-        if live.recorded() {
-            live.ledger.latest().committed().await?;
-            self.rebuild(&live.row, &live.episode, Some(at_seq)).await
-        } else {
-            self.rebuild_unrecorded(live, at_seq).await
-        }
+        self.point_at(live, &live.episode, at_seq).await
     }
 
     /// The row of a copy, which shares everything but its ids with its parent.
@@ -147,13 +138,11 @@ impl Sessions {
         if let Some(Err(why)) = request.name.as_deref().map(|name| NameKind::Label.check(name)) {
             return Err(fault("name", &why.to_string()));
         }
-        let claim = Claim::new(tenant, "snapshot", key, &(id, &request))?;
-        let work = |sessions: Self, turn, claim| async move { sessions.take_snapshot_in(turn, request, claim).await };
-        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Snapshot)
+        self.once_in_turn(tenant, id, ("snapshot", key), request, Self::take_snapshot_in).await.map(Answer::Snapshot)
     }
 
     async fn take_snapshot_in(
-        &self,
+        self,
         mut turn: LiveTurn,
         request: TakeSnapshot,
         claim: Option<Claim>,
@@ -163,7 +152,7 @@ impl Sessions {
             return Err(SessionError::EpisodeOver);
         }
         let state = self.kept_state(live).await?;
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let now = self.0.clock.now();
         let snapshot = Box::new(Snapshot {
             id: SnapshotId::new(),
@@ -186,13 +175,7 @@ impl Sessions {
             at: now,
             state: digest,
         })));
-        if let Some(claim) = claim {
-            records.push(claim.record(&snapshot, now)?);
-        }
-        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-        drop(turn);
-        ticket.committed().await?;
-        Ok(snapshot)
+        self.conclude(turn, permit, records, claim, snapshot).await
     }
 
     pub(super) async fn restore(
@@ -202,21 +185,18 @@ impl Sessions {
         request: Restore,
         key: Option<String>,
     ) -> Result<Answer, SessionError> {
-        let claim = Claim::new(tenant, "restore", key, &(id, &request))?;
-        let owner = Arc::clone(tenant);
-        let work = |sessions: Self, turn, claim| async move { sessions.restore_in(&owner, turn, request, claim).await };
-        self.once_in_turn(tenant, id, claim, work).await.map(Answer::Opened)
+        self.once_in_turn(tenant, id, ("restore", key), request, Self::restore_in).await.map(Answer::Opened)
     }
 
     async fn restore_in(
-        &self,
-        tenant: &Tenant,
+        self,
         mut turn: LiveTurn,
         request: Restore,
         claim: Option<Claim>,
     ) -> Result<Box<Opened>, SessionError> {
         let live = turn.live()?;
         live.ledger.latest().committed().await?;
+        let tenant = &live.row.tenant;
         let snapshot = self.0.store.snapshot(tenant, request.snapshot).await?;
         let Some(snapshot) = snapshot.filter(|snapshot| snapshot.session == live.row.id) else {
             return Err(SessionError::NotFound("snapshot of this session"));
@@ -227,48 +207,26 @@ impl Sessions {
             self.kept_point(&live.entry, live.row.record, &before, (snapshot.seq, digest), id).await?
         } else if replayable(&live.entry).is_err() {
             return Err(missing("state of the snapshot"));
-        } else if live.recorded() {
-            self.rebuild(&live.row, &before, Some(snapshot.seq)).await?
-        } else if snapshot.episode == live.episode.id {
-            self.rebuild_unrecorded(live, snapshot.seq).await?
         } else {
-            let detail = "an unrecorded session goes back within its current episode only";
-            return Err(SessionError::NotSupported(detail.to_owned()));
+            self.point_at(live, &before, snapshot.seq).await?
         };
-        let attempt = self.next_attempt(tenant, live, &before.task).await?;
-        let room = self.0.recorder.reserve().await?;
-        let now = self.0.clock.now();
-        let mut records = self.leave(live, now);
+        let attempt = self.next_attempt(live, &before.task).await?;
+        let permit = self.0.recorder.reserve().await?;
         let episode = EpisodeRow {
             id,
             ordinal: live.row.episodes + 1,
             attempt,
-            task: before.task.clone(),
+            task: before.task,
             seed: before.seed,
             secrets: before.secrets,
             origin: Some(Origin { episode: before.id, seq: snapshot.seq }),
-            ..first_episode(&live.row, now)
+            ..first_episode(&live.row, self.0.clock.now())
         };
-        records.push(Record::Episode(Box::new(episode.clone())));
-        let mut row = live.row.clone();
-        row.episode = episode.id;
-        row.task.clone_from(&episode.task);
-        row.seed = episode.seed;
-        row.episodes = episode.ordinal;
-        *live = point.into_live(row, episode, Arc::clone(&live.ledger));
-        let opened = Box::new(live.opened(live.scene()?, now));
-        if let Some(claim) = claim {
-            records.push(claim.record(&opened, now)?);
-        }
-        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-        drop(turn);
-        ticket.committed().await?;
-        Ok(opened)
+        let fresh = point.into_live(live.row_in(&episode), episode);
+        self.replace_episode(turn, permit, fresh, claim).await
     }
-}
 
-impl Sessions {
-    /// What a snapshot keeps beside the step that it stands at: nothing where the recorded actions lead there again.
+    /// The state that a snapshot keeps; none where the recorded actions lead there again.
     async fn kept_state(&self, live: &mut Live) -> Result<Option<Value>, SessionError> {
         if live.entry.spec().capabilities.at_seq != AtSeq::Snapshots {
             return replayable(&live.entry).map(|()| None);
@@ -292,16 +250,16 @@ impl Sessions {
         let task = self.0.catalog.task_of_id(entry, &before.task).await?;
         let state = self.0.store.state(digest).await?.ok_or_else(|| missing("state of a snapshot"))?;
         let past = if record == RecordMode::None { Vec::new() } else { self.recorded_past(before).await? };
-        let taken: Vec<&Past> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
+        let taken: Vec<&TakenStep> = past.iter().take_while(|past| past.answer.seq <= seq).collect();
         let calls = taken.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
-        let last = taken.last().map(|past| Last::new(past));
+        let last = taken.last().map(|past| past.kept());
         let episode = EpisodeRow { id, ..before.clone() };
-        let beginning = self.begin(entry, &task, &episode, Start::Snapshot(state)).await?;
+        let beginning = self.open_place(entry, &task, &episode, Start::Snapshot(state)).await?;
         Ok(Point {
             entry: Arc::clone(entry),
             task,
             config: Arc::clone(&before.config),
-            place: Some(beginning.place),
+            place: beginning.place,
             context: beginning.context,
             seq,
             calls,
@@ -315,8 +273,7 @@ impl Sessions {
 
 /// Independent copies of a place, one for each episode: all of them or none.
 pub(super) async fn copies(place: Option<&mut Place>, ids: &[EpisodeId]) -> Result<Vec<Place>, SessionError> {
-    let lost = || SessionError::NotSupported("the environment was lost, so there is nothing to fork".to_owned());
-    let place = place.ok_or_else(lost)?;
+    let place = place.ok_or_else(|| lost("there is nothing to fork"))?;
     let mut made = Vec::with_capacity(ids.len());
     for id in ids {
         let error = match turn::fork(place, *id).await {
@@ -352,27 +309,19 @@ pub(super) fn child(
     salts.extend(salt.map(|salt| (point.seq, salt)));
     let context =
         Context { rng: salt.map_or_else(|| point.context.rng.clone(), salted), clock_ms: point.context.clock_ms };
-    let untold = point.seq == 0 || (point.last.is_none() && point.past.is_empty());
-    Live {
-        ledger: Ledger::new(row.id),
-        row,
-        entry: Arc::clone(&point.entry),
-        task: Arc::clone(&point.task),
-        episode,
-        place: Some(place),
-        context,
+    let first = point.first.clone();
+    let (entry, task) = (Arc::clone(&point.entry), Arc::clone(&point.task));
+    let mut live = Live {
         seq: point.seq,
         calls: point.calls,
-        env_us: 0,
         last: point.last.clone(),
-        first: untold.then(|| Box::new(point.first.clone())),
         past: point.past.clone(),
-        forgotten: 0,
         salts,
-        verdict: None,
-        judging: None,
-        notice: None,
-    }
+        ..Live::new(row, entry, task, episode, Beginning { place: Some(place), context, first })
+    };
+    let untold = point.seq == 0 || (point.last.is_none() && point.past.is_empty());
+    live.first = live.first.filter(|_| untold);
+    live
 }
 
 /// Earlier points can be reached only where the recorded actions lead there again.

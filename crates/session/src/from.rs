@@ -8,13 +8,14 @@ use palestra_protocol::id::{EpisodeId, GroupId, SessionId};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::{CreateSession, Created, RecordMode, SessionState, StartPoint, TaskChoice};
 
-use super::cell::{Kept, Live, UNRECORDED_STEPS_MAX};
+use super::cell::{Live, UNRECORDED_STEPS_MAX};
 use super::error::{fault, missing};
 use super::fork::{child, copies, replayable};
 use super::idempotency::Claim;
 use super::point::POINT;
 use super::rebuild::Point;
-use super::{SessionError, Sessions, turn};
+use super::taken::KeptStep;
+use super::{SessionError, Sessions, TakenStep, turn};
 use palestra_catalog::Entry;
 use palestra_environment::Place;
 use palestra_store::Tenant;
@@ -50,7 +51,7 @@ impl Sessions {
         }
         let count = usize::try_from(request.count.unwrap_or(1)).unwrap_or(usize::MAX);
         self.check_capacity(count)?;
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let mut rows = vec![first];
         for _ in 1..count {
             rows.push(SessionRow { id: SessionId::new(), episode: EpisodeId::new(), ..rows[0].clone() });
@@ -75,7 +76,7 @@ impl Sessions {
         let now = self.0.clock.now();
         let begun = |(row, place)| Live { forgotten, ..child(row, &stored.episode, &point, place, None, now) };
         let fresh = rows.into_iter().zip(places).map(begun).collect();
-        self.enter(fresh, room, claims, request.count.is_some()).await
+        self.enter(fresh, permit, claims, request.count.is_some()).await
     }
 
     /// Looks up what a request names. Another tenant's is not found.
@@ -183,7 +184,7 @@ impl Sessions {
         Err(SessionError::NotSupported(detail))
     }
 
-    /// What the newest snapshot after a step kept, of an episode or of that which recorded the step.
+    /// The state kept by the newest snapshot after a step, of an episode or of the one which recorded the step.
     async fn snapshot_at(
         &self,
         episode: &EpisodeRow,
@@ -284,18 +285,18 @@ impl Sessions {
     }
 
     /// The recorded steps up to the point, as an unrecorded session keeps them: the last ones, without a hole.
-    async fn known_past(&self, stored: &StoredPoint) -> Result<imbl::Vector<Kept>, SessionError> {
+    async fn known_past(&self, stored: &StoredPoint) -> Result<imbl::Vector<KeptStep>, SessionError> {
         let past = self.recorded_past(&stored.episode).await?;
         let taken = past.iter().take_while(|past| past.answer.seq <= stored.seq).count();
         let (taken, _) = past.split_at(taken);
         if taken.last().is_none_or(|last| last.answer.seq != stored.seq) {
             return Ok(imbl::Vector::new());
         }
-        Ok(taken[taken.len().saturating_sub(UNRECORDED_STEPS_MAX)..].iter().map(Kept::new).collect())
+        Ok(taken[taken.len().saturating_sub(UNRECORDED_STEPS_MAX)..].iter().map(TakenStep::kept).collect())
     }
 }
 
-/// Whether a choice names one task.
+/// True if a choice names one task.
 const fn is_definite(choice: &TaskChoice) -> bool {
     choice.id.is_some() || choice.index.is_some() || choice.seed.is_some()
 }

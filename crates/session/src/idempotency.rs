@@ -1,63 +1,64 @@
-//! Creating calls with a key: done once, answered alike ever after.
+//! Idempotency keys: a creating command with a key is done once and answered alike ever after.
 
 use std::sync::Arc;
 
 use dashmap::DashMap;
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::problem::Fault;
 use palestra_protocol::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::said::to_json;
+use super::encoded_step::to_json;
+use super::error::fault;
+use super::recorder::Permit;
 use super::{LiveTurn, SessionError, Sessions};
 use palestra_environment::state::Digest;
-use palestra_store::Tenant;
 use palestra_store::row::{IdempotencyRow, Record};
+use palestra_store::{Durability, Tenant};
 
 /// Length of a key.
 pub(super) const KEY_BYTES_MAX: usize = 255;
 
-/// One gate per key in use, so that a repeated call waits for the first.
+/// One lock per key in use, so that a repeated call waits for the first.
 #[derive(Default, Clone)]
-pub(super) struct Gates(Arc<DashMap<Gate, Arc<Mutex<()>>>>);
+pub(super) struct KeyLocks(Arc<DashMap<LockKey, Arc<Mutex<()>>>>);
 
 /// Tenant, operation and key; or episode, `judge` and verifier version.
-type Gate = (String, &'static str, String);
+type LockKey = (String, &'static str, String);
 
-/// The way through a gate, until it is dropped. Held until the answer is committed, where the next call finds it.
-pub(super) struct Passage {
-    gates: Gates,
-    gate: Gate,
+/// The lock of a key, until it is dropped. Held until the answer is committed, where the next call finds it.
+pub(super) struct KeyGuard {
+    locks: KeyLocks,
+    key: LockKey,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
-impl Gates {
-    async fn pass(&self, claim: &Claim) -> Passage {
-        self.pass_gate((claim.tenant.clone(), claim.operation, claim.key.clone())).await
+impl KeyLocks {
+    async fn lock(&self, claim: &Claim) -> KeyGuard {
+        self.lock_by((claim.tenant.clone(), claim.operation, claim.key.clone())).await
     }
 
-    async fn pass_gate(&self, gate: Gate) -> Passage {
-        let lock = Arc::clone(&self.0.entry(gate.clone()).or_default());
-        Passage { gates: self.clone(), gate, guard: Some(lock.lock_owned().await) }
+    async fn lock_by(&self, key: LockKey) -> KeyGuard {
+        let lock = Arc::clone(&self.0.entry(key.clone()).or_default());
+        KeyGuard { locks: self.clone(), key, guard: Some(lock.lock_owned().await) }
     }
 }
 
-impl Drop for Passage {
+impl Drop for KeyGuard {
     fn drop(&mut self) {
         self.guard = None;
-        self.gates.0.remove_if(&self.gate, |_, lock| Arc::strong_count(lock) == 1);
+        self.locks.0.remove_if(&self.key, |_, lock| Arc::strong_count(lock) == 1);
     }
 }
 
-/// Whether a call still has to be done.
+/// The outcome of presenting a key.
 pub(super) enum Admission<T> {
     /// It was done before, and this was its answer.
     Answered(T),
-    /// It has to be done now; nobody else does it while the passage is held.
-    Fresh(Option<Passage>),
+    /// It has to be done now; nobody else does it while the guard is held.
+    Fresh(Option<KeyGuard>),
 }
 
 /// A key that is about to be used.
@@ -80,11 +81,7 @@ impl Claim {
         let Some(key) = key else { return Ok(None) };
         if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
             let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
-            return Err(SessionError::Invalid(vec![Fault {
-                field: Some("key".to_owned()),
-                detail,
-                ..Fault::default()
-            }]));
+            return Err(fault("key", &detail));
         }
         let body = serde_json::to_value(request).map_err(|error| SessionError::Internal(error.to_string()))?;
         Ok(Some(Self { tenant: tenant.to_owned(), operation, key, request: Digest::of_json(&body).to_string() }))
@@ -105,55 +102,73 @@ impl Claim {
 
 impl Sessions {
     /// Lets one judging of an episode by a verifier version through at a time.
-    pub(super) async fn judge_alone(&self, episode: EpisodeId, version: &str) -> Passage {
-        self.0.answers.pass_gate((episode.to_string(), "judge", version.to_owned())).await
+    pub(super) async fn lock_judging(&self, episode: EpisodeId, version: &str) -> KeyGuard {
+        self.0.keys.lock_by((episode.to_string(), "judge", version.to_owned())).await
     }
 
     /// Lets one call with a key through at a time. On sessions this happens within the turn, so that commands keep their
-    /// order; whoever holds a passage never waits for a turn.
+    /// order; whoever holds a guard never waits for a turn.
     pub(super) async fn admit<T: DeserializeOwned>(&self, claim: Option<&Claim>) -> Result<Admission<T>, SessionError> {
         let Some(claim) = claim else { return Ok(Admission::Fresh(None)) };
-        let passage = self.0.answers.pass(claim).await;
+        let guard = self.0.keys.lock(claim).await;
         Ok(match self.answered(Some(claim)).await? {
             Some(answer) => Admission::Answered(answer),
-            None => Admission::Fresh(Some(passage)),
+            None => Admission::Fresh(Some(guard)),
         })
     }
 
-    /// Runs a creating call on a session: in its turn, once per key. With a key, or where it takes long or acts outside, it goes
+    /// Runs a creating command on a session: in its turn, once per key. With a key, or where it takes long or acts outside, it goes
     /// to its end whether or not its caller waits; otherwise `work` acts between two awaits. Asked again it answers alike,
     /// also after the close.
-    pub(super) async fn once_in_turn<T, W, F>(
+    pub(super) async fn once_in_turn<R, T, W, F>(
         &self,
         tenant: &Tenant,
         id: SessionId,
-        claim: Option<Claim>,
+        (operation, key): (&'static str, Option<String>),
+        request: R,
         work: W,
     ) -> Result<T, SessionError>
     where
+        R: Serialize + Send + 'static,
         T: DeserializeOwned + Send + 'static,
-        W: FnOnce(Self, LiveTurn, Option<Claim>) -> F + Send + 'static,
+        W: FnOnce(Self, LiveTurn, R, Option<Claim>) -> F + Send + 'static,
         F: Future<Output = Result<T, SessionError>> + Send + 'static,
     {
+        let claim = Claim::new(tenant, operation, key, &(id, &request))?;
         let mut turn = match self.turn(tenant, id).await {
-            Ok(turn) => turn,
-            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                return self.answered(claim.as_ref()).await?.ok_or(over);
-            }
-            Err(error) => return Err(error),
+            Err(closed) if closed.is_closed() => return self.answered(claim.as_ref()).await?.ok_or(closed),
+            turn => turn?,
         };
         let sessions = self.clone();
         if claim.is_none() && !turn.live()?.needs_task() {
-            return self.with_caller(Box::pin(work(sessions, turn, None))).await;
+            return self.with_caller(Box::pin(work(sessions, turn, request, None))).await;
         }
         self.to_end(async move {
-            let _passage = match sessions.admit(claim.as_ref()).await? {
+            let _guard = match sessions.admit(claim.as_ref()).await? {
                 Admission::Answered(answer) => return Ok(answer),
-                Admission::Fresh(passage) => passage,
+                Admission::Fresh(guard) => guard,
             };
-            work(sessions, turn, claim).await
+            work(sessions, turn, request, claim).await
         })
         .await
+    }
+
+    /// Records the effect of a command on a session together with its answer, gives the turn up, and waits for the commit.
+    pub(super) async fn conclude<T: Serialize>(
+        &self,
+        mut turn: LiveTurn,
+        permit: Permit,
+        mut records: Vec<Record>,
+        claim: Option<Claim>,
+        answer: T,
+    ) -> Result<T, SessionError> {
+        if let Some(claim) = claim {
+            records.push(claim.record(&answer, self.0.clock.now())?);
+        }
+        let ticket = self.0.recorder.submit(&turn.live()?.ledger, permit, Durability::Disk, records);
+        drop(turn);
+        ticket.committed().await?;
+        Ok(answer)
     }
 
     /// The answer that was given under this key.

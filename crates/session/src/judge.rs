@@ -1,4 +1,4 @@
-//! Judging: ends episodes and reaches verdicts. Whatever keeps a judge from a score is a status, never a zero.
+//! Judging: reaches verdicts of episodes. Whatever keeps a judge from a score is a status, never a zero.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::list::List;
-use palestra_protocol::session::{Verify, VerifyMode};
-use palestra_protocol::step::{Finish, FinishReason, Finished, StopReason};
+use palestra_protocol::session::Verify;
+use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
 use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
 use tokio::sync::watch;
 
 use super::cell::{Live, Slot};
 use super::error::fault;
-use super::recorder::Ledger;
+use super::recorder::{Ledger, Permit, Ticket};
 use super::{Answer, LiveTurn, SessionError, Sessions, turn};
 use palestra_catalog::Entry;
 use palestra_environment::remains::Remains;
@@ -28,9 +28,9 @@ use palestra_store::Durability;
 use palestra_store::Tenant;
 use palestra_store::row::{Record, VerdictRow};
 
-/// How long `verify` waits for a verdict where the caller does not say.
+/// Milliseconds that `verify` waits for a verdict where the caller does not say.
 const VERDICT_WAIT_MS_DEFAULT: u64 = 60_000;
-/// How long `verify` waits at most.
+/// Longest wait of `verify` in milliseconds.
 pub(super) const VERDICT_WAIT_MS_MAX: u64 = 600_000;
 
 /// Longest judging in places of the judge's own, which bound themselves by their tasks: an hour for each of two runs of a judge that
@@ -51,7 +51,7 @@ pub(super) struct Docket {
     pub evidence: Result<Evidence, (Status, String)>,
 }
 
-/// What the judge looks at.
+/// The input of a judge.
 pub(super) struct Evidence {
     pub state: State,
     pub trajectory: Vec<Turn>,
@@ -64,112 +64,32 @@ pub(super) struct Reached {
 }
 
 impl Sessions {
-    pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
-        let turn = match self.turn(tenant, id).await {
-            Ok(turn) => turn,
-            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
-                let finished = self.finished_before(tenant, id, &finish).await?;
-                return finished.map(|finished| Answer::Finished(Box::new(finished))).ok_or(over);
-            }
-            Err(error) => return Err(error),
-        };
-        let room = self.0.recorder.reserve().await?;
-        let sessions = self.clone();
-        let work = async move { sessions.finish_in(turn, &finish, room).await };
-        let (finished, ticket) = self.to_end(work).await?;
-        ticket.committed().await?;
-        Ok(Answer::Finished(Box::new(finished)))
-    }
-
-    async fn finish_in(
-        &self,
-        mut turn: LiveTurn,
-        finish: &Finish,
-        room: super::recorder::Room,
-    ) -> Result<(Finished, super::recorder::Ticket), SessionError> {
-        let live = turn.live()?;
-        if finish.episode.is_some_and(|episode| episode != live.episode.id) {
-            let recorded = live.ledger.latest();
-            recorded.clone().committed().await?;
-            let finished = self.finished_before(&live.row.tenant, live.row.id, finish).await?;
-            let finished = finished.ok_or(SessionError::WrongEpisode { current: live.episode.id })?;
-            return Ok((finished, recorded));
-        }
-        let reason = StopReason::from(finish.reason);
-        if !live.running() {
-            // The same request again gets the same answer.
-            return if live.episode.stop_reason == Some(reason) {
-                Ok((finished(live, reason), live.ledger.latest()))
-            } else {
-                Err(SessionError::EpisodeOver)
-            };
-        }
-        let now = self.0.clock.now();
-        live.end(false, true, reason, now);
-        let mut records = vec![end_record(live, now)];
-        let aborted = finish.reason == FinishReason::Aborted;
-        if aborted || live.row.verify == VerifyMode::OnEnd {
-            let forced = aborted.then(|| (Status::Invalid, "the caller aborted the episode".to_owned()));
-            let reached = self.judge_now(live, forced, None).await;
-            records.extend(reached.records);
-            live.verdict = Some(Box::new(reached.verdict));
-        }
-        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-        Ok((finished(live, reason), ticket))
-    }
-
-    /// The answer to a request that ended an episode before, also after the session went on or was closed.
-    async fn finished_before(
-        &self,
-        tenant: &str,
-        id: SessionId,
-        finish: &Finish,
-    ) -> Result<Option<Finished>, SessionError> {
-        let episode = match finish.episode {
-            Some(episode) => Some(episode),
-            None => self.0.store.session(tenant, id).await?.map(|row| row.episode),
-        };
-        let Some(episode) = episode else { return Ok(None) };
-        let stop_reason = StopReason::from(finish.reason);
-        let row = self.0.store.episode(tenant, episode).await?;
-        let row = row.filter(|row| row.session == id && row.stop_reason == Some(stop_reason));
-        Ok(row.map(|row| Finished {
-            episode,
-            seq: row.seq.unwrap_or_default(),
-            terminated: row.terminated,
-            truncated: row.truncated,
-            stop_reason,
-            verdict: row.verdict.map(|verdict| *verdict),
-        }))
-    }
-
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
         if verify.wait_ms.is_some_and(|wait_ms| wait_ms > VERDICT_WAIT_MS_MAX) {
             return Err(fault("wait_ms", &format!("a wait is at most {VERDICT_WAIT_MS_MAX} ms")));
         }
         let turn = match self.turn(tenant, id).await {
-            Ok(turn) => turn,
-            Err(over @ (SessionError::Over(_) | SessionError::Lost)) => {
+            Err(closed) if closed.is_closed() => {
                 let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
                 let episode = self.0.store.episode(tenant, row.episode).await?;
                 let stored = episode.and_then(|episode| episode.verdict);
-                return stored.map(Answer::Verdict).ok_or(over);
+                return stored.map(Answer::Verdict).ok_or(closed);
             }
-            Err(error) => return Err(error),
+            turn => turn?,
         };
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let sessions = self.clone();
         let probe = verify.probe.unwrap_or(false);
         let work =
-            async move { if probe { sessions.probe_in(turn).await } else { sessions.verify_in(turn, room).await } };
+            async move { if probe { sessions.probe_in(turn).await } else { sessions.verify_in(turn, permit).await } };
         match self.to_end(work).await? {
-            Begun::Done(verdict, ticket) => {
+            Judging::Done(verdict, ticket) => {
                 if let Some(ticket) = ticket {
                     ticket.committed().await?;
                 }
                 Ok(Answer::Verdict(verdict))
             }
-            Begun::Running(episode, mut verdict, ended) => {
+            Judging::Running(episode, mut verdict, ended) => {
                 ended.committed().await?;
                 let wait = Duration::from_millis(verify.wait_ms.unwrap_or(VERDICT_WAIT_MS_DEFAULT));
                 match tokio::time::timeout(wait, verdict.wait_for(Option::is_some)).await {
@@ -184,7 +104,7 @@ impl Sessions {
         }
     }
 
-    async fn probe_in(&self, mut turn: LiveTurn) -> Result<Begun, SessionError> {
+    async fn probe_in(&self, mut turn: LiveTurn) -> Result<Judging, SessionError> {
         let live = turn.live()?;
         let replayed = live.entry.spec().capabilities.recovery == Recovery::Replay;
         if matches!(live.place, Some(Place::Live(_))) && !replayed {
@@ -194,16 +114,16 @@ impl Sessions {
         let docket = self.docket(live, None).await;
         drop(turn);
         let verdict = self.judge(docket).await;
-        Ok(Begun::Done(Box::new(verdict), None))
+        Ok(Judging::Done(Box::new(verdict), None))
     }
 
-    async fn verify_in(&self, mut turn: LiveTurn, room: super::recorder::Room) -> Result<Begun, SessionError> {
+    async fn verify_in(&self, mut turn: LiveTurn, permit: Permit) -> Result<Judging, SessionError> {
         let live = turn.live()?;
         if let Some(verdict) = &live.verdict {
-            return Ok(Begun::Done(verdict.clone(), Some(live.ledger.latest())));
+            return Ok(Judging::Done(verdict.clone(), Some(live.ledger.latest())));
         }
         if let Some(judging) = live.judging() {
-            return Ok(Begun::Running(live.episode.id, judging.clone(), live.ledger.latest()));
+            return Ok(Judging::Running(live.episode.id, judging.clone(), live.ledger.latest()));
         }
         let now = self.0.clock.now();
         let mut records = Vec::new();
@@ -216,11 +136,11 @@ impl Sessions {
             records.extend(reached.records);
             let verdict = Box::new(reached.verdict);
             live.verdict = Some(verdict.clone());
-            let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
-            return Ok(Begun::Done(verdict, Some(ticket)));
+            let ticket = self.0.recorder.submit(&live.ledger, permit, Durability::Disk, records);
+            return Ok(Judging::Done(verdict, Some(ticket)));
         }
         if !records.is_empty() {
-            self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+            self.0.recorder.submit(&live.ledger, permit, Durability::Disk, records);
         }
         let docket = self.docket(live, None).await;
         let (sender, receiver) = watch::channel(None);
@@ -230,13 +150,13 @@ impl Sessions {
         let beside = Beside { tenant: live.row.tenant.clone(), session: live.row.id, ended: ended.clone() };
         let sessions = self.clone();
         self.0.tracker.spawn(async move { sessions.judge_beside(docket, beside, sender).await });
-        Ok(Begun::Running(episode, receiver, ended))
+        Ok(Judging::Running(episode, receiver, ended))
     }
 
     /// Judges beside later commands, and records the verdict.
     async fn judge_beside(&self, docket: Docket, beside: Beside, sender: watch::Sender<Option<Verdict>>) {
         let version = docket.entry.kind.verifier().version().to_owned();
-        let _alone = self.judge_alone(docket.episode, &version).await;
+        let _alone = self.lock_judging(docket.episode, &version).await;
         let mut records = docket.state_record();
         let verdict = match self.judged_before(docket.episode, &version).await {
             Ok(Some(verdict)) => verdict,
@@ -266,7 +186,7 @@ impl Sessions {
     async fn hand_over(&self, beside: Beside, verdict: &Verdict, records: Vec<Record>) -> Result<(), SessionError> {
         // An end that was not recorded did not happen, so there is nothing that this verdict could be about.
         beside.ended.committed().await?;
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let cell = self.0.table.get(&beside.session).map(|cell| Arc::clone(&cell));
         let mut turn = match &cell {
             Some(cell) => Some(cell.own_turn().await),
@@ -278,9 +198,9 @@ impl Sessions {
                     live.verdict = Some(Box::new(verdict.clone()));
                     live.judging = None;
                 }
-                self.0.recorder.submit(&live.ledger, room, Durability::Disk, records)
+                self.0.recorder.submit(&live.ledger, permit, Durability::Disk, records)
             }
-            _ => self.0.recorder.submit(&Ledger::new(beside.session), room, Durability::Disk, records),
+            _ => self.0.recorder.submit(&Ledger::new(beside.session), permit, Durability::Disk, records),
         };
         drop(turn);
         ticket.committed().await
@@ -322,17 +242,7 @@ impl Sessions {
                 self.0.tracker.spawn(turn::close(place));
             }
         }
-        let usage = Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() };
-        Docket {
-            entry: Arc::clone(&live.entry),
-            task: Arc::clone(&live.task),
-            episode: live.episode.id,
-            seed: live.episode.seed,
-            secrets: live.episode.secrets,
-            seq: live.seq,
-            usage,
-            evidence,
-        }
+        Docket::new(live, evidence)
     }
 
     async fn evidence(&self, live: &mut Live) -> Result<Evidence, (Status, String)> {
@@ -359,16 +269,16 @@ impl Sessions {
         let skeleton = docket.skeleton();
         let without = |status, detail| Verdict { status, detail: Some(bound::detail(detail)), ..skeleton.clone() };
         let limit = Duration::from_millis(self.0.settings.judge_ms_max);
-        // Waiting for a place is the server's fault, not the judge's, and is not counted as its time.
-        let place = match tokio::time::timeout(limit, self.heavy_place()).await {
-            Ok(Ok(place)) => place,
+        // Waiting for a permit is the server's fault, not the judge's, and is not counted as its time.
+        let permit = match tokio::time::timeout(limit, self.blocking_permit()).await {
+            Ok(Ok(permit)) => permit,
             Ok(Err(detail)) => return without(Status::InfraError, detail),
             Err(_) => {
                 let detail = format!("no judge was free within {} ms", limit.as_millis());
                 return without(Status::InfraError, detail);
             }
         };
-        match tokio::time::timeout(limit, place.run(move || docket.judge())).await {
+        match tokio::time::timeout(limit, permit.run(move || docket.judge())).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(detail)) => without(Status::VerifierError, detail),
             Err(_) => without(Status::Timeout, format!("judging took longer than {} ms", limit.as_millis())),
@@ -376,21 +286,35 @@ impl Sessions {
     }
 }
 
-/// Whose episode is judged beside later commands.
+/// The owner of an episode that is judged beside later commands.
 struct Beside {
     tenant: Tenant,
     session: SessionId,
     /// Everything up to the end of the episode.
-    ended: super::recorder::Ticket,
+    ended: Ticket,
 }
 
-enum Begun {
-    Done(Box<Verdict>, Option<super::recorder::Ticket>),
+/// The way in which `verify` comes to its verdict.
+enum Judging {
+    Done(Box<Verdict>, Option<Ticket>),
     /// With the record of the episode's end, before which nobody is told of it.
-    Running(EpisodeId, watch::Receiver<Option<Verdict>>, super::recorder::Ticket),
+    Running(EpisodeId, watch::Receiver<Option<Verdict>>, Ticket),
 }
 
 impl Docket {
+    pub(super) fn new(live: &Live, evidence: Result<Evidence, (Status, String)>) -> Self {
+        Self {
+            entry: Arc::clone(&live.entry),
+            task: Arc::clone(&live.task),
+            episode: live.episode.id,
+            seed: live.episode.seed,
+            secrets: live.episode.secrets,
+            seq: live.seq,
+            usage: Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() },
+            evidence,
+        }
+    }
+
     /// A verdict without a score.
     fn skeleton(&self) -> Verdict {
         let verifier = self.entry.kind.verifier();
@@ -411,7 +335,7 @@ impl Docket {
         }
     }
 
-    /// What keeps the judged state, where it cannot be had again by running the actions.
+    /// The record that keeps the judged state, where the actions cannot be run again to get it.
     fn state_record(&self) -> Vec<Record> {
         match &self.evidence {
             Ok(Evidence { state, .. }) if self.entry.spec().capabilities.recovery != Recovery::Replay => {
@@ -459,7 +383,7 @@ impl Docket {
         match judged {
             Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
             Ok(Err(panic)) => {
-                let words = turn::words_of(&*panic);
+                let words = turn::panic_message(&*panic);
                 without(Status::VerifierError, format!("the verifier panicked: {words}"))
             }
             Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),
@@ -484,17 +408,6 @@ fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
                 ..skeleton
             }
         }
-    }
-}
-
-fn finished(live: &Live, stop_reason: StopReason) -> Finished {
-    Finished {
-        episode: live.episode.id,
-        seq: live.seq,
-        terminated: live.episode.terminated,
-        truncated: live.episode.truncated,
-        stop_reason,
-        verdict: live.verdict.as_deref().cloned(),
     }
 }
 

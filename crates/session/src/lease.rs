@@ -45,7 +45,7 @@ impl Leases {
         Ok(Self(leases))
     }
 
-    /// Whether the run is alive.
+    /// True while the run is alive.
     pub(super) fn holds(&self, tenant: &str, run: RunId) -> bool {
         self.0.get(&(tenant.to_owned(), run)).is_some_and(|lease| !lease.ending)
     }
@@ -58,7 +58,7 @@ impl Leases {
         kept.expires_at = kept.expires_at.max(expires_at);
     }
 
-    /// Whether the run is being ended.
+    /// True while the run is being ended.
     fn ending(&self, tenant: &str, run: RunId) -> bool {
         self.0.get(&(tenant.to_owned(), run)).is_some_and(|lease| lease.ending)
     }
@@ -130,7 +130,7 @@ impl Sessions {
         self.run_info(tenant, id).await
     }
 
-    /// What is known of a run. Naming it renews its lease.
+    /// Describes a run. Naming it renews its lease.
     ///
     /// # Errors
     /// When there is no such run.

@@ -1,13 +1,16 @@
-//! Sessions: the table of live ones, and the one function that runs a command on one.
+//! Sessions: the table of live ones, and the one function that begins a command on one.
 //!
 //! A session takes one command at a time, in order of arrival. A command that has started finishes and is recorded even if
-//! its caller is gone: what acts at once does so between two awaits, and everything else runs on a task of its own.
+//! its caller is gone: a pure step acts between two awaits, and everything else runs on a task of its own.
 
-mod at_once;
 mod cell;
 pub mod command;
+mod create;
+mod encoded_step;
 mod error;
 mod events;
+mod fast_path;
+mod finish;
 mod fork;
 mod from;
 mod idempotency;
@@ -21,7 +24,6 @@ mod reaper;
 mod rebuild;
 mod recorder;
 mod repeat;
-mod said;
 mod screen;
 mod step;
 mod taken;
@@ -40,9 +42,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use at_once::AtOnce;
 use cell::{Cell, Live, Slot, Turn};
-pub use command::{Answer, Command};
+pub use command::{Answer, Begun, Command};
+pub use encoded_step::EncodedStep;
 pub use error::SessionError;
 use palestra_catalog::Catalog;
 use palestra_store::Store;
@@ -51,24 +53,23 @@ use palestra_store::clock::Clock;
 use palestra_store::row::NodeRow;
 pub use read::Against;
 use recorder::Recorder;
-pub use said::Said;
 pub use screen::Screen;
-pub use taken::Taken;
+pub use taken::TakenStep;
 
-/// Places on the blocking pool, however few processors there are: one that hangs must not stop all others.
-const HEAVY_PLACES_MIN: usize = 4;
+/// Permits of the blocking pool, however few processors there are: one that hangs must not stop all others.
+const BLOCKING_PERMITS_MIN: usize = 4;
 
-/// What sessions are made of.
+/// The dependencies of the session engine.
 pub struct Parts {
-    /// Where everything is recorded.
+    /// Holds the records.
     pub store: Arc<Store>,
-    /// Which environments there are.
+    /// The environments.
     pub catalog: Catalog,
     /// This process.
     pub node: NodeRow,
-    /// Limits of the whole.
+    /// Limits of all sessions together.
     pub settings: SessionSettings,
-    /// Where live environments keep what outlives the server.
+    /// The data folder; live environments keep there what outlives the server.
     pub data: PathBuf,
     /// Ends background work and streams.
     pub cancel: CancellationToken,
@@ -116,9 +117,9 @@ struct Inner {
     table: DashMap<SessionId, Arc<Cell>>,
     recorder: Recorder,
     runs: lease::Leases,
-    answers: idempotency::Gates,
+    keys: idempotency::KeyLocks,
     draining: AtomicBool,
-    /// Places on the blocking pool.
+    /// Permits of the blocking pool.
     heavy: Arc<Semaphore>,
 }
 
@@ -147,40 +148,46 @@ impl Sessions {
             table: DashMap::new(),
             recorder,
             runs,
-            answers: idempotency::Gates::default(),
+            keys: idempotency::KeyLocks::default(),
             draining: AtomicBool::new(false),
             heavy: Arc::new(Semaphore::new(
-                std::thread::available_parallelism().map_or(HEAVY_PLACES_MIN, usize::from).max(HEAVY_PLACES_MIN),
+                std::thread::available_parallelism()
+                    .map_or(BLOCKING_PERMITS_MIN, usize::from)
+                    .max(BLOCKING_PERMITS_MIN),
             )),
         }));
         tracker.spawn(reaper::run(sessions.clone()));
         Ok(sessions)
     }
 
-    /// Runs a command: takes the session's turn, acts, and waits until the record is committed.
+    /// Begins a command: the one entry of all of them. A step that has to wait for nothing, as most do, is taken here and now.
     ///
-    /// The place in the session's queue is taken at the future's first poll. A command whose future is dropped before its turn
-    /// comes never runs; one that has started finishes and is recorded.
+    /// A running command takes its place in the session's queue at its first poll. One that is dropped before its turn comes never
+    /// runs; one that has started finishes and is recorded.
+    pub fn begin(&self, tenant: &Tenant, command: Command) -> Begun {
+        if self.0.draining.load(Ordering::Relaxed) {
+            return Begun::Done(Err(SessionError::Draining));
+        }
+        let command = match command {
+            Command::Step { session, step } => match self.step_now(tenant, session, step) {
+                Ok(begun) => return begun,
+                Err(step) => Command::Step { session, step },
+            },
+            command => command,
+        };
+        let (sessions, tenant) = (self.clone(), Arc::clone(tenant));
+        Begun::Running(Box::pin(async move { sessions.run_in_turn(&tenant, command).await }))
+    }
+
+    /// Begins a command and waits for its answer, which comes once the record is committed.
     ///
     /// # Errors
     /// When the command is refused; it has then changed nothing.
     pub async fn run(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
-        let command = match command {
-            Command::Step { session, step } => match self.step_at_once(tenant, session, step) {
-                AtOnce::Taken(taken) => return taken.recorded().await.map(Answer::Stepped),
-                AtOnce::Refused(error) => return Err(error),
-                AtOnce::Waits(step) => Command::Step { session, step },
-            },
-            command => command,
-        };
-        // Apart, so that the future of a step that does not wait, as most do not, is small.
-        Box::pin(self.run_in_turn(tenant, command)).await
+        self.begin(tenant, command).finish().await
     }
 
     async fn run_in_turn(&self, tenant: &Tenant, command: Command) -> Result<Answer, SessionError> {
-        if self.0.draining.load(Ordering::Relaxed) {
-            return Err(SessionError::Draining);
-        }
         match command {
             Command::Step { session, step } => self.step(tenant, session, step).await.map(Answer::Stepped),
             Command::Create { request, key } => self.create(tenant, *request, key).await,
@@ -194,7 +201,7 @@ impl Sessions {
         }
     }
 
-    /// How many sessions are in memory.
+    /// The number of sessions in memory.
     #[must_use]
     pub fn live(&self) -> usize {
         self.0.table.len()
@@ -223,7 +230,7 @@ impl Sessions {
         &self,
         work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
     ) -> impl Future<Output = Result<T, SessionError>> {
-        // Spawned here and not at the first poll, so that the callers' futures have no room for the work.
+        // Spawned here and not at the first poll, so that the callers' futures do not hold the work.
         let task = self.0.tracker.spawn(work);
         async move { task.await.map_err(|error| SessionError::Internal(error.to_string()))? }
     }
@@ -231,7 +238,8 @@ impl Sessions {
     /// Runs work that leaves nothing behind where it is dropped, with its caller. A panic ends the work alone.
     async fn with_caller<T>(&self, work: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
         let work = AssertUnwindSafe(self.0.tracker.track_future(work)).catch_unwind();
-        work.await.unwrap_or_else(|panic| Err(SessionError::Internal(format!("a panic: {}", turn::words_of(&*panic)))))
+        work.await
+            .unwrap_or_else(|panic| Err(SessionError::Internal(format!("a panic: {}", turn::panic_message(&*panic)))))
     }
 
     /// The turn of a session that is in memory, or is brought there.

@@ -2,15 +2,15 @@
 
 use palestra_protocol::observation::{Keep, Observation, Observe};
 
-use super::{Said, SessionError};
+use super::{SessionError, TakenStep};
 
-/// A step's answer as its caller wants it: the observation is cut, and so are the messages that repeat it.
-pub(super) fn cut_step(answer: Said, session: &Observe, step: Option<&Observe>) -> Result<Said, SessionError> {
+/// A step with its answer as the caller asked for it: the observation is cut, and so are the messages that repeat it.
+pub(super) fn cut_step(taken: TakenStep, session: &Observe, step: Option<&Observe>) -> Result<TakenStep, SessionError> {
     let limit = text_limit(session, step);
     if limit.is_none() && blocks(session, step).is_none() {
-        return Ok(answer);
+        return Ok(taken);
     }
-    answer.changed(|answer| {
+    taken.changed(|answer| {
         answer.observation = cut(std::mem::take(&mut answer.observation), session, step);
         if let Some((limit, keep)) = limit {
             for message in &mut answer.messages {

@@ -2,10 +2,10 @@
 
 use palestra_protocol::session::StartPoint;
 
-/// What names a point.
+/// The help text for a request that names no point.
 pub(super) const POINT: &str = "give `snapshot`, or `episode` and `seq`";
 
-/// What is wrong with the form of a point.
+/// The field and the fault of a malformed point.
 pub(super) fn malformed(from: &StartPoint) -> Option<(&'static str, &'static str)> {
     match from {
         StartPoint { snapshot: Some(_), episode: None, seq: None } => None,

@@ -10,7 +10,7 @@ use palestra_protocol::verdict::{Status, Usage, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::cell::{Live, Slot};
-use super::error::missing;
+use super::error::{lost, missing};
 use super::judge::{Docket, Evidence, verdict_record};
 use super::recorder::Ledger;
 use super::repeat::read_step;
@@ -22,7 +22,7 @@ use palestra_store::Durability;
 use palestra_store::Tenant;
 use palestra_store::row::{EpisodeFilter, EpisodeRow, PageRequest, SessionFilter, SessionRow, SnapshotRow};
 
-/// What a session's state is compared with.
+/// The other side of a comparison with a session's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// A snapshot of the same session.
@@ -32,7 +32,7 @@ pub enum Against {
 }
 
 impl Sessions {
-    /// What is known of a session, with counters while it is in memory or its episode goes on.
+    /// Describes a session, with counters while it is in memory or its episode goes on.
     ///
     /// # Errors
     /// When there is no such session.
@@ -108,13 +108,11 @@ impl Sessions {
     async fn state_of(&self, tenant: &Tenant, id: SessionId) -> Result<(State, EpisodeId, u64), SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no state".to_owned());
-        let place = live.place.as_mut().ok_or_else(lost)?;
-        let state = turn::state(place).await.map_err(|_| lost())?;
+        let state = present_state(live.place.as_mut()).await?;
         Ok((state, live.episode.id, live.seq))
     }
 
-    /// What differs between another state and this session's.
+    /// The difference between another state and this session's.
     ///
     /// # Errors
     /// When either cannot be read.
@@ -147,7 +145,7 @@ impl Sessions {
         if !has_files(self.turn(tenant, id).await?.live()?) {
             return Ok(None);
         }
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no files".to_owned());
+        let lost = || lost("it has no files");
         let since = match against {
             // One turn after the other, as for states.
             Against::Session(other) => {
@@ -174,18 +172,9 @@ impl Sessions {
         let snapshot = stored.filter(|snapshot| snapshot.session == id).ok_or(unknown)?;
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        let mut point = if live.recorded() {
-            live.ledger.latest().committed().await?;
-            let episode = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
-            self.rebuild(&live.row, &episode, Some(snapshot.seq)).await?
-        } else if snapshot.episode == live.episode.id {
-            self.rebuild_unrecorded(live, snapshot.seq).await?
-        } else {
-            let detail = "an unrecorded session remembers its current episode only";
-            return Err(SessionError::NotSupported(detail.to_owned()));
-        };
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no state".to_owned());
-        turn::state(point.place.as_mut().ok_or_else(lost)?).await.map_err(|_| lost())
+        let episode = self.0.store.episode(tenant, snapshot.episode).await?.ok_or_else(|| missing("episode"))?;
+        let mut point = self.point_at(live, &episode, snapshot.seq).await?;
+        present_state(point.place.as_mut()).await
     }
 
     /// Snapshots of a session, oldest first.
@@ -197,7 +186,7 @@ impl Sessions {
         Ok(self.0.store.snapshots(id).await?.into_iter().map(snapshot_view).collect())
     }
 
-    /// What is known of an episode.
+    /// Describes an episode.
     ///
     /// # Errors
     /// When there is no such episode.
@@ -285,7 +274,7 @@ impl Sessions {
         {
             return Ok(verdict);
         }
-        let _alone = self.judge_alone(id, version).await;
+        let _alone = self.lock_judging(id, version).await;
         if let Some(verdict) = self.judged_before(id, version).await? {
             return Ok(verdict);
         }
@@ -298,9 +287,9 @@ impl Sessions {
         let docket = Docket { entry, task, episode: id, seed, secrets, seq, usage, evidence };
         let verdict = self.judge(docket).await;
         let record = verdict_record(tenant, episode.session, &verdict, self.0.clock.now());
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let ledger = Ledger::new(episode.session);
-        self.0.recorder.submit(&ledger, room, Durability::Disk, vec![record]).committed().await?;
+        self.0.recorder.submit(&ledger, permit, Durability::Disk, vec![record]).committed().await?;
         Ok(verdict)
     }
 
@@ -361,6 +350,11 @@ impl Sessions {
             }
         })
     }
+}
+
+async fn present_state(place: Option<&mut Place>) -> Result<State, SessionError> {
+    let lost = || lost("it has no state");
+    turn::state(place.ok_or_else(lost)?).await.map_err(|_| lost())
 }
 
 fn isolation(place: &Place) -> Option<Value> {

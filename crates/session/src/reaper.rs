@@ -28,11 +28,11 @@ const SWEEP_MS: u64 = 1_000;
 const EXPIRED_PER_SWEEP_MAX: u32 = 1_000;
 /// Sessions that are closed at the same time.
 const CLOSINGS_AT_ONCE: usize = 256;
-/// How long a sweep leaves a session alone at most. Looking at all of them each time would take more than their steps do.
+/// Longest time between two looks of a sweep at one session. Looking at all of them each time would take more than their steps do.
 const LOOK_AGAIN_MS: u64 = 60_000;
 /// Sweeps between two looks for old stored answers.
 const SWEEPS_PER_FORGETTING: u32 = 600;
-/// How long answers of creating calls are kept.
+/// Time that answers of creating calls are kept, in milliseconds.
 const ANSWERS_KEPT_MS: i64 = 86_400_000;
 
 /// Sweeps until the server ends.
@@ -157,7 +157,7 @@ impl Sessions {
             };
             let now = self.0.clock.now();
             // Before anything is changed in memory: from there on nothing may fail.
-            let room = self.0.recorder.reserve().await?;
+            let permit = self.0.recorder.reserve().await?;
             let unloaded = matches!(&*turn, Slot::Empty);
             let (ledger, records) = match &mut *turn {
                 Slot::Retired => continue,
@@ -178,7 +178,7 @@ impl Sessions {
                     }
                 },
             };
-            let ticket = self.0.recorder.submit(&ledger, room, Durability::Disk, records);
+            let ticket = self.0.recorder.submit(&ledger, permit, Durability::Disk, records);
             // The turn is held until the store knows, so that nobody reads the session back as open.
             let closed = ticket.committed().await;
             self.retire(&cell, turn);
@@ -199,7 +199,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// What closing a session that is not in memory records; nothing where it is closed already.
+    /// The records of closing a session that is not in memory; none where it is closed already.
     pub(super) async fn closing_unloaded(
         &self,
         tenant: &str,
@@ -273,24 +273,15 @@ impl Sessions {
     }
 }
 
-/// What closing a session in memory records.
+/// The records of closing a session in memory.
 fn closing(live: &mut Live, reason: CloseReason, now: Timestamp) -> Vec<Record> {
     let mut records = Vec::new();
     if live.running() {
         live.end(false, true, stop_reason(reason), now);
         records.push(end_record(live, now));
         if reason == CloseReason::RunEnded && live.verdict.is_none() {
-            let docket = Docket {
-                entry: Arc::clone(&live.entry),
-                task: Arc::clone(&live.task),
-                episode: live.episode.id,
-                seed: live.episode.seed,
-                secrets: live.episode.secrets,
-                seq: live.seq,
-                usage: Usage { steps: live.seq, calls: live.calls, env_ms: live.env_us / 1_000, ..Usage::default() },
-                evidence: Err(run_ended()),
-            };
-            records.push(verdict_record(&live.row.tenant, live.row.id, &docket.judge(), now));
+            let verdict = Docket::new(live, Err(run_ended())).judge();
+            records.push(verdict_record(&live.row.tenant, live.row.id, &verdict, now));
         }
     }
     records.push(Record::SessionClosed { session: live.row.id, reason, at: now });

@@ -7,20 +7,21 @@ use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::observation::{Message, Observation};
+use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState};
-use palestra_protocol::step::{Info, Stepped, StopReason};
+use palestra_protocol::step::StopReason;
 use serde_json::{Map, Value};
 use tracing::error;
 
-use super::cell::{Kept, Last, Live, Past};
+use super::cell::Live;
 use super::error::missing;
 use super::open::{Beginning, Start, context_of};
 use super::recorder::Ledger;
 use super::repeat::read_step;
 use super::step;
+use super::taken::KeptStep;
 use super::turn::{self, judged_turn};
-use super::{Said, SessionError, Sessions};
+use super::{EncodedStep, SessionError, Sessions, TakenStep};
 use palestra_catalog::Entry;
 use palestra_environment::randomness::Randomness;
 use palestra_environment::remains::Remains;
@@ -48,9 +49,9 @@ pub(super) struct Point {
     pub context: Context,
     pub seq: u64,
     pub calls: u64,
-    pub last: Option<Last>,
+    pub last: Option<KeptStep>,
     pub first: Observation,
-    pub past: imbl::Vector<Kept>,
+    pub past: imbl::Vector<KeptStep>,
     pub salts: Vec<(u64, u64)>,
 }
 
@@ -66,7 +67,7 @@ impl Point {
             entry,
             task,
             config,
-            place: Some(beginning.place),
+            place: beginning.place,
             context: beginning.context,
             seq: 0,
             calls: 0,
@@ -87,7 +88,7 @@ impl Point {
     }
 
     /// Runs a recorded step again and compares what is seen.
-    async fn replay(&mut self, past: Past, calls_max: Option<u64>) {
+    async fn replay(&mut self, past: TakenStep, calls_max: Option<u64>) {
         self.seq = past.answer.seq;
         let failed_then = past.answer.stop_reason == Some(StopReason::InfraError);
         if failed_then {
@@ -96,21 +97,23 @@ impl Point {
             let calls_left = calls_max.unwrap_or(u64::MAX).saturating_sub(self.calls);
             let seen = &past.answer.observation;
             let toolbox = &self.entry.offer(&self.config).toolbox;
-            let turned = turn::take(place, toolbox, action, calls_left, Some(&seen.data), &mut self.context).await;
-            let same = turned.as_ref().is_ok_and(|turned| turn::agrees(place, seen, &turned.observation));
-            self.calls += turned.as_ref().map_or(0, |turned| turned.calls);
+            let mut again = step::blank(past.answer.episode, self.seq);
+            let calls =
+                turn::take(place, toolbox, action, calls_left, Some(&seen.data), &mut self.context, &mut again).await;
+            let same = calls.is_ok() && turn::agrees(place, seen, &again.observation);
+            self.calls += calls.unwrap_or(0);
             if !same {
                 let episode = past.answer.episode;
                 error!(%episode, seq = self.seq, "a replay differs from the record: the environment is not deterministic");
                 self.place = None;
             }
         }
-        self.last = Some(Last::new(&past));
+        self.last = Some(past.kept());
         self.salt();
     }
 }
 
-/// What is left of a place whose episode is over: all that can still be asked of it is its state.
+/// Replaces a place whose episode is over by its state, which is all that can still be asked of it.
 async fn remains(mut place: Box<dyn LiveEnvironment>) -> Option<Place> {
     let state = place.state().await;
     place.close().await;
@@ -171,8 +174,8 @@ impl Sessions {
         let Some(records) = self.closing_unloaded(&row.tenant, row.id, CloseReason::Lost, now).await? else {
             return Ok(());
         };
-        let room = self.0.recorder.reserve().await?;
-        self.0.recorder.submit(&Ledger::new(row.id), room, Durability::Disk, records).committed().await
+        let permit = self.0.recorder.reserve().await?;
+        self.0.recorder.submit(&Ledger::new(row.id), permit, Durability::Disk, records).committed().await
     }
 
     async fn replayed(&self, row: SessionRow, episode: EpisodeRow) -> Result<Live, SessionError> {
@@ -184,8 +187,7 @@ impl Sessions {
             };
         }
         let verdict = episode.verdict.clone();
-        let ledger = Ledger::new(row.id);
-        Ok(Live { verdict, first: None, ..point.into_live(row, episode, ledger) })
+        Ok(Live { verdict, first: None, ..point.into_live(row, episode) })
     }
 
     /// Rebuilds an episode after `upto` steps, or after all of them, from the record alone.
@@ -200,7 +202,7 @@ impl Sessions {
         let name = format!("{}@{}", root.environment, root.version);
         let entry = self.0.catalog.resolve(&root.tenant, &name).await?;
         let task = self.0.catalog.task_of_id(&entry, &root.task).await?;
-        let beginning = self.begin(&entry, &task, root, Start::Fresh).await?;
+        let beginning = self.open_place(&entry, &task, root, Start::Fresh).await?;
         // A fork that was itself forked at a step before its own beginning hands on nothing of its own.
         let reached = |seq: u64, upto: &Option<u64>| upto.is_none_or(|upto| upto >= seq);
         let salts = chain
@@ -243,19 +245,33 @@ impl Sessions {
         Ok(chain)
     }
 
+    /// Rebuilds a step of an episode of a session in memory.
+    pub(super) async fn point_at(&self, live: &Live, episode: &EpisodeRow, seq: u64) -> Result<Point, SessionError> {
+        if live.recorded() {
+            live.ledger.latest().committed().await?;
+            self.rebuild(&live.row, episode, Some(seq)).await
+        } else if episode.id == live.episode.id {
+            self.rebuild_unrecorded(live, seq).await
+        } else {
+            let detail = "an unrecorded session goes back within its current episode only";
+            Err(SessionError::NotSupported(detail.to_owned()))
+        }
+    }
+
     /// Rebuilds an earlier point of an unrecorded session from what is in memory.
-    pub(super) async fn rebuild_unrecorded(&self, live: &Live, upto: u64) -> Result<Point, SessionError> {
+    async fn rebuild_unrecorded(&self, live: &Live, upto: u64) -> Result<Point, SessionError> {
         if live.forgotten > 0 {
             let detail = format!("an unrecorded session keeps its last {} steps", super::cell::UNRECORDED_STEPS_MAX);
             return Err(SessionError::NotSupported(detail));
         }
-        let beginning = self.begin(&live.entry, &live.task, &live.episode, Start::Fresh).await?;
+        let beginning = self.open_place(&live.entry, &live.task, &live.episode, Start::Fresh).await?;
         let (config, salts) = (&live.row.config, live.salts.clone());
         let point =
             Point::at_beginning(Arc::clone(&live.entry), Arc::clone(&live.task), Arc::clone(config), beginning, salts);
         // None was forgotten, so the first is step 1.
-        let kept: imbl::Vector<Kept> = live.past.take(live.past.len().min(usize::try_from(upto).unwrap_or(usize::MAX)));
-        let past = kept.iter().map(Kept::past).collect::<Result<_, _>>()?;
+        let kept: imbl::Vector<KeptStep> =
+            live.past.take(live.past.len().min(usize::try_from(upto).unwrap_or(usize::MAX)));
+        let past = kept.iter().map(KeptStep::decoded).collect::<Result<_, _>>()?;
         Ok(Point { past: kept, ..self.replay_all(point, past, live.row.limits.calls).await? })
     }
 
@@ -263,7 +279,7 @@ impl Sessions {
     async fn replay_all(
         &self,
         mut point: Point,
-        past: Vec<Past>,
+        past: Vec<TakenStep>,
         calls_max: Option<u64>,
     ) -> Result<Point, SessionError> {
         if !(point.entry.kind.heavy() && matches!(point.place, Some(Place::Pure(_)))) {
@@ -291,7 +307,7 @@ impl Sessions {
         let wanted = running || (episode.verdict.is_none() && !failed);
         let survives = wanted && entry.spec().capabilities.recovery == Recovery::Files;
         let picked_up = if survives {
-            match self.begin(&entry, &task, &episode, Start::Left).await {
+            match self.open_place(&entry, &task, &episode, Start::Left).await {
                 // Nothing of it outlived the server: the session goes on as one whose environment is lost.
                 Err(SessionError::Internal(why)) => {
                     tracing::warn!(session = %row.id, why, "an environment could not be picked up");
@@ -314,7 +330,7 @@ impl Sessions {
                 };
                 let place = Place::Pure(Box::new(Remains(state.clone().unwrap_or(State::Null))));
                 let context = context_of(&entry, &task, episode.seed);
-                (state, Beginning { place, context, first: Observation::default() })
+                (state, Beginning { place: Some(place), context, first: Observation::default() })
             }
         };
         let mut live = Live::new(row, entry, task, episode, beginning);
@@ -323,7 +339,7 @@ impl Sessions {
         live.seq = past.last().map_or(begun_at, |past| past.answer.seq.max(begun_at));
         live.calls = past.iter().filter_map(|past| past.action.as_deref()).map(turn::calls_of).sum();
         live.calls = live.row.limits.calls.map_or(live.calls, |most| live.calls.min(most));
-        live.last = past.last().map(Last::new);
+        live.last = past.last().map(TakenStep::kept);
         live.verdict = verdict;
         if !survives && (running || remains.is_none()) {
             live.place = None;
@@ -344,43 +360,34 @@ impl Sessions {
         let text = live.notice.take().unwrap_or_else(|| "The environment was lost.".to_owned());
         let text =
             format!("This step was cut off before it was recorded; it may have acted and is not run again.\n{text}");
-        let answer = Said::new(Stepped {
-            episode: live.episode.id,
-            seq,
-            durable_seq: seq,
-            messages: vec![Message::new("user", text.clone())],
-            observation: Observation::text(text),
-            reward: None,
-            terminated: false,
-            truncated: false,
-            stop_reason: None,
-            verdict: None,
-            info: Info { interrupted: true, ..Info::default() },
-        })?;
+        let mut interrupted = step::blank(live.episode.id, seq);
+        interrupted.info.interrupted = true;
+        step::tell(&mut interrupted, text);
+        let answer = EncodedStep::new(interrupted)?;
         let row = step::row(live.episode.id, Some(&action), &answer, None, self.0.clock.now())?;
-        let room = self.0.recorder.reserve().await?;
+        let permit = self.0.recorder.reserve().await?;
         let settled = Record::IntentSettled { episode: live.episode.id, seq };
         let records = vec![Record::Step(Box::new(row)), settled];
-        let ticket = self.0.recorder.submit(&live.ledger, room, Durability::Disk, records);
+        let ticket = self.0.recorder.submit(&live.ledger, permit, Durability::Disk, records);
         live.seq = seq;
-        step::remember(live, &Past { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
+        step::remember(live, &TakenStep { action: Some(Arc::new(action)), answer, ticket: Some(ticket) });
         Ok(())
     }
 
     /// Every turn of the current episode from its root on, for verifiers that ask for it.
     pub(super) async fn turns_of(&self, live: &Live) -> Result<Vec<Turn>, SessionError> {
-        let past: Vec<Past> = if live.recorded() {
+        let past: Vec<TakenStep> = if live.recorded() {
             live.ledger.latest().committed().await?;
             self.recorded_past(&live.episode).await?
         } else {
-            live.past.iter().map(Kept::past).collect::<Result<_, _>>()?
+            live.past.iter().map(KeptStep::decoded).collect::<Result<_, _>>()?
         };
         let step_rewards = live.entry.spec().step_rewards;
         Ok(past.iter().map(|past| judged_turn(past.action.as_deref(), &past.answer, step_rewards)).collect())
     }
 
     /// Every recorded step of an episode from its root on.
-    pub(super) async fn recorded_past(&self, episode: &EpisodeRow) -> Result<Vec<Past>, SessionError> {
+    pub(super) async fn recorded_past(&self, episode: &EpisodeRow) -> Result<Vec<TakenStep>, SessionError> {
         self.recorded_rows(episode).await?.iter().map(read_step).collect()
     }
 
@@ -403,26 +410,15 @@ impl Sessions {
 
 impl Point {
     /// A session that stands at this point.
-    pub(super) fn into_live(self, row: SessionRow, episode: EpisodeRow, ledger: Arc<Ledger>) -> Live {
+    pub(super) fn into_live(self, row: SessionRow, episode: EpisodeRow) -> Live {
+        let beginning = Beginning { place: self.place, context: self.context, first: self.first };
         Live {
-            row,
-            entry: self.entry,
-            task: self.task,
-            episode,
-            place: self.place,
-            context: self.context,
             seq: self.seq,
             calls: self.calls,
-            env_us: 0,
             last: self.last,
-            first: Some(Box::new(self.first)),
             past: self.past,
-            forgotten: 0,
             salts: self.salts,
-            verdict: None,
-            judging: None,
-            notice: None,
-            ledger,
+            ..Live::new(row, self.entry, self.task, episode, beginning)
         }
     }
 }

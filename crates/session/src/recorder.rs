@@ -21,12 +21,12 @@ use palestra_store::{Durability, Groups, Store, StoreError};
 const GROUPS_QUEUED_MAX: usize = 65_536;
 /// Groups in one transaction.
 const GROUPS_PER_COMMIT_MAX: usize = 2_048;
-/// How long a commit may take.
+/// Time limit of a commit in milliseconds.
 const COMMIT_MS_MAX: u64 = 30_000;
-/// How long a commit may stay away from the disk.
+/// Longest time that a commit may stay away from the disk, in milliseconds.
 const UNSYNCED_MS_MAX: u64 = 1_000;
 
-/// What one session incarnation has submitted, and how far that is safe.
+/// The groups that one incarnation of a session has submitted, and how many of them are committed.
 #[derive(Debug)]
 pub(super) struct Ledger {
     session: SessionId,
@@ -50,12 +50,12 @@ impl Ledger {
         })
     }
 
-    /// Whether a commit failed: the session's memory is ahead of its record and must be dropped.
+    /// True once a commit failed: the session's memory is ahead of its record and must be dropped.
     pub(super) fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Whether everything that was submitted is committed.
+    /// True if everything that was submitted is committed.
     pub(super) fn settled(&self) -> bool {
         self.committed.load(Ordering::Acquire) == *self.issued.lock()
     }
@@ -99,7 +99,7 @@ impl Ticket {
         }
     }
 
-    /// Whether the group is committed.
+    /// True once the group is committed.
     pub(super) fn is_committed(&self) -> bool {
         self.ledger.committed.load(Ordering::Acquire) >= self.group
     }
@@ -110,17 +110,17 @@ struct Entry {
     durability: Durability,
     /// The ledgers that wait for this group, each with the group's number there.
     ledgers: Vec<(Arc<Ledger>, u64)>,
-    _room: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Room in the queue, reserved before an environment acts.
-pub(super) struct Room(OwnedSemaphorePermit);
+/// A slot in the queue, reserved before an environment acts.
+pub(super) struct Permit(OwnedSemaphorePermit);
 
 /// Where sessions submit their records.
 #[derive(Clone)]
 pub(super) struct Recorder {
     queue: mpsc::UnboundedSender<Entry>,
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     /// Streams of events wait here; entries exist while somebody listens.
     listeners: Arc<DashMap<SessionId, watch::Sender<u64>>>,
     /// Ledgers failed since this was last asked.
@@ -149,50 +149,55 @@ impl Recorder {
             cancel,
         };
         tracker.spawn(writer.run());
-        Self { queue, room: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners, failures }
+        Self { queue, slots: Arc::new(Semaphore::new(GROUPS_QUEUED_MAX)), listeners, failures }
     }
 
-    /// Room in the queue, where nobody waits for it.
-    pub(super) fn room(&self) -> Option<Room> {
-        Arc::clone(&self.room).try_acquire_owned().ok().map(Room)
+    /// Reserves a slot in the queue, if one is free and nobody waits for it.
+    pub(super) fn try_reserve(&self) -> Option<Permit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok().map(Permit)
     }
 
-    /// Waits for room in the queue.
-    pub(super) async fn reserve(&self) -> Result<Room, SessionError> {
+    /// Reserves a slot in the queue, as soon as one is free.
+    pub(super) async fn reserve(&self) -> Result<Permit, SessionError> {
         // Asking first keeps a task that has used up its budget from being sent away while it holds a session's turn.
-        if let Some(room) = self.room() {
-            return Ok(room);
+        if let Some(permit) = self.try_reserve() {
+            return Ok(permit);
         }
-        let room = Arc::clone(&self.room).acquire_owned().await;
-        room.map(Room).map_err(|_| SessionError::Draining)
+        let permit = Arc::clone(&self.slots).acquire_owned().await;
+        permit.map(Permit).map_err(|_| SessionError::Draining)
     }
 
     /// Queues a group that belongs to one session.
     pub(super) fn submit(
         &self,
         ledger: &Arc<Ledger>,
-        room: Room,
+        permit: Permit,
         durability: Durability,
         records: Vec<Record>,
     ) -> Ticket {
         let mut issued = ledger.issued.lock();
         *issued += 1;
         let ticket = Ticket { ledger: Arc::clone(ledger), group: *issued };
-        self.queue(Entry { records, durability, ledgers: vec![(Arc::clone(ledger), *issued)], _room: Some(room.0) });
+        self.queue(Entry {
+            records,
+            durability,
+            ledgers: vec![(Arc::clone(ledger), *issued)],
+            _permit: Some(permit.0),
+        });
         ticket
     }
 
     /// Waits until everything that was submitted before is in the store, or was refused.
     pub(super) async fn settle(&self) -> Result<(), SessionError> {
-        let room = self.reserve().await?;
-        self.submit(&Ledger::new(SessionId::new()), room, Durability::Disk, Vec::new()).committed().await
+        let permit = self.reserve().await?;
+        self.submit(&Ledger::new(SessionId::new()), permit, Durability::Disk, Vec::new()).committed().await
     }
 
     /// Queues a group that belongs to several sessions; the ticket is that of the first.
     pub(super) fn submit_for(
         &self,
         ledgers: &[Arc<Ledger>],
-        room: Room,
+        permit: Permit,
         durability: Durability,
         records: Vec<Record>,
     ) -> Ticket {
@@ -205,7 +210,7 @@ impl Recorder {
             numbered.push((Arc::clone(ledger), **issued));
         }
         let ticket = Ticket { ledger: Arc::clone(&ledgers[0]), group: numbered[0].1 };
-        let entry = Entry { records, durability, ledgers: numbered, _room: Some(room.0) };
+        let entry = Entry { records, durability, ledgers: numbered, _permit: Some(permit.0) };
         self.queue(entry);
         ticket
     }
@@ -216,7 +221,7 @@ impl Recorder {
         }
     }
 
-    /// Whether ledgers failed since the last call.
+    /// True if ledgers failed since the last call.
     pub(super) fn failures(&self) -> bool {
         self.failures.swap(false, Ordering::AcqRel)
     }

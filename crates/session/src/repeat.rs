@@ -6,16 +6,17 @@ use palestra_protocol::action::Action;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::step::Step;
 
-use super::cell::{Kept, Live, Past};
+use super::cell::Live;
 use super::error::missing;
-use super::{Said, SessionError, Sessions, observe};
+use super::taken::KeptStep;
+use super::{EncodedStep, SessionError, Sessions, TakenStep, observe};
 use palestra_store::Tenant;
 use palestra_store::row::{EpisodeRow, StepRow};
 
 impl Sessions {
     /// The answer of a step that was taken before, in the order in which the contract checks: a stored answer, the
     /// episode, its end, the number.
-    pub(super) async fn repeated(&self, live: &Live, step: &Step) -> Result<Option<Past>, SessionError> {
+    pub(super) async fn repeated(&self, live: &Live, step: &Step) -> Result<Option<TakenStep>, SessionError> {
         if let Some(episode) = step.episode
             && episode != live.episode.id
         {
@@ -55,21 +56,22 @@ impl Sessions {
     }
 
     /// A step of the current episode. Those before a fork or a restore answer as they did there, under this episode's id.
-    async fn past(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
-        let Some(mut past) = self.past_anywhere(live, seq).await? else { return Ok(None) };
-        if past.answer.episode != live.episode.id {
-            past.answer = past.answer.changed(|answer| answer.episode = live.episode.id)?;
+    async fn past(&self, live: &Live, seq: u64) -> Result<Option<TakenStep>, SessionError> {
+        match self.past_anywhere(live, seq).await? {
+            Some(past) if past.answer.episode != live.episode.id => {
+                past.changed(|answer| answer.episode = live.episode.id).map(Some)
+            }
+            past => Ok(past),
         }
-        Ok(Some(past))
     }
 
-    async fn past_anywhere(&self, live: &Live, seq: u64) -> Result<Option<Past>, SessionError> {
+    async fn past_anywhere(&self, live: &Live, seq: u64) -> Result<Option<TakenStep>, SessionError> {
         if live.recorded() && seq == live.seq && live.last.is_some() {
             return live.last_step();
         }
         if !live.recorded() {
             let place = seq.checked_sub(live.forgotten + 1).and_then(|place| usize::try_from(place).ok());
-            return place.and_then(|place| live.past.get(place)).map(Kept::past).transpose();
+            return place.and_then(|place| live.past.get(place)).map(KeptStep::decoded).transpose();
         }
         // Earlier steps may still be on their way to the store.
         live.ledger.latest().committed().await?;
@@ -95,7 +97,7 @@ impl Sessions {
         episode: EpisodeId,
         seq: u64,
         action: &Action,
-    ) -> Result<Option<Past>, SessionError> {
+    ) -> Result<Option<TakenStep>, SessionError> {
         let known = self.0.store.episode(tenant, episode).await?;
         if known.is_none_or(|known| known.session != session) {
             return Ok(None);
@@ -110,23 +112,24 @@ impl Sessions {
         tenant: &Tenant,
         id: SessionId,
         step: &Step,
-    ) -> Result<Option<Said>, SessionError> {
+    ) -> Result<Option<EncodedStep>, SessionError> {
         let Some(seq) = step.seq else { return Ok(None) };
         let Some(row) = self.0.store.session(tenant, id).await? else { return Ok(None) };
         let episode = step.episode.unwrap_or(row.episode);
         let past = self.stored_step(tenant, id, episode, seq, &step.action).await?;
-        past.map(|past| observe::cut_step(past.answer, &row.observe, step.observe.as_ref())).transpose()
+        let cut = past.map(|past| observe::cut_step(past, &row.observe, step.observe.as_ref())).transpose()?;
+        Ok(cut.map(|past| past.answer))
     }
 }
 
 /// A step as it was stored.
-pub(super) fn read_step(row: &StepRow) -> Result<Past, SessionError> {
+pub(super) fn read_step(row: &StepRow) -> Result<TakenStep, SessionError> {
     let broken = |error: serde_json::Error| palestra_store::StoreError::Broken(format!("step {}: {error}", row.seq));
     let action = row.action.as_deref().map(serde_json::from_str).transpose().map_err(broken)?;
-    let answer = Said::read(row.answer.as_str().into()).map_err(broken)?;
-    Ok(Past { action: action.map(Arc::new), answer, ticket: None })
+    let answer = EncodedStep::read(row.answer.as_str().into()).map_err(broken)?;
+    Ok(TakenStep { action: action.map(Arc::new), answer, ticket: None })
 }
 
-fn same_action(past: &Past, action: &Action) -> bool {
+fn same_action(past: &TakenStep, action: &Action) -> bool {
     past.action.as_deref().is_none_or(|taken| taken == action)
 }

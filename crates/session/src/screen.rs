@@ -7,7 +7,7 @@ use super::{SessionError, Sessions, turn};
 use palestra_environment::{PageCall, Place};
 use palestra_store::Tenant;
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Screen {
     /// The screen of an episode that goes on, as HTML.

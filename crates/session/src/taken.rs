@@ -1,32 +1,61 @@
-//! A step that was taken, and the wait for its record.
+//! A step that was taken: its action, its answer, and the wait for its record.
+
+use std::sync::Arc;
+
+use palestra_protocol::action::Action;
+use palestra_protocol::step::Stepped;
 
 use super::recorder::Ticket;
-use super::{Said, SessionError};
+use super::{EncodedStep, SessionError};
 
-/// A step that was taken, whose record may still be on its way.
-pub struct Taken {
-    pub(super) answer: Said,
-    /// When its record is safe; `None` where there is nothing to wait for.
+/// A step that was taken. Its record may still be on its way to the store.
+#[derive(Clone)]
+pub struct TakenStep<A = EncodedStep> {
+    /// `None` where the action never reached the environment.
+    pub(super) action: Option<Arc<Action>>,
+    pub(super) answer: A,
+    /// Resolves once the record is committed; `None` where nothing was recorded, or the step was read back.
     pub(super) ticket: Option<Ticket>,
 }
 
-impl Taken {
-    /// The answer, where nothing has to be waited for.
-    pub fn at_once(self) -> Result<Said, Self> {
-        match &self.ticket {
-            Some(ticket) if !ticket.is_committed() => Err(self),
-            _ => Ok(self.answer),
-        }
-    }
+/// A step as a session in memory keeps it: the JSON of an answer takes less memory than the answer.
+pub(super) type KeptStep = TakenStep<Arc<str>>;
 
-    /// The answer, once its record is committed.
+impl TakenStep {
+    /// The answer once its record is committed.
     ///
     /// # Errors
-    /// When it was not recorded.
-    pub async fn recorded(self) -> Result<Said, SessionError> {
+    /// When the commit was refused.
+    pub async fn recorded(self) -> Result<EncodedStep, SessionError> {
         if let Some(ticket) = self.ticket {
             ticket.committed().await?;
         }
         Ok(self.answer)
+    }
+
+    /// The same step with another answer.
+    ///
+    /// # Errors
+    /// As [`EncodedStep::new`].
+    pub fn changed(self, change: impl FnOnce(&mut Stepped)) -> Result<Self, SessionError> {
+        Ok(Self { answer: self.answer.changed(change)?, ..self })
+    }
+
+    /// The answer, if its record is committed.
+    pub(super) fn committed(self) -> Result<EncodedStep, Self> {
+        if self.ticket.as_ref().is_none_or(Ticket::is_committed) { Ok(self.answer) } else { Err(self) }
+    }
+
+    pub(super) fn kept(&self) -> KeptStep {
+        let Self { action, answer, ticket } = self;
+        KeptStep { action: action.clone(), answer: Arc::clone(answer.json()), ticket: ticket.clone() }
+    }
+}
+
+impl KeptStep {
+    pub(super) fn decoded(&self) -> Result<TakenStep, SessionError> {
+        let Self { action, answer, ticket } = self.clone();
+        let answer = EncodedStep::read(answer).map_err(|error| SessionError::Internal(error.to_string()))?;
+        Ok(TakenStep { action, answer, ticket })
     }
 }

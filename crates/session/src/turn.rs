@@ -1,4 +1,4 @@
-//! One turn: from an action to inputs, through the environment, to what is seen. Live steps and replays share this path, so
+//! One turn: from an action to inputs, through the environment, to the observation. Live steps and replays share this path, so
 //! that a replay cannot differ from the first run.
 
 use std::any::Any;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use palestra_protocol::action::{Action, Call};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::{Message, Observation};
-use palestra_protocol::step::{Info, Stepped};
+use palestra_protocol::step::{Info, Stepped, StopReason};
 use serde_json::{Map, Value};
 
 use palestra_environment::state::State;
@@ -26,27 +26,13 @@ struct Request<'a> {
     call: Result<Asked<'a>, String>,
 }
 
-/// What an action asks for.
+/// The inputs that an action stands for.
 enum Requests<'a> {
     Text(Cow<'a, str>),
     Calls(Vec<Request<'a>>),
 }
 
-/// What came of a turn.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Turned {
-    pub observation: Observation,
-    pub messages: Vec<Message>,
-    pub reward: Option<f64>,
-    pub shaping: Option<f64>,
-    pub terminated: bool,
-    /// How many tool calls were made.
-    pub calls: u64,
-    /// The limit of calls stopped the turn.
-    pub out_of_calls: bool,
-}
-
-/// How many tool calls an action asks for.
+/// The number of tool calls in an action.
 pub(super) fn calls_of(action: &Action) -> u64 {
     match read(action) {
         Requests::Text(_) => 0,
@@ -54,7 +40,8 @@ pub(super) fn calls_of(action: &Action) -> u64 {
     }
 }
 
-/// Runs one action. `calls_left` bounds the tool calls; `seen` is the data of what was seen then, where it is a replay.
+/// Runs one action and fills in `step`, which stays untouched where the environment fails. Returns how many tool calls were made.
+/// `calls_left` bounds them; `seen` is the data that was observed at first, where this is a replay.
 pub(super) async fn take(
     place: &mut Place,
     toolbox: &Toolbox,
@@ -62,16 +49,18 @@ pub(super) async fn take(
     calls_left: u64,
     seen: Option<&Value>,
     context: &mut Context,
-) -> Result<Turned, InfraError> {
+    step: &mut Stepped,
+) -> Result<u64, InfraError> {
     let requests = match read(action) {
         Requests::Text(text) => {
-            let reaction = act(place, Input::Text(&text), seen, context).await?;
-            return Ok(single(reaction));
+            fill(step, act(place, Input::Text(&text), seen, context).await?);
+            return Ok(0);
         }
         Requests::Calls(requests) => requests,
     };
     if requests.is_empty() {
-        return Ok(single(Reaction::text("Error: the turn holds no call.")));
+        fill(step, Reaction::text("Error: the turn holds no call."));
+        return Ok(0);
     }
     let mut results: Vec<(Option<&str>, Reaction)> = Vec::with_capacity(requests.len());
     let (mut calls, mut over, mut out_of_calls) = (0, false, false);
@@ -100,8 +89,11 @@ pub(super) async fn take(
         over |= reaction.terminated;
         results.push((request.id, reaction));
     }
-    out_of_calls |= calls >= calls_left;
-    Ok(Turned { calls, out_of_calls, ..merge(results) })
+    merge(step, results);
+    if !step.terminated && (out_of_calls || calls >= calls_left) {
+        step.stop_reason = Some(StopReason::MaxCalls);
+    }
+    Ok(calls)
 }
 
 /// One input, with a panic of a pure environment turned into an infrastructure failure.
@@ -122,16 +114,16 @@ async fn act(
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
 pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
     catch_unwind(AssertUnwindSafe(code))
-        .map_err(|panic| InfraError::new(format!("the {whose} panicked: {}", words_of(&*panic))))
+        .map_err(|panic| InfraError::new(format!("the {whose} panicked: {}", panic_message(&*panic))))
 }
 
-/// What a panic said.
-pub(super) fn words_of(panic: &(dyn Any + Send)) -> &str {
+/// The message of a panic.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-/// Whether a replay came to what was seen then.
+/// True if a replay led to the observation of the first run.
 pub(super) fn agrees(place: &Place, seen: &Observation, again: &Observation) -> bool {
     match place {
         Place::Pure(_) => seen == again,
@@ -139,7 +131,7 @@ pub(super) fn agrees(place: &Place, seen: &Observation, again: &Observation) -> 
     }
 }
 
-/// What is seen now.
+/// The present observation.
 pub(super) async fn observe(place: &mut Place) -> Result<Observation, InfraError> {
     match place {
         Place::Pure(environment) => guard("environment", || environment.observe()),
@@ -170,34 +162,37 @@ pub(super) async fn close(place: Place) {
     }
 }
 
-/// What came of the only input of a turn.
-fn single(reaction: Reaction) -> Turned {
+/// Fills in the result of the only input of a turn.
+fn fill(step: &mut Stepped, reaction: Reaction) {
     let Reaction { observation, reward, shaping, terminated, .. } = reaction;
-    let messages = vec![Message::new("user", observation.text.clone())];
-    Turned { observation, messages, reward, shaping, terminated, ..Turned::default() }
+    step.messages = vec![Message::new("user", observation.text.clone())];
+    step.observation = observation;
+    step.reward = reward;
+    step.info.shaping = shaping;
+    step.terminated = terminated;
+    step.stop_reason = terminated.then_some(StopReason::Done);
 }
 
-/// Joins the results of a turn's calls; each keeps its own message by id.
-fn merge(results: Vec<(Option<&str>, Reaction)>) -> Turned {
-    let mut turned = Turned::default();
+/// Fills in the joined results of a turn's calls; each keeps its own message by id.
+fn merge(step: &mut Stepped, results: Vec<(Option<&str>, Reaction)>) {
     let alone = results.len() == 1;
     let mut data = Vec::new();
     for (id, reaction) in results {
         let Reaction { observation, reward, shaping, terminated, .. } = reaction;
         let role = if id.is_some() { "tool" } else { "user" };
         let message = Message::new(role, observation.text.clone());
-        turned.messages.push(Message { tool_call_id: id.map(str::to_owned), ..message });
-        if !turned.observation.text.is_empty() {
-            turned.observation.text.push('\n');
+        step.messages.push(Message { tool_call_id: id.map(str::to_owned), ..message });
+        if !step.observation.text.is_empty() {
+            step.observation.text.push('\n');
         }
-        turned.observation.text.push_str(&observation.text);
-        turned.observation.content.extend(observation.content);
+        step.observation.text.push_str(&observation.text);
+        step.observation.content.extend(observation.content);
         data.push(observation.data);
-        turned.reward = add(turned.reward, reward);
-        turned.shaping = add(turned.shaping, shaping);
-        turned.terminated |= terminated;
+        step.reward = add(step.reward, reward);
+        step.info.shaping = add(step.info.shaping, shaping);
+        step.terminated |= terminated;
     }
-    turned.observation.data = match data.pop() {
+    step.observation.data = match data.pop() {
         Some(only) if alone => only,
         Some(last) if !(last.is_null() && data.iter().all(Value::is_null)) => {
             data.push(last);
@@ -205,7 +200,7 @@ fn merge(results: Vec<(Option<&str>, Reaction)>) -> Turned {
         }
         _ => Value::Null,
     };
-    turned
+    step.stop_reason = step.terminated.then_some(StopReason::Done);
 }
 
 fn add(sum: Option<f64>, more: Option<f64>) -> Option<f64> {
@@ -316,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_caught_with_its_words() {
+    fn a_panic_becomes_an_error_with_its_message() {
         assert_eq!(
             guard("environment", || panic!("boom")).map(|()| 0),
             Err(InfraError::new("the environment panicked: boom"))

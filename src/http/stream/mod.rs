@@ -25,7 +25,7 @@ use palestra_protocol::stream::SUBPROTOCOL;
 
 use super::caller::Caller;
 use super::events::room;
-use super::perform::{Begun, begin, visible};
+use super::perform::{Begun, ToolForm, begin, visible};
 use super::problem::Failure;
 use crate::app::App;
 use crate::telemetry::STREAM_SOCKETS;
@@ -95,7 +95,7 @@ struct Speaker {
 
 impl Engine for Speaker {
     fn begin(&self, command: Command) -> Begun {
-        begin(&self.app, &self.principal, command)
+        begin(&self.app, &self.principal, command, ToolForm::default())
     }
 
     fn events(

@@ -21,7 +21,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::impatient::in_time;
-use super::super::perform::{Begun, begin_all, finish_all};
+use super::super::perform::{Begun, begin_all, finish, finish_all};
 use super::super::problem::Failure;
 use super::end::{End, unreadable};
 use super::frame::{self, Frame, Request, Unreadable};
@@ -237,7 +237,7 @@ impl<E: Engine> Socket<E> {
         match self.engine.begin(command).in_place() {
             Begun::Done(outcome) => self.answered(session.into_iter(), answer(id, &outcome)),
             begun => {
-                let running = begun.finish().map(move |outcome| answer(id, &outcome));
+                let running = finish(begun).map(move |outcome| answer(id, &outcome));
                 self.wait(session.into_iter().collect(), 1, running);
             }
         }

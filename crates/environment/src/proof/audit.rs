@@ -44,16 +44,16 @@ const REPEATED_SHARE_MAX: f64 = 0.2;
 /// Faults after which no further task is tried.
 const FAULTS_MAX: usize = 10;
 
-/// What was found.
+/// The result of an audit.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Audit {
     /// Tasks that were made.
     pub tasks: u64,
     /// Attempts that they took.
     pub attempts: u64,
-    /// What was drawn again, by requirement.
+    /// Draws that were made again, by requirement.
     pub reasons: BTreeMap<&'static str, Reason>,
-    /// How often each value of each parameter was drawn and kept.
+    /// For each value of each parameter, how often it was drawn and kept.
     pub parameters: BTreeMap<&'static str, BTreeMap<String, Survival>>,
     /// Values that were drawn and never kept, too seldom to say that they never are.
     pub too_rare: u64,
@@ -61,14 +61,14 @@ pub struct Audit {
     pub repeated: u64,
     /// Answers by the solutions.
     pub answers: Answers,
-    /// What is wrong, by task, requirement, parameter or policy.
+    /// Faults, by task, requirement, parameter or policy.
     pub faults: Vec<(String, String)>,
 }
 
-/// How often a requirement was not met.
+/// The number of times that a requirement was not met.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reason {
-    /// What must hold.
+    /// The condition.
     pub meaning: &'static str,
     /// Draws that were held to it.
     pub tried: u64,
@@ -76,7 +76,7 @@ pub struct Reason {
     pub unmet: u64,
     /// The largest share of them that the generator declares.
     pub share_max: f64,
-    /// Whether whole attempts are held to it, and not parts of them.
+    /// True if whole attempts are held to it, and not parts of them.
     pub of_attempts: bool,
 }
 
@@ -93,7 +93,7 @@ impl Reason {
     }
 }
 
-/// How often a value was drawn, and how often a task has it.
+/// The number of draws of a value, and of tasks that have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Survival {
     /// Times that it was drawn.
@@ -111,7 +111,7 @@ struct Sample {
     answer: String,
 }
 
-/// What tasks are played with.
+/// The environment and its tools, for playing tasks.
 struct Player<'a> {
     kind: &'a Arc<dyn EnvironmentKind>,
     tools: Toolbox,
@@ -287,13 +287,13 @@ impl Audit {
     }
 }
 
-/// Whether a share of so many is more than a bound, and not by chance: beyond it by more than two standard errors of the binomial
+/// True if a share of so many is more than a bound, and not by chance: beyond it by more than two standard errors of the binomial
 /// distribution.
 fn exceeds(share: f64, bound: f64, of: u64) -> bool {
     share > bound + 2.0 * (bound * (1.0 - bound) / of.max(1) as f64).sqrt()
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())

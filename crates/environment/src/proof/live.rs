@@ -14,8 +14,8 @@ const AT_ONCE: usize = 2;
 
 /// A task that is to be proven.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exhibit {
-    /// What it is called among those of its split.
+pub struct ProofTask {
+    /// Its name among those of its split.
     pub name: String,
     /// Randomness of the places that it is played in.
     pub seed: u64,
@@ -26,26 +26,26 @@ pub struct Exhibit {
 /// Proves the tasks of an environment where they are done.
 #[async_trait]
 pub trait Prover: Send + Sync {
-    /// Whether there is what the tasks are done with, as far as that is known without starting it.
+    /// Checks that the back ends of the tasks are there, as far as that is known without starting them.
     ///
     /// # Errors
     /// In words, what is missing and what to do about it.
-    fn equipped(&self) -> Result<(), String>;
+    fn check_available(&self) -> Result<(), String>;
 
-    /// How many cases of a split there are where `seeds` tasks of each template are wanted, or so many rows.
+    /// The number of cases of a split where `seeds` tasks of each template are wanted, or so many rows.
     fn cases(&self, split: &str, seeds: u64) -> u64;
 
     /// Case `number` of a split, where the environment makes its tasks. It may take more than a millisecond.
     ///
     /// # Errors
     /// In words, when nothing can be made of it, which is a fault of the environment.
-    fn case(&self, split: &str, number: u64) -> Result<Exhibit, String>;
+    fn case(&self, split: &str, number: u64) -> Result<ProofTask, String>;
 
-    /// What is wrong with a task; nothing where it is sound.
+    /// The faults of a task; none where it is sound.
     ///
     /// # Errors
     /// In words, when what it is done with cannot be had.
-    async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String>;
+    async fn prove(&self, task: &ProofTask) -> Result<Vec<String>, String>;
 }
 
 /// Proves the cases of every split, in order.
@@ -53,7 +53,7 @@ pub trait Prover: Send + Sync {
 /// # Errors
 /// In words, when what they are done with cannot be had.
 pub async fn prove(prover: &dyn Prover, splits: &BTreeMap<String, u64>, seeds: u64) -> Result<Proof, String> {
-    prover.equipped()?;
+    prover.check_available()?;
     let cases: Vec<(&String, u64)> =
         splits.keys().flat_map(|split| (0..prover.cases(split, seeds)).map(move |number| (split, number))).collect();
     let mut proof = Proof { tasks: cases.len(), faults: Vec::new() };
@@ -79,25 +79,25 @@ mod tests {
 
     /// Case 1 of each split is broken, case 2 cannot be made.
     struct Three {
-        equipped: bool,
+        available: bool,
     }
 
     #[async_trait]
     impl Prover for Three {
-        fn equipped(&self) -> Result<(), String> {
-            if self.equipped { Ok(()) } else { Err("there is no workshop".to_owned()) }
+        fn check_available(&self) -> Result<(), String> {
+            if self.available { Ok(()) } else { Err("the back end is missing".to_owned()) }
         }
 
         fn cases(&self, _split: &str, seeds: u64) -> u64 {
             seeds.min(3)
         }
 
-        fn case(&self, _split: &str, number: u64) -> Result<Exhibit, String> {
-            let exhibit = Exhibit { name: format!("task-{number}"), seed: number, secret: Value::Null };
-            if number == 2 { Err("nothing to draw from".to_owned()) } else { Ok(exhibit) }
+        fn case(&self, _split: &str, number: u64) -> Result<ProofTask, String> {
+            let task = ProofTask { name: format!("task-{number}"), seed: number, secret: Value::Null };
+            if number == 2 { Err("nothing to draw from".to_owned()) } else { Ok(task) }
         }
 
-        async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String> {
+        async fn prove(&self, task: &ProofTask) -> Result<Vec<String>, String> {
             Ok(if task.seed == 1 { vec!["the solution scores 0.5".to_owned()] } else { Vec::new() })
         }
     }
@@ -105,16 +105,16 @@ mod tests {
     #[tokio::test]
     async fn every_case_is_proven_and_faults_stand_with_their_places() {
         let splits = BTreeMap::from([("test".to_owned(), 3), ("train".to_owned(), 9)]);
-        let proof = prove(&Three { equipped: true }, &splits, 100).await.unwrap();
+        let proof = prove(&Three { available: true }, &splits, 100).await.unwrap();
         assert_eq!(proof.tasks, 6);
         let places: Vec<&str> = proof.faults.iter().map(|(place, _)| place.as_str()).collect();
         assert_eq!(places, ["test task-1", "test 2", "train task-1", "train 2"]);
-        assert!(prove(&Three { equipped: true }, &splits, 1).await.unwrap().faults.is_empty());
+        assert!(prove(&Three { available: true }, &splits, 1).await.unwrap().faults.is_empty());
     }
 
     #[tokio::test]
-    async fn without_means_nothing_is_proven_and_nothing_is_faulty() {
+    async fn nothing_is_proven_without_back_ends() {
         let splits = BTreeMap::from([("test".to_owned(), 3)]);
-        assert_eq!(prove(&Three { equipped: false }, &splits, 1).await, Err("there is no workshop".to_owned()));
+        assert_eq!(prove(&Three { available: false }, &splits, 1).await, Err("the back end is missing".to_owned()));
     }
 }

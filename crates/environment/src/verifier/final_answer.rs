@@ -6,10 +6,10 @@ use super::number::Number;
 use super::rule::{Expected, Finding, ParseInner, Rule, RuleError, quote};
 use super::text::Text;
 
-/// How many unbalanced `\boxed{` are looked at from the end; a text full of them stays linear.
+/// Unbalanced `\boxed{` that are looked at from the end; a text full of them stays linear.
 const BOXES_MAX: usize = 8;
 
-/// How many layers of marks around an answer are taken off.
+/// Layers of marks around an answer that are taken off.
 const LAYERS_MAX: usize = 8;
 
 /// Finds the final answer (see [`extract`]) and compares it by `inner`: by default right as `text` or right as `number`.
@@ -88,7 +88,7 @@ fn last_box(text: &str) -> Option<&str> {
     })
 }
 
-/// How many bytes come before the brace that closes the one before `inside`.
+/// The number of bytes before the brace that closes the one before `inside`.
 fn balanced_length(inside: &str) -> Option<usize> {
     let mut depth = 1_usize;
     let mut escaped = false;

@@ -73,7 +73,7 @@ impl Rational {
         self.times(Self::new(other.denominator, other.numerator)?)
     }
 
-    /// How the two compare; `None` when that cannot be told within 128 bits.
+    /// Compares the two; `None` when that cannot be told within 128 bits.
     #[must_use]
     pub fn compare(self, other: Self) -> Option<Ordering> {
         let left = self.numerator.checked_mul(other.denominator)?;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_none() {
+    fn overflow_and_division_by_zero_are_none() {
         assert_eq!(Rational::new(1, 0), None);
         assert_eq!(Rational::whole(1).over(Rational::whole(0)), None);
         assert_eq!(fraction(i128::MAX, 1).plus(Rational::whole(1)), None);

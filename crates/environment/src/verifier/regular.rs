@@ -12,7 +12,7 @@ const PATTERN_BYTES_MAX: usize = 4096;
 /// Most memory that a compiled pattern may take.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// How deep groups and repetitions may be nested.
+/// Deepest nesting of groups and repetitions.
 const NESTING_MAX: u32 = 50;
 
 /// Matches the whole given text, without white space around it, against a pattern in the syntax of the `regex` crate (no

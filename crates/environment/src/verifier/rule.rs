@@ -34,12 +34,12 @@ pub trait Rule: fmt::Debug + Send + Sync {
     fn own_answer(&self, expected: &Expected<'_>) -> Result<String, RuleError>;
 }
 
-/// What the right answer is.
+/// The right answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// The answer, in the form that the rule needs.
     pub answer: &'a Value,
-    /// What could be chosen from, in order; empty where nothing was offered.
+    /// The choices that were offered, in order; empty where there were none.
     pub choices: &'a [String],
 }
 
@@ -51,10 +51,10 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether the given answer is right.
+    /// True if the given answer is right.
     pub passed: bool,
     /// Why.
     pub evidence: String,
@@ -128,7 +128,7 @@ pub(super) fn first_alternative(rule: &str, answer: &Value) -> Result<String, Ru
     alternatives(rule, answer)?.into_iter().next().ok_or_else(|| RuleError(format!("verifier {rule} has no answer")))
 }
 
-/// Whether any accepted spelling fits, and what to say about it.
+/// Accepts an answer that fits any of the accepted spellings.
 pub(super) fn any_of(spellings: &[String], given: &str, fits: impl Fn(&str) -> bool) -> Finding {
     match spellings.iter().find(|spelling| fits(spelling)) {
         Some(spelling) => Finding::new(true, given, spelling),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::rule::{Rule, RuleError, quote, read_options};
 use super::{choice, exact, final_answer, json, number, regular, set, text};
 
-/// How deep rules may stand inside rules.
+/// Deepest nesting of rules.
 const RULE_DEPTH_MAX: usize = 3;
 
 type Parse = fn(Map<String, Value>, usize) -> Result<Box<dyn Rule>, RuleError>;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused_with_the_list_of_rules() {
+    fn unknown_rules_are_refused_with_the_list_of_rules() {
         let error = parse(&json!("nosuch")).expect_err("no rule").to_string();
         assert!(error.contains("nosuch") && error.contains("exact, text, number"), "{error}");
         for named in [json!(3), json!({}), json!({"name": 1}), json!(null), json!([])] {

@@ -19,12 +19,12 @@ const ELEMENTS_MAX: usize = 10_000;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
-    /// Whether it matters how often an element comes.
+    /// True if the number of times that an element occurs matters.
     #[serde(default)]
     pub multiset: bool,
 }
 
-/// What makes two elements the same.
+/// The form by which elements are compared.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(String);
 

@@ -29,13 +29,13 @@ pub const FILES_MAX: usize = 64;
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a file's name.
 const NAME_BYTES_MAX: usize = 64;
-/// How every file is called.
+/// The extension of every file.
 const EXTENSION: &str = ".yaml";
 /// Rows of all tables together at the beginning of an episode.
 const ROWS_MAX: usize = 200_000;
 /// Tasks that are drawn of each split.
 const TASKS_TRIED: u64 = 8;
-/// How long the proof of a definition may take, in milliseconds. Each single step of it is bounded by the engine.
+/// Time limit of the proof of a definition, in milliseconds. Each single step of it is bounded by the engine.
 const PROOF_MS_MAX: u64 = 120_000;
 /// Faults that are told.
 const FAULTS_TOLD_MAX: usize = 1_000;
@@ -121,7 +121,7 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Whether a name stands for a file of a definition, and for nothing else anywhere.
+/// True if a name stands for a file of a definition, and for nothing else anywhere.
 pub(super) fn is_file_name(name: &str) -> bool {
     let plain = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     name.len() <= NAME_BYTES_MAX && name.strip_suffix(EXTENSION).is_some_and(|stem| !stem.is_empty() && plain(stem))

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 const ENDS_ONE_IN: u32 = 20;
 /// One in so many optional arguments is given.
 const GIVEN_ONE_IN: u32 = 3;
-/// How numbers without bounds are drawn.
+/// The range of numbers without bounds.
 const NUMBERS: std::ops::RangeInclusive<i64> = 0..=100;
 /// Elements of a list without bounds.
 const ELEMENTS_MAX: i64 = 3;
@@ -52,7 +52,7 @@ fn call(tool: &str, arguments: Map<String, Json>) -> Action {
     Action::Tool { tool: tool.to_owned(), arguments }
 }
 
-/// Whether there is an argument: a row needs one that exists.
+/// True if there is an argument: a row needs one that exists.
 fn can(instance: &Instance, parameter: &Parameter) -> bool {
     match (parameter.kind.present(), parameter.inner.as_slice()) {
         (Type::Row(table), _) => !instance.data.is_empty(*table),

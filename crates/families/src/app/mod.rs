@@ -67,7 +67,7 @@ pub struct AppKind {
     instances: Mutex<Recent<(String, u64, Rule), Arc<Instance>>>,
 }
 
-/// What place and judge need to know of a task.
+/// The part of a task that only place and judge see.
 #[derive(Serialize, Deserialize)]
 struct Secret {
     split: String,

@@ -12,14 +12,14 @@ use palestra_environment::state::{Object, State};
 use palestra_environment::surface::Surface;
 use palestra_environment::{Context, Environment, Input, PageCall, Reaction};
 
-/// What is said to a turn that calls no tool.
+/// The answer to a turn that calls no tool.
 const NO_CALL: &str = "Error: text alone does nothing here. Call a tool; end the task with submit.";
 
 /// An episode of an app. A copy shares all but what either changes later.
 #[derive(Clone)]
 pub(super) struct AppPlace {
     episode: Episode,
-    /// What is on the screen, where there is one.
+    /// The state of the screen, where there is one.
     viewer: Option<Viewer>,
 }
 
@@ -39,7 +39,7 @@ impl AppPlace {
     }
 }
 
-/// What a call answered, as text and as data.
+/// The answer of a call, as text and as data.
 fn shown(answer: Answer) -> Reaction {
     let Answer { data, raised, terminated } = answer;
     let text = match raised {

@@ -1,4 +1,4 @@
-//! What was used most recently, up to a bound.
+//! A cache of the entries used most recently, up to a bound.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

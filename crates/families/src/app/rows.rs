@@ -9,7 +9,7 @@ use palestra_environment::state::State;
 /// Rows that are told of each sort; the number of all of them is told too.
 const ROWS_TOLD_MAX: usize = 1_000;
 
-/// What differs, by sort.
+/// Changed rows, by sort of change.
 #[derive(Default)]
 struct Changes {
     created: Vec<Value>,

@@ -58,7 +58,7 @@ pub(super) fn act(viewer: &mut Viewer, episode: &mut Episode, tool: &str, argume
     }
 }
 
-/// What is seen of a screen.
+/// The observation of a screen.
 pub(super) fn seen(tree: &Tree) -> Observation {
     // A tree holds texts, numbers and lists: it always has a JSON form.
     let mut block = serde_json::to_value(tree).unwrap_or_default();

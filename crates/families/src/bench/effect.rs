@@ -30,7 +30,7 @@ const NOTE_BYTES_MAX: usize = 1024;
 /// Turns in an episode where a session names no limit.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// What a recovered session is told.
+/// The notice for a recovered session.
 const LOST: &str = "The server was restarted: running processes were lost, files were kept. ";
 
 /// The kind.
@@ -145,9 +145,9 @@ struct Log {
     task: Arc<Task>,
     episode: EpisodeId,
     path: PathBuf,
-    /// How many lines there are; `None` until the file of a recovered session was read.
+    /// The number of lines; `None` until the file of a recovered session was read.
     lines: Option<u64>,
-    /// Whether the loss still has to be told with an answer.
+    /// True while the loss still has to be told with an answer.
     notice: bool,
 }
 

@@ -13,7 +13,7 @@ use palestra_environment::ConfigError;
 use palestra_environment::spec::{check_seed, split_length};
 use palestra_environment::task::{Task, TaskError, TaskId, pick};
 
-/// How many different targets a quarter of the contents has.
+/// The number of different targets in a quarter of the contents.
 const TARGETS_PER_QUARTER: u64 = 250;
 
 /// A task to reach a number from 1 to 1000 that follows from split and seed. What the number leaves when divided by four

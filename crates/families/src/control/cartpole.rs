@@ -32,10 +32,10 @@ const STEPS_HARDEST: u64 = 500;
 /// The difficulty where none is asked for, which makes 200 steps.
 const DIFFICULTY_THOUSANDTHS: u16 = 250;
 
-/// How far each number of the first state may be from 0.
+/// Largest absolute value of each number of the first state.
 const BEGINNING_MAX: f64 = 0.05;
 
-/// How often a generator may try again until a beginning falls into the split that was asked for. A quarter of them belongs to the
+/// Attempts of a generator to draw a beginning in the split that was asked for. A quarter of them belongs to the
 /// smallest split, so that this many failures in a row mean a broken generator.
 const ATTEMPTS_MAX: u32 = 4096;
 
@@ -56,7 +56,7 @@ struct Problem {
     steps: u64,
 }
 
-/// What has happened so far, with the state's floats as they are.
+/// The progress of an episode, with the state's floats as they are.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Progress {
@@ -246,7 +246,7 @@ impl Cart {
         self.progress.fallen || self.progress.step >= self.steps
     }
 
-    /// How things are: in words with numbers, and as a vector.
+    /// The observation: in words with numbers, and as a vector.
     fn show(&self, before: &str) -> Observation {
         let Progress { vector, step, fallen } = self.progress;
         let [x, x_dot, theta, theta_dot] = vector;

@@ -1,4 +1,4 @@
-//! How a pole on a cart moves: the physics alone, the same bits on every machine.
+//! The motion of a pole on a cart: the physics alone, the same bits on every machine.
 //!
 //! Only additions, multiplications and divisions are used, which IEEE 754 rounds in one way everywhere. The sine and the cosine
 //! of a system's mathematical library differ in last bits between systems, and an episode that is replayed elsewhere would part
@@ -22,10 +22,10 @@ const FORCE_N: f64 = 10.0;
 /// Length of a step, in s.
 pub(super) const STEP_SECONDS: f64 = 0.02;
 
-/// How far the cart may be from the centre, in m.
+/// Largest distance of the cart from the centre, in m.
 pub(super) const POSITION_MAX_M: f64 = 2.4;
 
-/// How far the pole may lean, in degrees.
+/// Largest angle of the pole, in degrees.
 pub(super) const ANGLE_MAX_DEGREES: f64 = 12.0;
 
 /// Degrees of a radian.
@@ -35,7 +35,7 @@ pub(super) const DEGREES: f64 = 180.0 / std::f64::consts::PI;
 /// how fast it turns (radians/s).
 pub(super) type Vector = [f64; 4];
 
-/// What a cart is pushed by.
+/// The force on a cart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Push {
     Left,
@@ -76,7 +76,7 @@ pub(super) fn advance([x, x_dot, theta, theta_dot]: Vector, push: Push) -> Vecto
     ]
 }
 
-/// Whether the cart left the track or the pole leans too far.
+/// True if the cart left the track or the pole leans too far.
 pub(super) fn has_failed([x, _, theta, _]: Vector) -> bool {
     x.abs() > POSITION_MAX_M || theta.abs() > ANGLE_MAX_DEGREES / DEGREES
 }

@@ -28,7 +28,7 @@ use palestra_environment::{
 pub use parse::{Parsed, Submission, parse};
 use row::Row;
 
-/// What the file says once for all its rows; stored when it is published.
+/// The header of the file, which holds for all its rows; stored when it is published.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Common {
@@ -40,7 +40,7 @@ struct Common {
     description: String,
     #[serde(default)]
     tags: Vec<String>,
-    /// What guessing among the choices reaches on average.
+    /// The mean score of guessing among the choices.
     #[serde(default)]
     chance: f64,
 }
@@ -84,7 +84,7 @@ struct Dataset {
     verifier_version: String,
 }
 
-/// What the judge needs of a row.
+/// The part of a row that only the judge sees.
 #[derive(Deserialize)]
 struct Secret {
     answer: Value,

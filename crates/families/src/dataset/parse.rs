@@ -40,7 +40,7 @@ const TAGS_MAX: usize = 32;
 /// As many different verifiers are kept compiled while rows are read.
 const RULES_CACHED_MAX: usize = 256;
 
-/// What comes with the file: each of these, where it is given, goes before the file's own header.
+/// A data set to publish, with arguments of the call; each of these, where it is given, goes before the file's own header.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
@@ -53,7 +53,7 @@ pub struct Submission {
     /// System text for rows without their own.
     #[serde(default)]
     pub system: Option<String>,
-    /// What the data set is about.
+    /// The subject of the data set.
     #[serde(default)]
     pub description: Option<String>,
     /// Words to filter by.
@@ -66,7 +66,7 @@ pub struct Submission {
 pub struct Parsed {
     /// `dataset/name`.
     pub name: String,
-    /// What the kind is built from, beside the rows.
+    /// The definition that the kind is built from, beside the rows.
     pub definition: Value,
     /// Rows by split, in the order of the file; splits by name.
     pub rows: Vec<(String, Vec<Value>)>,
@@ -75,7 +75,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// How many rows each split has.
+    /// The number of rows in each split.
     #[must_use]
     pub fn splits(&self) -> BTreeMap<String, u64> {
         self.rows.iter().map(|(split, rows)| (split.clone(), rows.len() as u64)).collect()
@@ -150,7 +150,7 @@ fn read_header(number: u64, line: &[u8], faults: &mut Faults) -> Option<Header> 
     }))
 }
 
-/// What holds for the whole file, checked.
+/// The checked header of the file.
 fn settle(submission: &Submission, header: Header, faults: &mut Faults) -> (String, Common) {
     let name = submission.name.clone().unwrap_or(header.environment);
     if !name.strip_prefix("dataset/").is_some_and(|rest| is_name(rest, b"-_")) {
@@ -200,7 +200,7 @@ fn is_name(text: &str, others: &[u8]) -> bool {
 struct Reader {
     /// The file's verifier; `None` where it names none or a broken one.
     rule: Option<Arc<dyn Rule>>,
-    /// Whether the file's verifier is broken: rows are then not judged by a default in its place.
+    /// True if the file's verifier is broken: rows are then not judged by a default in its place.
     rule_broken: bool,
     rules: HashMap<String, Result<Arc<dyn Rule>, String>>,
     splits: BTreeMap<String, Vec<Value>>,

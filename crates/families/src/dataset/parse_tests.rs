@@ -1,4 +1,4 @@
-//! What is read, and every way in which a data set can be broken.
+//! Valid data sets, and every way in which one can be broken.
 
 use std::time::{Duration, Instant};
 

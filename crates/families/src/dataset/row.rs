@@ -35,7 +35,7 @@ pub(super) struct RowMessage {
     pub(super) content: String,
 }
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Role {
@@ -72,7 +72,7 @@ impl Row {
         self.choices.iter().flatten().map(text).collect()
     }
 
-    /// What a policy is told: system text (the row's before the file's, and neither where the conversation brings its own),
+    /// The messages for a policy: system text (the row's before the file's, and neither where the conversation brings its own),
     /// the conversation, and the choices with their letters below its last message.
     pub(super) fn messages(&self, file_system: Option<&str>) -> Vec<Message> {
         let mut told: Vec<Message> = match (&self.prompt, &self.messages) {
@@ -99,7 +99,7 @@ impl Row {
         told
     }
 
-    /// What is wrong with the question, as the field and the reason.
+    /// The fault of the question, as the field and the reason.
     pub(super) fn fault(&self) -> Option<(&'static str, &'static str)> {
         match (&self.prompt, &self.messages) {
             (Some(_), Some(_)) => Some(("messages", "a row has either a prompt or messages")),

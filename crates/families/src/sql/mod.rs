@@ -29,7 +29,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::databases::Databases;
-use palestra_environment::proof::live::{Exhibit, Prover};
+use palestra_environment::proof::live::{ProofTask, Prover};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId};
@@ -52,7 +52,7 @@ const RULE: u32 = 2;
 /// The rule that judges.
 const VERIFIER: &str = "sql";
 
-/// Whether a name is of this family.
+/// True if a name is of this family.
 #[must_use]
 pub fn is_sql(name: &str) -> bool {
     name.split_once('/').is_some_and(|(family, _)| family == FAMILY)
@@ -70,7 +70,7 @@ pub struct SqlKind {
     verifier_version: String,
 }
 
-/// What an environment says of itself.
+/// The description of an environment.
 struct Heading<'a> {
     name: &'a str,
     version: u32,
@@ -110,7 +110,7 @@ impl SqlKind {
         }
     }
 
-    /// What is wrong with a template beside the tasks that are played, where nobody has looked yet.
+    /// The faults of a template beside the tasks that are played, where nobody has looked yet.
     async fn audit(&self, template: &str) -> Result<Vec<String>, String> {
         let (Some(suite), Some(dialect)) = (&self.suite, self.proven_on().first()) else { return Ok(Vec::new()) };
         if !self.audited.lock().insert(template.to_owned()) {
@@ -279,7 +279,7 @@ impl LiveVerifier for SqlKind {
 
 #[async_trait]
 impl Prover for SqlKind {
-    fn equipped(&self) -> Result<(), String> {
+    fn check_available(&self) -> Result<(), String> {
         self.proven_on().iter().try_for_each(|dialect| self.databases.offers(*dialect))
     }
 
@@ -291,7 +291,7 @@ impl Prover for SqlKind {
     }
 
     /// Each template in turn.
-    fn case(&self, split: &str, number: u64) -> Result<Exhibit, String> {
+    fn case(&self, split: &str, number: u64) -> Result<ProofTask, String> {
         let suite = self.suite.as_ref().ok_or_else(|| "the tasks are in the store".to_owned())?;
         let templates: Vec<&str> = suite.templates().map(|(name, _)| name).collect();
         let count = templates.len().max(1) as u64;
@@ -299,10 +299,10 @@ impl Prover for SqlKind {
         let (template, seed) = (template.ok_or_else(|| "there is no template".to_owned())?, number / count);
         let drawn = suite.drawn(template, split, seed).map_err(|fault| format!("{template} {seed}: {fault}"))?;
         let secret = serde_json::to_value(&drawn.task).map_err(|error| error.to_string())?;
-        Ok(Exhibit { name: format!("{template} {seed}"), seed, secret })
+        Ok(ProofTask { name: format!("{template} {seed}"), seed, secret })
     }
 
-    async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String> {
+    async fn prove(&self, task: &ProofTask) -> Result<Vec<String>, String> {
         let read = match read(&task.secret) {
             Ok(read) => read,
             Err(fault) => return Ok(vec![fault]),

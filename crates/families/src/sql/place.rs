@@ -103,7 +103,7 @@ impl LiveEnvironment for SqlPlace {
         self.take(input, Some(seen)).await
     }
 
-    /// What the acting side has seen may hang on what no two databases have in common, such as numbers of transactions. It is judged by
+    /// On PostgreSQL outcomes alone are compared: data may hold values of one database alone, such as transaction ids. It is judged by
     /// its steps in databases of the judge's, so that it neither loses nor wins by that.
     fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
         let same = match (self.dialect, &seen.data, &again.data) {

@@ -34,14 +34,14 @@ const FAULTS_TOLD_MAX: usize = 100;
 const NOTES_TOLD_MAX: usize = 20;
 /// Tasks of each template that are proven.
 const SEEDS: u64 = 2;
-/// How long proving may take.
+/// Time limit of a proof in minutes.
 const MINUTES_MAX: u64 = 60;
 
-/// What somebody wants to publish.
+/// A definition to publish.
 pub struct Submission {
     /// `sql/name`.
     pub name: String,
-    /// What it is about.
+    /// The subject.
     pub description: String,
     /// Words to filter by.
     pub tags: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Submission {
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// What is stored beside the rows.
+/// The part that is stored beside the rows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -177,7 +177,7 @@ async fn parse_databases(submission: Submission, databases: &Databases) -> Resul
     Ok(Parsed { notes: notes(&admission, &imported.notes), ..parsed })
 }
 
-/// What whoever publishes databases may want to know: numbers first, then particulars, as many as can be read.
+/// Notes for the publisher: numbers first, then particulars, as many as can be read.
 fn notes(admission: &Admission, particulars: &[String]) -> Vec<String> {
     let mut notes = vec![format!(
         "{} references run on SQLite, {} of them give rows; {} can be played on PostgreSQL as well",

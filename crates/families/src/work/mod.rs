@@ -25,7 +25,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use palestra_environment::proof::live::{Exhibit, Prover};
+use palestra_environment::proof::live::{ProofTask, Prover};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId, pick};
@@ -73,7 +73,7 @@ enum Rows {
     Stored,
 }
 
-/// What an environment says of itself beside its rows.
+/// The description of an environment, beside its rows.
 struct Heading<'a> {
     name: &'a str,
     version: u32,
@@ -275,7 +275,7 @@ impl LiveVerifier for WorkKind {
 
 #[async_trait]
 impl Prover for WorkKind {
-    fn equipped(&self) -> Result<(), String> {
+    fn check_available(&self) -> Result<(), String> {
         self.desk.sandboxes.backend(None).map(|_| ()).map_err(|error| error.to_string())
     }
 
@@ -283,12 +283,12 @@ impl Prover for WorkKind {
         self.spec.splits.get(split).copied().unwrap_or(0).min(seeds)
     }
 
-    fn case(&self, split: &str, number: u64) -> Result<Exhibit, String> {
+    fn case(&self, split: &str, number: u64) -> Result<ProofTask, String> {
         let Task { public, secret } = self.generate(split, number, None).map_err(|error| error.to_string())?;
-        Ok(Exhibit { name: public.template, seed: number, secret })
+        Ok(ProofTask { name: public.template, seed: number, secret })
     }
 
-    async fn prove(&self, task: &Exhibit) -> Result<Vec<String>, String> {
+    async fn prove(&self, task: &ProofTask) -> Result<Vec<String>, String> {
         Ok(self.work.admit(&task.secret, &self.desk).await.err().into_iter().collect())
     }
 }

@@ -19,11 +19,11 @@ const ROWS_MAX: usize = 100_000;
 /// Faults that are told.
 const FAULTS_TOLD_MAX: usize = 1_000;
 
-/// What somebody wants to publish.
+/// A definition to publish.
 pub struct Submission {
     /// `family/name`.
     pub name: String,
-    /// What it is about.
+    /// The subject.
     pub description: String,
     /// Words to filter by.
     pub tags: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Submission {
     pub upload: Upload,
 }
 
-/// What is stored beside the rows.
+/// The part that is stored beside the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

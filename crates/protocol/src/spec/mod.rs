@@ -49,7 +49,7 @@ pub trait JobSpec: DeserializeOwned {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($spec:ty) = $name:literal;)+) => {
-        /// What kind of work a job is.
+        /// The kind of work of a job.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum JobKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)+
@@ -129,7 +129,7 @@ impl utoipa::PartialSchema for JobKind {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         utoipa::openapi::schema::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
-            .description(Some("What kind of work a job is."))
+            .description(Some("The kind of work of a job."))
             .enum_values(Some(Self::ALL.map(Self::as_str)))
             .into()
     }

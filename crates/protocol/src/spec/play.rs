@@ -33,7 +33,7 @@ pub struct EnvironmentMix {
 }
 
 impl EnvironmentMix {
-    /// True where both choose the same tasks of the same environment.
+    /// True if both choose the same tasks of the same environment.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.split, self.difficulty) == (&other.name, &other.split, other.difficulty)
@@ -48,11 +48,11 @@ fn one() -> f64 {
     1.0
 }
 
-/// The fault of a name that is not an environment's.
-pub(super) const UNNAMED: &str = "an environment is named family/name, or family/name@version";
+/// The error for a job that names no environment.
+const UNNAMED: &str = "an environment is named family/name, or family/name@version";
 
-/// True for the name of an environment, with or without a version.
-pub(super) fn is_environment(name: &str) -> bool {
+/// True if a name is that of an environment, with or without a version.
+fn is_environment(name: &str) -> bool {
     let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
     NameKind::Environment.fits(name) && version.is_none_or(|version| version.parse::<u32>().is_ok())
 }
@@ -71,7 +71,7 @@ pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut F
     }
 }
 
-/// Sampling of answers.
+/// The sampling of answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -99,7 +99,7 @@ impl Sampling {
     }
 }
 
-/// Concurrency and length of episodes.
+/// Limits of play: episodes at once, and their length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -135,13 +135,145 @@ pub struct PlayedPolicy {
     pub from: PolicyFrom,
 }
 
-/// The fields that all jobs have that play.
-pub(super) struct Playing<'a> {
-    pub(super) policy: &'a PlayedPolicy,
-    pub(super) environments: &'a [EnvironmentMix],
-    pub(super) episodes: u64,
-    pub(super) sampling: &'a Sampling,
-    pub(super) limits: &'a PlayLimits,
+/// Measures a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Evaluate {
+    /// The policy that plays.
+    pub policy: PlayedPolicy,
+    /// The environments; weights do not count here: each gets `episodes` tasks.
+    pub environments: Vec<EnvironmentMix>,
+    /// The number of tasks of each environment.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
+    pub episodes: u64,
+    /// The number of episodes of each task.
+    #[serde(default = "once")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
+    pub samples_per_task: u32,
+    /// Chooses tasks and randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// The sampling of answers.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// Limits of play: episodes at once, and their length.
+    #[serde(default)]
+    pub limits: PlayLimits,
+    /// Whom to compare with, task by task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+}
+
+/// Whom a policy is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Baseline {
+    /// A policy, which plays the same tasks with the same seeds.
+    Policy(PlayedPolicy),
+    /// An earlier evaluation of the same tasks and seeds.
+    Evaluation(JobId),
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Plays episodes and keeps their trajectories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// The policy that plays.
+    pub policy: PlayedPolicy,
+    /// The environments.
+    pub environments: Vec<EnvironmentMix>,
+    /// The number of episodes altogether.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10_000_000))]
+    pub episodes: u64,
+    /// Chooses tasks and randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// The sampling of answers.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// Limits of play: episodes at once, and their length.
+    #[serde(default)]
+    pub limits: PlayLimits,
+    /// Only episodes with at least this score are exported; all that were scored where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_min: Option<f64>,
+}
+
+/// Judges stored episodes again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rescore {
+    /// These episodes; at most 10,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 10_000))]
+    pub episodes: Vec<EpisodeId>,
+    /// Or those of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Or those of an environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The verifier version; the current one where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+}
+
+/// Runs the publication gate of an environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// `family/name`, optionally `@version`.
+    #[cfg_attr(feature = "openapi", schema(max_length = 300))]
+    pub environment: String,
+    /// Tasks that are tried per split and policy.
+    #[serde(default = "hundred")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
+    pub tasks: u32,
+    /// Chooses them.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+/// Answers for a policy until it is cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    /// Which policy.
+    pub policy: PolicyId,
+    /// Most requests that are answered at once.
+    #[serde(default = "batch")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
+    pub batch_max: u32,
+    /// Ends by itself after this long without a request; never where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+}
+
+fn batch() -> u32 {
+    32
+}
+
+/// The common part of jobs that play.
+struct Playing<'a> {
+    policy: &'a PlayedPolicy,
+    environments: &'a [EnvironmentMix],
+    episodes: u64,
+    sampling: &'a Sampling,
+    limits: &'a PlayLimits,
 }
 
 impl Playing<'_> {

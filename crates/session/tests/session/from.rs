@@ -15,11 +15,7 @@ use palestra_session::{Answer, Command, SessionError};
 use palestra_store::row::{PageRequest, SessionFilter};
 use serde_json::{Value, json};
 
-use super::world::World;
-
-async fn send(world: &World, command: Command) -> Result<Answer, SessionError> {
-    world.sessions.run(&world.tenant, command).await
-}
+use super::world::{World, send};
 
 async fn create(world: &World, request: CreateSession) -> Result<Vec<Opened>, SessionError> {
     created(send(world, Command::Create { request: Box::new(request), key: None }).await)

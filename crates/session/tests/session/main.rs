@@ -5,7 +5,11 @@
 mod faults;
 mod from;
 mod heavy;
+mod judging;
+mod lifetime;
 mod model;
 mod opening;
 mod place;
+mod repeats;
+mod steps;
 mod world;

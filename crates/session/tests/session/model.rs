@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
 
-use super::world::World;
+use super::world::{World, counter, create};
 use palestra_test_support::postgres;
 
 /// Turns in an episode of these tests.
@@ -25,7 +25,7 @@ const STEPS_MAX: u64 = 8;
 
 /// One thing that a test does. `at` picks a session of those that exist.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Operation {
     Next { at: usize, amount: i64 },
     Repeat { at: usize, back: u64 },
     Conflict { at: usize, back: u64 },
@@ -41,36 +41,36 @@ enum Deed {
     Close { at: usize },
 }
 
-/// What may happen to the process between two deeds.
+/// An event in the process between two operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Mishap {
+enum Fault {
     None,
     Park,
     Crash,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<(Deed, Mishap)>> {
+fn operations() -> impl Strategy<Value = Vec<(Operation, Fault)>> {
     let at = 0..100_usize;
-    let deed = prop_oneof![
-        12 => (at.clone(), -5..50_i64).prop_map(|(at, amount)| Deed::Next { at, amount }),
-        3 => (at.clone(), 0..10_u64).prop_map(|(at, back)| Deed::Repeat { at, back }),
-        2 => (at.clone(), 0..10_u64).prop_map(|(at, back)| Deed::Conflict { at, back }),
-        1 => (at.clone(), 1..5_u64).prop_map(|(at, by)| Deed::Ahead { at, by }),
-        1 => at.clone().prop_map(|at| Deed::Late { at }),
-        2 => (at.clone(), proptest::option::of(0..5_u64)).prop_map(|(at, seed)| Deed::Reset { at, seed }),
-        3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, split)| Deed::Fork { at, back, split }),
-        2 => at.clone().prop_map(|at| Deed::Snapshot { at }),
-        2 => (at.clone(), 0..5_usize).prop_map(|(at, which)| Deed::Restore { at, which }),
-        3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, snapshot)| Deed::Open { at, back, snapshot }),
-        1 => at.clone().prop_map(|at| Deed::Finish { at }),
-        1 => at.clone().prop_map(|at| Deed::Verify { at }),
-        1 => at.prop_map(|at| Deed::Close { at }),
+    let operation = prop_oneof![
+        12 => (at.clone(), -5..50_i64).prop_map(|(at, amount)| Operation::Next { at, amount }),
+        3 => (at.clone(), 0..10_u64).prop_map(|(at, back)| Operation::Repeat { at, back }),
+        2 => (at.clone(), 0..10_u64).prop_map(|(at, back)| Operation::Conflict { at, back }),
+        1 => (at.clone(), 1..5_u64).prop_map(|(at, by)| Operation::Ahead { at, by }),
+        1 => at.clone().prop_map(|at| Operation::Late { at }),
+        2 => (at.clone(), proptest::option::of(0..5_u64)).prop_map(|(at, seed)| Operation::Reset { at, seed }),
+        3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, split)| Operation::Fork { at, back, split }),
+        2 => at.clone().prop_map(|at| Operation::Snapshot { at }),
+        2 => (at.clone(), 0..5_usize).prop_map(|(at, which)| Operation::Restore { at, which }),
+        3 => (at.clone(), 0..6_u64, any::<bool>()).prop_map(|(at, back, snapshot)| Operation::Open { at, back, snapshot }),
+        1 => at.clone().prop_map(|at| Operation::Finish { at }),
+        1 => at.clone().prop_map(|at| Operation::Verify { at }),
+        1 => at.prop_map(|at| Operation::Close { at }),
     ];
-    let mishap = prop_oneof![6 => Just(Mishap::None), 1 => Just(Mishap::Park), 1 => Just(Mishap::Crash)];
-    proptest::collection::vec((deed, mishap), 1..40)
+    let fault = prop_oneof![6 => Just(Fault::None), 1 => Just(Fault::Park), 1 => Just(Fault::Crash)];
+    proptest::collection::vec((operation, fault), 1..40)
 }
 
-/// What a deed came to, without ids and times: equal in every world.
+/// The outcome of an operation, without ids and times: equal in every world.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
     Step {
@@ -102,15 +102,15 @@ struct Modelled {
     earlier_episodes: Vec<EpisodeId>,
     /// Amounts added by the steps of this episode, from its root on.
     amounts: Vec<i64>,
-    /// How many of them were inherited.
+    /// The number of inherited ones among them.
     inherited: usize,
     over: bool,
     closed: bool,
     judged: bool,
-    /// What ending the episode from outside answered.
+    /// The answer to ending the episode from outside.
     finished: Option<Seen>,
     snapshots: Vec<(SnapshotId, Vec<i64>)>,
-    /// What each own step answered.
+    /// The answers of its own steps.
     answers: Vec<Seen>,
 }
 
@@ -157,36 +157,26 @@ impl Run {
     async fn new(target: Option<Target>, record: RecordMode) -> Self {
         let world = World::open(target).await;
         let request = CreateSession {
-            environment: "bench/counter".to_owned(),
-            from: None,
             task: Some(TaskChoice { index: Some(3), ..TaskChoice::default() }),
             seed: Some(11),
-            config: json!({"draws": true}).as_object().expect("an object").clone(),
-            id: None,
-            run: None,
-            group: None,
-            count: None,
             limits: Some(Limits { steps: Some(STEPS_MAX), ..Limits::default() }),
-            verify: None,
             observe: Some(Observe { state_hash: Some(true), ..Observe::default() }),
             record: Some(record),
-            metadata: serde_json::Value::Null,
+            ..counter(&json!({"draws": true}))
         };
-        let created =
-            world.sessions.run(&world.tenant, Command::Create { request: Box::new(request), key: None }).await;
-        let Ok(Answer::Created(Created::One(opened))) = created else { panic!("creation failed: {created:?}") };
+        let opened = create(&world, request).await;
         let modelled = vec![Modelled::of(&opened, Vec::new())];
         Self { world, modelled, seen: vec![seen_opened(&opened)] }
     }
 
-    async fn all(mut self, deeds: &[(Deed, Mishap)], mishaps: bool) -> Result<Vec<Seen>, TestCaseError> {
-        for (deed, mishap) in deeds {
-            match mishap {
-                Mishap::Park if mishaps => self.world.park().await,
-                Mishap::Crash if mishaps => self.world.crash().await,
+    async fn all(mut self, operations: &[(Operation, Fault)], faults: bool) -> Result<Vec<Seen>, TestCaseError> {
+        for (operation, fault) in operations {
+            match fault {
+                Fault::Park if faults => self.world.park().await,
+                Fault::Crash if faults => self.world.crash().await,
                 _ => {}
             }
-            let seen = self.one(deed).await?;
+            let seen = self.one(operation).await?;
             self.seen.push(seen);
         }
         Ok(self.seen)
@@ -201,33 +191,33 @@ impl Run {
         seen(&self.send(Command::Step { session: model.id, step: Box::new(step) }).await)
     }
 
-    async fn one(&mut self, deed: &Deed) -> Result<Seen, TestCaseError> {
-        let index = deed.at() % self.modelled.len();
+    async fn one(&mut self, operation: &Operation) -> Result<Seen, TestCaseError> {
+        let index = operation.at() % self.modelled.len();
         let model = self.modelled[index].clone();
-        let (seen, next) = match *deed {
-            Deed::Next { amount, .. } => self.next(model, amount).await?,
-            Deed::Repeat { back, .. } => (self.repeat(&model, back, 0).await?, model),
-            Deed::Conflict { back, .. } => (self.repeat(&model, back, 1).await?, model),
-            Deed::Ahead { by, .. } => {
+        let (seen, next) = match *operation {
+            Operation::Next { amount, .. } => self.next(model, amount).await?,
+            Operation::Repeat { back, .. } => (self.repeat(&model, back, 0).await?, model),
+            Operation::Conflict { back, .. } => (self.repeat(&model, back, 1).await?, model),
+            Operation::Ahead { by, .. } => {
                 let seen = self.step(&model, model.seq() + 1 + by, 1, model.episode).await;
                 prop_assert_eq!(&seen, &Seen::Refused(refusal(&model).unwrap_or("step_ahead")));
                 (seen, model)
             }
-            Deed::Late { .. } => {
+            Operation::Late { .. } => {
                 let Some(earlier) = model.earlier_episodes.last().copied() else { return Ok(Seen::Done) };
                 let seen = self.step(&model, STEPS_MAX + 1, 1, earlier).await;
                 let expected = if model.closed { "over" } else { "wrong_episode" };
                 prop_assert_eq!(&seen, &Seen::Refused(expected));
                 (seen, model)
             }
-            Deed::Reset { seed, .. } => self.reset(model, seed).await?,
-            Deed::Fork { back, split, .. } => return self.fork(&model, back, split).await,
-            Deed::Snapshot { .. } => self.snapshot(model).await?,
-            Deed::Restore { which, .. } => self.restore(model, which).await?,
-            Deed::Open { back, snapshot, .. } => return self.open(&model, back, snapshot).await,
-            Deed::Finish { .. } => self.finish(model).await?,
-            Deed::Verify { .. } => self.verify(model).await?,
-            Deed::Close { .. } => {
+            Operation::Reset { seed, .. } => self.reset(model, seed).await?,
+            Operation::Fork { back, split, .. } => return self.fork(&model, back, split).await,
+            Operation::Snapshot { .. } => self.snapshot(model).await?,
+            Operation::Restore { which, .. } => self.restore(model, which).await?,
+            Operation::Open { back, snapshot, .. } => return self.open(&model, back, snapshot).await,
+            Operation::Finish { .. } => self.finish(model).await?,
+            Operation::Verify { .. } => self.verify(model).await?,
+            Operation::Close { .. } => {
                 let seen = seen(&self.send(Command::Close { session: model.id }).await);
                 prop_assert_eq!(&seen, &Seen::Done);
                 (seen, Modelled { closed: true, over: true, ..model })
@@ -399,7 +389,7 @@ impl Run {
     }
 }
 
-impl Deed {
+impl Operation {
     fn at(&self) -> usize {
         match self {
             Self::Next { at, .. }
@@ -466,23 +456,23 @@ fn seen_opened(opened: &Opened) -> Seen {
     Seen::Opened { seq: opened.seq, attempt: opened.attempt, observation: (*opened.observation).clone() }
 }
 
-/// Runs each case in a world where nothing happens and in one with mishaps, and compares what was seen.
+/// Runs each case in a world where nothing happens and in one with faults, and compares what was seen.
 fn compare(cases: u32, record: RecordMode, on_postgres: bool) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let cases = std::env::var("PALESTRA_MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let outcome = runner.run(&deeds(), |deeds| {
+    let outcome = runner.run(&operations(), |operations| {
         runtime.block_on(async {
-            let calm = Run::new(None, record).await.all(&deeds, false).await?;
+            let calm = Run::new(None, record).await.all(&operations, false).await?;
             let database = if on_postgres { postgres::Database::create().await } else { None };
             let target = database.as_ref().map(|database| Target::Postgres(database.url()));
-            let rough = Run::new(target, record).await.all(&deeds, true).await?;
+            let rough = Run::new(target, record).await.all(&operations, true).await?;
             if let Some(database) = database {
                 database.remove().await;
             }
             for (place, (calm, rough)) in calm.iter().zip(&rough).enumerate() {
-                prop_assert_eq!(calm, rough, "after deed {} of {:?}", place, deeds);
+                prop_assert_eq!(calm, rough, "after operation {} of {:?}", place, operations);
             }
             Ok(())
         })

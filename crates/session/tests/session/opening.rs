@@ -1,16 +1,14 @@
 //! Creation, reset and fork: callers that leave in between, and what sessions that are opened together share.
 
 use futures::FutureExt;
-use palestra_protocol::action::Action;
 use palestra_protocol::id::{RunId, SessionId};
 use palestra_protocol::run::CreateRun;
 use palestra_protocol::session::{CreateSession, Created, Fork, Opened, Randomness, Reset, SessionState};
-use palestra_protocol::step::Step;
 use palestra_session::{Answer, Command, SessionError};
 use palestra_store::row::{PageRequest, SessionFilter};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{World, send, step_of};
 
 fn creation(fields: &Value) -> CreateSession {
     let mut request = json!({"environment": "bench/counter", "task": {"split": "train", "index": 0}});
@@ -18,10 +16,6 @@ fn creation(fields: &Value) -> CreateSession {
         request[name] = value.clone();
     }
     serde_json::from_value(request).expect("a creation")
-}
-
-async fn send(world: &World, command: Command) -> Result<Answer, SessionError> {
-    world.sessions.run(&world.tenant, command).await
 }
 
 async fn create(world: &World, fields: &Value) -> Vec<Opened> {
@@ -40,8 +34,7 @@ async fn fork(world: &World, session: SessionId, request: Fork) -> Vec<Opened> {
 }
 
 async fn step(world: &World, session: SessionId, text: &str) -> Value {
-    let step = Step { seq: None, action: Action::Text(text.to_owned()), episode: None, observe: None, meta: None };
-    match send(world, Command::Step { session, step: Box::new(step) }).await {
+    match send(world, step_of(session, None, text)).await {
         Ok(Answer::Stepped(stepped)) => stepped.observation.data.clone(),
         other => panic!("no step: {other:?}"),
     }

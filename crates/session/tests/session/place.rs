@@ -28,9 +28,9 @@ use tokio::sync::Semaphore;
 
 use super::world::{Setup, World};
 
-/// What a test sees of the disk, and what it makes it wait for.
+/// The observations of a test, and the gates that it controls.
 struct Watch {
-    /// Whether a place has it.
+    /// True while a place holds the disk.
     held: AtomicBool,
     /// One permit for each place that is being left.
     leaving: Semaphore,

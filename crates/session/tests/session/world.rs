@@ -6,11 +6,16 @@ use palestra_catalog::Catalog;
 use palestra_environment::EnvironmentKind;
 use palestra_families::backends::Backends;
 use palestra_families::registry::{self, BuiltinSettings};
-use palestra_session::{Parts, SessionSettings, Sessions};
+use palestra_protocol::action::Action;
+use palestra_protocol::id::SessionId;
+use palestra_protocol::session::{CreateSession, Created, Opened, TaskChoice};
+use palestra_protocol::step::{Step, Stepped};
+use palestra_session::{Answer, Command, Parts, SessionError, SessionSettings, Sessions};
 use palestra_store::Tenant;
 use palestra_store::clock::Clock;
 use palestra_store::row::NodeRow;
 use palestra_store::{self as store, Store, Target};
+use serde_json::{Value, json};
 use sqlx::Connection as _;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +24,7 @@ use tokio_util::task::TaskTracker;
 /// Idle time after which sessions of these tests are parked.
 pub(crate) const IDLE_MS: u64 = 60_000;
 
-/// What a world is made of besides the built-in kinds.
+/// The parts of a world besides the built-in kinds.
 pub(crate) struct Setup {
     /// A file in the world's own folder where left out.
     pub target: Option<Target>,
@@ -84,6 +89,40 @@ impl World {
         self.clock.advance_ms(i64::try_from(IDLE_MS).expect("small") + 1);
         self.sessions.sweep().await.expect("a sweep");
     }
+}
+
+pub(crate) fn counter(config: &Value) -> CreateSession {
+    let mut request: CreateSession =
+        serde_json::from_value(json!({"environment": "bench/counter", "config": config})).expect("a creation");
+    request.task = Some(TaskChoice { index: Some(0), ..TaskChoice::default() });
+    request
+}
+
+pub(crate) async fn create(world: &World, request: CreateSession) -> Opened {
+    match send(world, Command::Create { request: Box::new(request), key: None }).await {
+        Ok(Answer::Created(Created::One(opened))) => *opened,
+        other => panic!("creation failed: {other:?}"),
+    }
+}
+
+pub(crate) async fn send(world: &World, command: Command) -> Result<Answer, SessionError> {
+    world.sessions.run(&world.tenant, command).await
+}
+
+pub(crate) fn step_of(session: SessionId, seq: Option<u64>, text: &str) -> Command {
+    let action = Action::Text(text.to_owned());
+    Command::Step { session, step: Box::new(Step { seq, action, episode: None, observe: None, meta: None }) }
+}
+
+pub(crate) async fn step(world: &World, session: SessionId, seq: u64, text: &str) -> Result<Stepped, SessionError> {
+    match send(world, step_of(session, Some(seq), text)).await? {
+        Answer::Stepped(stepped) => Ok(Stepped::clone(&stepped)),
+        other => panic!("a step answered {other:?}"),
+    }
+}
+
+pub(crate) async fn count(world: &World, session: SessionId) -> Value {
+    world.sessions.state(&world.tenant, session, "/count").await.expect("a state").state
 }
 
 struct Start<'a> {

@@ -27,7 +27,7 @@ pub(super) async fn call_tool(seat: &Seat<'_>, given: JsonObject) -> Result<Resu
     let step = Step { seq: None, action: Action::Tool { tool, arguments }, episode: None, observe: None, meta: None };
     let command = Command::Step { session: seat.session.id, step: Box::new(step) };
     let result = match perform(seat.app, seat.principal, command, ToolForm::default()).await {
-        Ok(Answer::Stepped(said)) => shown(said.into_stepped(), fits),
+        Ok(Answer::Stepped(step)) => shown(step.into_stepped(), fits),
         Ok(_) => return Err(internal(&std::io::Error::other("another answer than was asked for"))),
         // Somebody else's session, or one that was there a moment ago.
         Err(failure) if failure.code() == Code::NotFound => return Err(failure),

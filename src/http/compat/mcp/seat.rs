@@ -1,5 +1,7 @@
 //! Who speaks, and with which session.
 
+use std::sync::Arc;
+
 use palestra_protocol::session::Session;
 
 use crate::app::App;
@@ -8,6 +10,6 @@ use palestra_auth::Principal;
 /// Who speaks, and with which session.
 pub(super) struct Seat<'a> {
     pub(super) app: &'a App,
-    pub(super) principal: &'a Principal,
+    pub(super) principal: &'a Arc<Principal>,
     pub(super) session: &'a Session,
 }

@@ -1,5 +1,7 @@
 //! How a session of the mount ends.
 
+use std::sync::Arc;
+
 use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::Code;
 use palestra_protocol::session::Verify;
@@ -23,7 +25,7 @@ pub(super) enum Conclusion {
 }
 
 /// Ends the episode, if it goes on, and closes the session. What fails is told to the log: nobody waits for an answer.
-pub(super) async fn conclude(app: &App, principal: &Principal, session: SessionId, how: Conclusion) {
+pub(super) async fn conclude(app: &App, principal: &Arc<Principal>, session: SessionId, how: Conclusion) {
     let run = |command| perform(app, principal, command, ToolForm::default());
     let ended = match how {
         Conclusion::Score => run(Command::Verify { session, request: Verify::default() }).await.map(drop),

@@ -108,7 +108,7 @@ impl Player {
         let step = Step { seq, action, episode: Some(playing.episode), observe: None, meta };
         let command = Command::Step { session: playing.session, step: Box::new(step) };
         let stepped = match self.run(command).await? {
-            Answer::Stepped(said) => said.into_stepped(),
+            Answer::Stepped(step) => step.into_stepped(),
             other => return Err(unexpected(&other)),
         };
         self.show_step(playing, stepped, called.as_ref().map(|called| (called, misfit))).await

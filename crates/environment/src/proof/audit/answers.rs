@@ -1,4 +1,4 @@
-//! What the solutions answer, and what is to be had by the same answer for every task.
+//! The answers of the solutions, and the score of one answer given to every task.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ const GROUP_SHARE_MAX: f64 = 0.5;
 /// Answers by the solutions, and by a policy that always answers the same.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Answers {
-    /// How many different ones there are.
+    /// The number of different ones.
     pub different: u64,
     /// The share of tasks that have the commonest answer.
     pub commonest: f64,
@@ -112,7 +112,7 @@ fn commonest<'a>(answers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)
 }
 
 impl Player<'_> {
-    /// What these actions score on a task; nothing where they cannot be played.
+    /// The score of these actions on a task; `None` where they cannot be played.
     fn score_of(&self, sample: &Sample, actions: &[Action]) -> f64 {
         let constant = Box::new(Constant(actions.iter().cloned().collect()));
         let played = catch_unwind(AssertUnwindSafe(|| self.play(&sample.task, constant)));

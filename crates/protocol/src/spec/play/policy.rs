@@ -1,4 +1,4 @@
-//! How a job names a policy.
+//! The names of policies in jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,13 +32,13 @@ pub enum PolicyFrom {
 }
 
 impl PolicyFrom {
-    /// Whether it has weights that a trainer can change.
+    /// True if it has weights that a trainer can change.
     #[must_use]
     pub const fn is_trainable(&self) -> bool {
         !matches!(self, Self::Oracle | Self::Random | Self::Null | Self::Url(_))
     }
 
-    /// Whether its weights are made from scratch.
+    /// True if its weights are made from scratch.
     #[must_use]
     pub const fn is_scratch(&self) -> bool {
         matches!(self, Self::Mlp | Self::TinyTransformer)

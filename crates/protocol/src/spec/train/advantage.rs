@@ -1,11 +1,11 @@
-//! How episodes are compared, and how the losses of their tokens become one number.
+//! The comparison of episodes, and the aggregation of their token losses.
 
 use serde::{Deserialize, Serialize};
 
 use super::finite;
 use crate::spec::Faults;
 
-/// How advantages are computed.
+/// The computation of advantages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
@@ -52,7 +52,7 @@ pub enum Advantage {
     },
     /// R - b(game, role), b moving by (1 - decay) after each batch.
     RoleBaseline {
-        /// How much of the baseline stays.
+        /// The share of the baseline that stays.
         #[serde(default = "nineteen_twentieths")]
         decay: f64,
     },
@@ -82,7 +82,7 @@ fn yes() -> bool {
     true
 }
 
-/// How token losses become one number.
+/// The aggregation of token losses into one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
@@ -101,7 +101,7 @@ pub enum Aggregation {
 }
 
 impl Advantage {
-    /// Whether it needs several rollouts of one task.
+    /// True if it needs several rollouts of one task.
     #[must_use]
     pub const fn compares_within_groups(&self) -> bool {
         !matches!(self, Self::RoleBaseline { .. } | Self::BatchWhitened { group_mean_first: false })

@@ -1,4 +1,4 @@
-//! How a policy learns: presets, and parts that can be set apart.
+//! The learning algorithm: presets, and parts that can be set apart.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::advantage::{Advantage, Aggregation};
 use super::finite;
 use crate::spec::Faults;
 
-/// How a policy learns: a preset by name, whose parts can be set apart.
+/// The learning algorithm: a preset by name, whose parts can be set apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -35,10 +35,10 @@ pub struct Algorithm {
     /// Keeps the policy near another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kl: Option<Kl>,
-    /// How advantages are computed; that of the preset where left out.
+    /// The computation of advantages; that of the preset where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advantage: Option<Advantage>,
-    /// How token losses become one number; that of the preset where left out.
+    /// The aggregation of token losses into one number; that of the preset where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
     /// Weight of the entropy bonus; 0 where left out, 0.01 for `ppo`.
@@ -117,7 +117,7 @@ pub struct Kl {
     pub to: KlTo,
     /// Weight in the loss; 0 costs nothing.
     pub beta: f64,
-    /// How it is estimated.
+    /// The estimator.
     #[serde(default)]
     pub estimator: KlEstimator,
 }
@@ -127,12 +127,12 @@ pub struct Kl {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KlTo {
-    /// What the job started from.
+    /// The policy that the job started from.
     #[default]
     Reference,
 }
 
-/// How a divergence is estimated from sampled tokens, with d = ln p_ref - ln p, <http://joschu.net/blog/kl-approx.html>.
+/// An estimator of a divergence from sampled tokens, with d = ln p_ref - ln p, <http://joschu.net/blog/kl-approx.html>.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -159,7 +159,7 @@ pub enum Auxiliary {
 }
 
 impl AlgorithmName {
-    /// Whether it compares rollouts of one task.
+    /// True if it compares rollouts of one task.
     #[must_use]
     pub const fn is_grouped(self) -> bool {
         !matches!(self, Self::Sft | Self::Ppo | Self::RoleConditioned)

@@ -29,17 +29,17 @@ pub const STEPS_MAX: u64 = 10_000_000;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Train {
-    /// What is trained.
+    /// The policy that is trained.
     pub policy: TrainedPolicy,
-    /// What it plays; empty for `sft`, which learns from `data`.
+    /// The environments; empty for `sft`, which learns from `data`.
     #[serde(default)]
     pub environments: Vec<EnvironmentMix>,
-    /// How it learns.
+    /// The learning algorithm.
     pub algorithm: Algorithm,
-    /// How episodes are played.
+    /// The playing of episodes.
     #[serde(default)]
     pub rollout: Rollout,
-    /// What is rewarded.
+    /// The reward.
     #[serde(default)]
     pub reward: Reward,
     /// Examples to learn from; for `sft` alone.
@@ -48,10 +48,10 @@ pub struct Train {
     /// Measures on examples that are not learnt from; for `sft` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
-    /// How weights are changed.
+    /// The optimizer.
     #[serde(default)]
     pub optimizer: Optimizer,
-    /// How many updates.
+    /// The number of updates.
     pub steps: u64,
     /// Everything random derives from it.
     #[serde(default)]
@@ -74,10 +74,10 @@ pub struct EvaluateMeanwhile {
     pub every: u64,
     /// Of which split the tasks are; never one that is trained on.
     pub split: String,
-    /// How many episodes per environment.
+    /// The number of episodes per environment.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
     pub episodes: u32,
-    /// How answers are sampled; the most probable token each time where left out.
+    /// The sampling of answers; the most probable token each time where left out.
     #[serde(default)]
     pub sampling: Sampling,
     /// Also measure before the first update.
@@ -97,7 +97,7 @@ pub struct CheckpointPlan {
     /// After every so many updates, and after the last.
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub every: u64,
-    /// How many of the newest are kept.
+    /// The number of newest ones that are kept.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100))]
     pub keep: u32,
 }

@@ -1,11 +1,11 @@
-//! How weights are changed.
+//! The optimizer: the update of weights.
 
 use serde::{Deserialize, Serialize};
 
 use super::finite;
 use crate::spec::Faults;
 
-/// How weights are changed.
+/// The optimizer: the update of weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub struct Optimizer {
     pub lr: f64,
     /// Updates over which the rate grows from 0.
     pub warmup_steps: u64,
-    /// How it goes on.
+    /// The learning rate after the warm-up.
     pub schedule: Schedule,
     /// Decay of the running mean.
     pub beta1: f64,
@@ -63,7 +63,7 @@ pub enum OptimizerName {
     Adamw,
 }
 
-/// How the learning rate goes on after the warm-up.
+/// The learning rate after the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! What a training starts from.
+//! The policies that a training starts from.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct TrainedPolicy {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelSize {
-    /// How many layers; 4 where left out.
+    /// The number of layers; 4 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 128))]
     pub layers: Option<u32>,
@@ -34,7 +34,7 @@ pub struct ModelSize {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 8, maximum = 16_384))]
     pub width: Option<u32>,
-    /// How many attention heads; 4 where left out.
+    /// The number of attention heads; 4 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 256))]
     pub heads: Option<u32>,

@@ -1,4 +1,4 @@
-//! How episodes are played and what is rewarded in them.
+//! The playing of episodes and their reward.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::spec::Faults;
 /// Most sessions that one job plays at once.
 pub const CONCURRENT_SESSIONS_MAX: u32 = 4_096;
 
-/// How episodes are played.
+/// The playing of episodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -27,7 +27,7 @@ pub struct Rollout {
     pub max_context_tokens: u32,
     /// Divides the logits.
     pub temperature: f64,
-    /// How actions stand in the text.
+    /// The form of actions in the text.
     pub tool_format: ToolFormat,
     /// By how many updates the weights that play may lag behind.
     #[cfg_attr(feature = "openapi", schema(maximum = 16))]
@@ -51,7 +51,7 @@ impl Default for Rollout {
     }
 }
 
-/// How actions stand in the text of a model.
+/// The form of actions in the text of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,14 +65,14 @@ pub enum ToolFormat {
     Text,
 }
 
-/// What is rewarded.
+/// The reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
     /// Which number of an episode.
     pub from: RewardFrom,
-    /// What an episode counts that a limit cut.
+    /// The reward of an episode that a limit cut.
     pub truncated: Truncated,
     /// Taken from the reward per token of an answer, in thousandths: r - cost x tokens / 1000.
     pub length_cost: f64,
@@ -97,12 +97,12 @@ pub enum RewardFrom {
     Return,
 }
 
-/// What an episode counts that a limit cut.
+/// The reward of an episode that a limit cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Truncated {
-    /// What it was judged.
+    /// Its verdict.
     Score,
     /// It leaves the update.
     Mask,

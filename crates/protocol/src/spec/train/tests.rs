@@ -1,4 +1,4 @@
-//! What a training may ask for together, and which field is named where it may not.
+//! Combinations that a training may ask for, and the field that is named where it may not.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn faults(spec: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_fits_together_is_taken() {
+fn consistent_settings_are_accepted() {
     let validation = |data: Value| json!({"validation": {"data": data, "every": 2}});
     for spec in [
         supervised(&json!({})),
@@ -90,7 +90,7 @@ fn a_validation_that_cannot_be_is_refused_with_its_field() {
 }
 
 #[test]
-fn what_another_algorithm_takes_is_refused() {
+fn settings_of_another_algorithm_are_refused() {
     for (algorithm, field) in [
         (json!({"name": "grpo", "value": 0.5}), "value"),
         (json!({"name": "grpo", "lambda": 0.5}), "lambda"),

@@ -1,4 +1,4 @@
-//! What a step answered, written as JSON once: the record, what is kept for repetitions, and most replies are these bytes.
+//! The answer of a step, encoded as JSON once: the record, the copy for repeated steps and most replies are these bytes.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::SessionError;
 /// Bytes of an answer beside its texts, as most are.
 const BYTES_BESIDE_TEXTS: usize = 400;
 
-/// A step's answer with its JSON.
+/// The answer of a step together with its JSON.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct EncodedStep {
     stepped: Box<Stepped>,
     json: Arc<str>,
 }
 
-impl Said {
-    /// Writes an answer.
+impl EncodedStep {
+    /// Encodes an answer.
     ///
     /// # Errors
     /// When it has no JSON form.
@@ -29,21 +29,21 @@ impl Said {
         Ok(Self { stepped: Box::new(stepped), json: json.into() })
     }
 
-    /// Reads an answer that was written before.
+    /// Decodes an answer.
     pub(super) fn read(json: Arc<str>) -> serde_json::Result<Self> {
         Ok(Self { stepped: serde_json::from_str(&json)?, json })
     }
 
-    /// This answer with a change.
+    /// Changes the answer and encodes it again.
     ///
     /// # Errors
-    /// As [`Said::new`].
+    /// As [`EncodedStep::new`].
     pub fn changed(mut self, change: impl FnOnce(&mut Stepped)) -> Result<Self, SessionError> {
         change(&mut self.stepped);
         Self::new(*self.stepped)
     }
 
-    /// The JSON, which takes less room than the answer.
+    /// The JSON of the answer.
     #[must_use]
     pub const fn json(&self) -> &Arc<str> {
         &self.json
@@ -56,7 +56,7 @@ impl Said {
     }
 }
 
-impl Deref for Said {
+impl Deref for EncodedStep {
     type Target = Stepped;
 
     fn deref(&self) -> &Stepped {
@@ -64,13 +64,13 @@ impl Deref for Said {
     }
 }
 
-impl PartialEq for Said {
+impl PartialEq for EncodedStep {
     fn eq(&self, other: &Self) -> bool {
         self.stepped == other.stepped
     }
 }
 
-impl Serialize for Said {
+impl Serialize for EncodedStep {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.stepped.serialize(serializer)
     }
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn said(extra: &Value) -> Said {
+    fn encode(extra: &Value) -> EncodedStep {
         let mut stepped = json!({
             "episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "seq": 1, "durable_seq": 1,
             "observation": {"text": "seen"}, "messages": [], "reward": 0.5, "terminated": false, "truncated": false,
@@ -153,16 +153,16 @@ mod tests {
         for (field, value) in extra.as_object().expect("fields") {
             stepped[field] = value.clone();
         }
-        Said::new(serde_json::from_value(stepped).expect("an answer")).expect("it has a JSON form")
+        EncodedStep::new(serde_json::from_value(stepped).expect("an answer")).expect("it has a JSON form")
     }
 
-    fn check(said: &Said) {
-        assert_eq!(**said.json(), serde_json::to_string(&**said).expect("JSON"));
-        assert_eq!(Said::read(Arc::clone(said.json())).expect("it was written here"), *said);
+    fn check(encoded: &EncodedStep) {
+        assert_eq!(**encoded.json(), serde_json::to_string(&**encoded).expect("JSON"));
+        assert_eq!(EncodedStep::read(Arc::clone(encoded.json())).expect("it was written here"), *encoded);
     }
 
     #[test]
-    fn what_is_written_is_the_answers_json_whatever_is_in_it() {
+    fn the_encoding_equals_that_of_serde() {
         let verdict = json!({
             "episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "status": "scored", "score": 1.0, "strict": 1,
             "passed": true, "trainable": true, "checks": {"data": []}, "judge": "state",
@@ -176,23 +176,23 @@ mod tests {
             json!({"reward": null, "terminated": true, "stop_reason": "done", "verdict": verdict}),
             json!({"info": {"env_ms": 1e-7, "queue_ms": 1e21, "state_hash": "sha256:0", "shaping": -0.0, "interrupted": true}}),
         ] {
-            check(&said(&extra));
+            check(&encode(&extra));
         }
     }
 
     proptest! {
         #[test]
-        fn any_texts_and_numbers_are_written_alike(text in ".*", role in ".*", reward in any::<f64>(), seq in any::<u64>()) {
+        fn the_encoding_of_any_text_and_number_equals_that_of_serde(text in ".*", role in ".*", reward in any::<f64>(), seq in any::<u64>()) {
             let observation = json!({"text": text, "data": {text.clone(): reward}});
             let messages = json!([{"role": role, "content": text}]);
-            let said = said(&json!({"observation": observation, "messages": messages, "reward": reward, "seq": seq}));
-            prop_assert_eq!(&**said.json(), serde_json::to_string(&*said).expect("JSON"));
+            let encoded = encode(&json!({"observation": observation, "messages": messages, "reward": reward, "seq": seq}));
+            prop_assert_eq!(&**encoded.json(), serde_json::to_string(&*encoded).expect("JSON"));
         }
     }
 
     #[test]
-    fn a_change_is_written_too() {
-        let changed = said(&json!({})).changed(|stepped| stepped.reward = None).expect("it has a JSON form");
+    fn a_changed_answer_is_encoded_again() {
+        let changed = encode(&json!({})).changed(|stepped| stepped.reward = None).expect("it has a JSON form");
         assert!(changed.json().contains(r#""reward":null"#));
         check(&changed);
     }
