@@ -28,7 +28,7 @@ pub use palestra_state::secrets::Secrets;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
-use crate::verifier::{LiveVerifier, Verifier};
+use crate::verifier::AnyVerifier;
 use draws::Draws;
 use proof::live::Prover;
 use randomness::Randomness;
@@ -90,12 +90,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     }
 
     /// The rule that judges its episodes.
-    fn verifier(&self) -> &dyn Verifier;
-
-    /// The rule that judges its episodes, where judging needs places of its own; [`EnvironmentKind::verifier`] then only names it.
-    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
-        None
-    }
+    fn verifier(&self) -> AnyVerifier<'_>;
 
     /// Whether the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
     /// the version that judges.

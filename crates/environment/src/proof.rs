@@ -127,6 +127,7 @@ fn play(
         }
     }
     let case = Case { task, state: &place.state(), trajectory: &[] };
-    let judgement = kind.verifier().verify(&case).map_err(|error| error.to_string())?;
+    let judged = kind.verifier().pure().and_then(|verifier| verifier.verify(&case));
+    let judgement = judged.map_err(|error| error.to_string())?;
     judgement.score().map_err(|error| error.to_string())
 }

@@ -22,7 +22,7 @@ use palestra_catalog::Entry;
 use palestra_environment::remains::Remains;
 use palestra_environment::state::State;
 use palestra_environment::task::Task;
-use palestra_environment::verifier::{Case, Judgement, Turn, Unjudged, bound};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, LiveVerifier, Turn, Unjudged, bound};
 use palestra_environment::{Place, Secrets};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -211,7 +211,7 @@ impl Sessions {
             live.end(false, true, StopReason::Verified, now);
             records.push(end_record(live, now));
         }
-        if !live.entry.kind.heavy() && live.entry.kind.live_verifier().is_none() {
+        if !live.entry.kind.heavy() && matches!(live.entry.kind.verifier(), AnyVerifier::Pure(_)) {
             let reached = self.judge_now(live, None, None).await;
             records.extend(reached.records);
             let verdict = Box::new(reached.verdict);
@@ -350,8 +350,9 @@ impl Sessions {
 
     /// Judges, on the blocking pool where the environment is heavy.
     pub(super) async fn judge(&self, docket: Docket) -> Verdict {
-        if docket.entry.kind.live_verifier().is_some() {
-            return docket.judge_live().await;
+        let entry = Arc::clone(&docket.entry);
+        if let AnyVerifier::Live(verifier) = entry.kind.verifier() {
+            return docket.judge_live(verifier).await;
         }
         if !docket.entry.kind.heavy() {
             return docket.judge();
@@ -431,7 +432,7 @@ impl Docket {
         let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
         let verifier = self.entry.kind.verifier();
         let began = Instant::now();
-        let judged = turn::guard("verifier", || verifier.verify(&case));
+        let judged = turn::guard("verifier", || verifier.pure()?.verify(&case));
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let usage = Usage { judge_ms, ..skeleton.usage };
         let judged = judged.map_err(|error| error.detail).and_then(|judged| judged.map_err(|error| error.0));
@@ -442,13 +443,12 @@ impl Docket {
     }
 
     /// Judges in places of the judge's own.
-    async fn judge_live(self) -> Verdict {
+    async fn judge_live(self, verifier: &dyn LiveVerifier) -> Verdict {
         let skeleton = self.skeleton();
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
             Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
         };
-        let Some(verifier) = self.entry.kind.live_verifier() else { return skeleton };
         let began = Instant::now();
         let judging =
             AssertUnwindSafe(verifier.judge(&self.task, self.seed, self.secrets, &evidence.state)).catch_unwind();

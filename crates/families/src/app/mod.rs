@@ -38,7 +38,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, check_seed, spli
 use palestra_environment::state::{Digest, State};
 use palestra_environment::surface::Surface;
 use palestra_environment::task::{FaultyTask, Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, TaskGenerator, Tasks};
 use place::AppPlace;
 use recent::Recent;
@@ -286,8 +286,8 @@ impl EnvironmentKind for AppKind {
         config.contains_key(settings::STATE)
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

@@ -18,7 +18,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, builtin_verifier
 use palestra_environment::state::State;
 use palestra_environment::task::{SEED_MAX, Task, TaskError};
 use palestra_environment::tool::function;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -173,8 +173,8 @@ impl EnvironmentKind for Document {
         Ok(Place::Pure(Box::new(Editor { task: Arc::clone(opening.task), state: self.template(bytes) })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

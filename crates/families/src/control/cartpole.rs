@@ -18,7 +18,7 @@ use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId, seeded, thousandths};
 use palestra_environment::tool::function;
 use palestra_environment::verifier::final_answer::extract;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -193,8 +193,8 @@ impl EnvironmentKind for Cartpole {
         Ok(Place::Pure(Box::new(Cart { steps: problem.steps, progress })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

@@ -33,7 +33,7 @@ use palestra_environment::proof::live::{Exhibit, Prover};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, LiveVerifier, Unjudged, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Judgement, LiveVerifier, Unjudged};
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Secrets, TaskGenerator, TaskRows, Tasks};
 
 use place::SqlPlace;
@@ -169,12 +169,8 @@ impl EnvironmentKind for SqlKind {
         false
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
-    }
-
-    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
-        Some(self)
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Live(self)
     }
 
     fn judges_by_task(&self) -> bool {
@@ -227,7 +223,8 @@ impl TaskRows for SqlKind {
     }
 }
 
-impl Verifier for SqlKind {
+#[async_trait]
+impl LiveVerifier for SqlKind {
     fn name(&self) -> &str {
         VERIFIER
     }
@@ -236,17 +233,6 @@ impl Verifier for SqlKind {
         &self.verifier_version
     }
 
-    fn judge(&self) -> Judge {
-        Judge::Fresh
-    }
-
-    fn verify(&self, _case: &Case<'_>) -> Result<Judgement, VerifierError> {
-        Err(VerifierError("this environment is judged in databases".to_owned()))
-    }
-}
-
-#[async_trait]
-impl LiveVerifier for SqlKind {
     async fn judge(
         &self,
         task: &Task,
