@@ -36,22 +36,22 @@ pub const DEFAULT_TENANT: &str = "default";
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// No credential came along.
-    #[error("send a credential as `Authorization: Bearer <key>`")]
+    #[error("the request has no credential: send one as `Authorization: Bearer <key>`")]
     Missing,
     /// The credential is none, or is none any more. Which of these is not told.
-    #[error("the credential is unknown, expired or revoked")]
+    #[error("the credential is unknown, expired or revoked: use a valid key, or a new token")]
     Refused,
     /// The key lacks a scope.
-    #[error("this needs a key with the scope {}", .0.as_str())]
+    #[error("the key lacks the scope {}: use a key that has it", .0.as_str())]
     Scope(Scope),
     /// What shows the whole server was asked for with another tenant's key.
-    #[error("this shows the whole server, and needs a key of its operator: one of the tenant `{DEFAULT_TENANT}`")]
+    #[error("this call shows the whole server: use a key of its operator, one of the tenant `{DEFAULT_TENANT}`")]
     NotTheOperator,
     /// A session's token was used for something that only keys may do.
-    #[error("a session's token may step and read observations, and nothing else")]
+    #[error("a session's token may step and read observations, and nothing else: use an API key")]
     TokenTooNarrow,
     /// A session's token was used for another session.
-    #[error("the token is for another session")]
+    #[error("the token is for another session: use the one that came with this session")]
     OtherSession,
     /// The store failed.
     #[error(transparent)]
