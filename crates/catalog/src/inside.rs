@@ -98,7 +98,8 @@ impl Catalog {
             }
             Ok(Some(actions))
         };
-        let unknown = || InsideError::NotSupported("no solution of the task is known".to_owned());
+        let unknown =
+            || InsideError::NotSupported("no solution of the task is known: choose another policy".to_owned());
         blocking(act).await?.ok_or_else(unknown)
     }
 
@@ -109,7 +110,10 @@ impl Catalog {
     pub async fn prove(&self, tenant: &str, name: &str, asked: &ProveTask) -> Result<ProvenTask, InsideError> {
         let entry = self.resolve(tenant, name).await?;
         let Some(prover) = entry.kind.prover() else {
-            let detail = format!("tasks of {} are not done in sandboxes or databases", entry.name);
+            let detail = format!(
+                "tasks of {} are not done in sandboxes or databases: choose an environment whose tasks are",
+                entry.name
+            );
             return Err(InsideError::NotSupported(detail));
         };
         let (split, number) = (asked.split.as_str(), asked.number);
