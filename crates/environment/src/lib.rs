@@ -204,7 +204,10 @@ impl ConfigError {
     /// When there is one.
     pub fn refuse_all(config: &Map<String, Value>) -> Result<(), Self> {
         config.keys().next().map_or(Ok(()), |field| {
-            Err(Self { field: Some(field.clone()), detail: "this environment has no such setting".to_owned() })
+            Err(Self {
+                field: Some(field.clone()),
+                detail: "this environment has no such setting: leave it out".to_owned(),
+            })
         })
     }
 }
@@ -241,7 +244,7 @@ pub trait Environment: Send + Sync {
     /// # Errors
     /// In words, when the page has no such form.
     fn calls_of_form(&self, _fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-        Err("there is no page".to_owned())
+        Err("this environment has no page: use its tools".to_owned())
     }
 }
 

@@ -128,7 +128,7 @@ impl Player<'_> {
 pub fn audit(kind: &Arc<dyn EnvironmentKind>, tasks: u64) -> Audit {
     let mut audit = Audit::default();
     let Tasks::Generated(generator) = kind.tasks() else {
-        audit.fault(&kind.spec().name, "its tasks are not made from seeds");
+        audit.fault(&kind.spec().name, "its tasks are not made from seeds: check its rows instead");
         return audit;
     };
     let player = match Toolbox::compile(&kind.spec().tools.data) {
@@ -151,7 +151,13 @@ pub fn audit(kind: &Arc<dyn EnvironmentKind>, tasks: u64) -> Audit {
             Err((task, fault)) => audit.fault(&task, fault),
         }
         if audit.faults.len() >= FAULTS_MAX {
-            audit.fault(&kind.spec().name, format!("the audit ended after {} of {tasks} tasks", audit.tasks));
+            audit.fault(
+                &kind.spec().name,
+                format!(
+                    "the audit ended after {} of {tasks} tasks: allow more time, or look at fewer tasks",
+                    audit.tasks
+                ),
+            );
             return audit;
         }
     }
@@ -187,9 +193,13 @@ impl Audit {
             Err(panic) => return Err((at(&draws), format!("the generator crashed: {}", message(&*panic)))),
         };
         self.tasks += 1;
-        let actions = player.kind.oracle(&task).ok_or_else(|| (at(&draws), "no solution is known".to_owned()))?;
+        let actions = player.kind.oracle(&task).ok_or_else(|| {
+            (at(&draws), "no solution of the task is known: let the environment's oracle give one".to_owned())
+        })?;
         let score = catch_unwind(AssertUnwindSafe(|| {
-            let policy = Builtin::Oracle.begin(player.kind, &task, seed).ok_or("no solution is known")?;
+            let policy = Builtin::Oracle
+                .begin(player.kind, &task, seed)
+                .ok_or("no solution of the task is known: let the environment's oracle give one")?;
             player.play(&task, policy)
         }));
         match score {
