@@ -124,7 +124,8 @@ impl AppKind {
             return Ok(instance);
         }
         let belongs = |content: &Value| split_of(content) == split;
-        let mut error = TaskError::Broken("this app has no tasks".to_owned());
+        let mut error =
+            TaskError::Broken("this app has no tasks: play it freely, or choose another environment".to_owned());
         for template in self.turns(seed) {
             match draw(&self.app, template, split, seed, &belongs) {
                 Ok(instance) => return Ok(self.keep((split, seed, Rule::Strict), instance)),
@@ -153,7 +154,7 @@ impl AppKind {
             return Ok(instance);
         }
         let belongs = |content: &Value| split_of(content) == split;
-        let mut reason = "this app has no tasks".to_owned();
+        let mut reason = "this app has no tasks: play it freely, or choose another environment".to_owned();
         for template in self.turns(seed) {
             match draw_as_before(&self.app, template, split, seed, &belongs) {
                 Ok(instance) => return Ok(self.keep((split, seed, Rule::Before), instance)),
@@ -211,7 +212,7 @@ impl TaskGenerator for AppKind {
         let length = split_length(&self.spec, split)?;
         check_seed(seed)?;
         if difficulty.is_some() {
-            return Err(TaskError::BadChoice("tasks of apps have no difficulty".to_owned()));
+            return Err(TaskError::BadChoice("tasks of apps have no difficulty: leave it out".to_owned()));
         }
         let instance = self.instance(split, seed)?;
         let (drawn, parameters) = (Some(drawn(&instance)), instance.parameters());

@@ -167,7 +167,7 @@ impl EnvironmentKind for Document {
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
         let Settings { bytes } = read_settings(opening.config)?;
         if !(1..=BYTES_MAX).contains(&bytes) {
-            let detail = format!("bytes is 1 to {BYTES_MAX}");
+            let detail = format!("bytes must be 1 to {BYTES_MAX}");
             return Err(ConfigError { field: Some("bytes".to_owned()), detail });
         }
         Ok(Place::Pure(Box::new(Editor { task: Arc::clone(opening.task), state: self.template(bytes) })))

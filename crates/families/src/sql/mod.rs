@@ -144,7 +144,8 @@ impl SqlKind {
 
 /// The task of a stored form.
 fn read(secret: &Value) -> Result<SqlTask, String> {
-    SqlTask::deserialize(secret).map_err(|error| format!("a task is not of the stored form: {error}"))
+    SqlTask::deserialize(secret)
+        .map_err(|error| format!("a task is not of the stored form, publish the environment anew: {error}"))
 }
 
 impl EnvironmentKind for SqlKind {
@@ -282,7 +283,10 @@ impl Prover for SqlKind {
         let templates: Vec<&str> = suite.templates().map(|(name, _)| name).collect();
         let count = templates.len().max(1) as u64;
         let template = usize::try_from(number % count).ok().and_then(|place| templates.get(place));
-        let (template, seed) = (template.ok_or_else(|| "there is no template".to_owned())?, number / count);
+        let (template, seed) = (
+            template.ok_or_else(|| "the suite has no template: choose another environment".to_owned())?,
+            number / count,
+        );
         let drawn = suite.drawn(template, split, seed).map_err(|fault| format!("{template} {seed}: {fault}"))?;
         let secret = serde_json::to_value(&drawn.task).map_err(|error| error.to_string())?;
         Ok(Exhibit { name: format!("{template} {seed}"), seed, secret })
