@@ -109,16 +109,16 @@ fn check(request: &CreateJob, key: Option<&str>) -> Result<Spec, JobsError> {
         }
     };
     let priority = (-PRIORITY_MAX..=PRIORITY_MAX).contains(&request.priority);
-    unless(priority, "priority", format!("-{PRIORITY_MAX} to {PRIORITY_MAX}"));
+    unless(priority, "priority", format!("must be -{PRIORITY_MAX} to {PRIORITY_MAX}"));
     unless(request.after.len() <= AFTER_MAX, "after", format!("at most {AFTER_MAX} jobs"));
     let memory = request.resources.memory_bytes <= MEMORY_BYTES_MAX;
     unless(memory, "resources.memory_bytes", format!("at most {MEMORY_BYTES_MAX}"));
     let attempts = request.attempts_max.is_none_or(|attempts| (1..=ATTEMPTS_MAX).contains(&attempts));
-    unless(attempts, "attempts_max", format!("1 to {ATTEMPTS_MAX}"));
+    unless(attempts, "attempts_max", format!("must be 1 to {ATTEMPTS_MAX}"));
     let metadata = serde_json::to_string(&request.metadata).map_or(usize::MAX, |text| text.len());
     unless(metadata <= METADATA_BYTES_MAX, "metadata", format!("at most {METADATA_BYTES_MAX} bytes of JSON"));
     let sane = |key: &str| (1..=KEY_BYTES_MAX).contains(&key.len()) && !key.chars().any(char::is_control);
-    let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
+    let detail = format!("an idempotency key must have 1 to {KEY_BYTES_MAX} bytes and no control characters");
     unless(key.is_none_or(sane), "key", detail);
     match Spec::read(request.kind, &request.spec) {
         Ok(spec) if faults.is_empty() => Ok(spec),
@@ -203,7 +203,10 @@ impl Turn<'_> {
         if there.row.tenant == order.row.tenant && there.spec.request == order.spec.request {
             return Ok(Some(there));
         }
-        Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)))
+        Err(JobsError::Conflict(format!(
+            "job {} exists with other content: choose another id, or send the same content",
+            order.row.id
+        )))
     }
 
     /// Looks for everything that a job names; answers how many jobs have not succeeded yet.
@@ -213,7 +216,7 @@ impl Turn<'_> {
         for id in &named.jobs {
             let row = self.transaction.job(*id).await?.filter(|row| row.tenant == tenant);
             let detail = match row.map(|row| row.state) {
-                None => format!("there is no job {id}"),
+                None => format!("there is no job {id}: create it first"),
                 Some(JobState::Failed | JobState::Cancelled) => {
                     format!("job {id} did not succeed, so that nothing can come after it: retry that one first")
                 }
@@ -227,7 +230,8 @@ impl Turn<'_> {
         }
         for id in &named.policies {
             if self.transaction.policy(*id).await?.is_none_or(|row| row.tenant != tenant) {
-                let (field, detail) = (Some("spec.policy".to_owned()), format!("there is no policy {id}"));
+                let (field, detail) =
+                    (Some("spec.policy".to_owned()), format!("there is no policy {id}: register it first"));
                 faults.push(Fault { field, detail, ..Fault::default() });
             }
         }
@@ -236,9 +240,13 @@ impl Turn<'_> {
             let detail = match row.map(|row| row.purpose) {
                 Some(FilePurpose::FineTune) => continue,
                 Some(other) => {
-                    format!("file {id} is for {}, not for {}", other.as_str(), FilePurpose::FineTune.as_str())
+                    format!(
+                        "file {id} is for {}, not for {}: upload it for that purpose",
+                        other.as_str(),
+                        FilePurpose::FineTune.as_str()
+                    )
                 }
-                None => format!("there is no file {id}"),
+                None => format!("there is no file {id}: upload it first"),
             };
             faults.push(Fault { field: Some((*field).to_owned()), detail, ..Fault::default() });
         }
@@ -260,7 +268,10 @@ impl Turn<'_> {
         match self.transaction.insert_job(&change.row, &order.spec, &needs).await {
             Ok(()) => {}
             Err(StoreError::Exists(_)) => {
-                return Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)));
+                return Err(JobsError::Conflict(format!(
+                    "job {} exists with other content: choose another id, or send the same content",
+                    order.row.id
+                )));
             }
             Err(error) => return Err(error.into()),
         }
@@ -298,7 +309,7 @@ impl Turn<'_> {
         let row = self.of_tenant(tenant, id).await?;
         if !matches!(row.state, JobState::Failed | JobState::Cancelled) {
             let state = row.state.as_str();
-            let detail = format!("job {id} is {state}: only jobs that failed or were cancelled can be tried again");
+            let detail = format!("job {id} is {state}: retry jobs that failed or were cancelled");
             return Err(JobsError::NotRetryable(detail));
         }
         if self.transaction.queued(tenant).await? >= queued_max {
@@ -313,11 +324,17 @@ impl Turn<'_> {
                     let detail = format!("job {id} needs {needed}, which did not succeed: retry that one first");
                     return Err(JobsError::NotRetryable(detail));
                 }
-                None => return Err(JobsError::NotRetryable(format!("job {id} needs {needed}, which was deleted"))),
+                None => {
+                    return Err(JobsError::NotRetryable(format!(
+                        "job {id} needs {needed}, which was deleted: create a job that needs another one"
+                    )));
+                }
             }
         }
         if let Some(file) = self.transaction.lost_file(id).await? {
-            return Err(JobsError::NotRetryable(format!("job {id} needs {file}, which was deleted")));
+            return Err(JobsError::NotRetryable(format!(
+                "job {id} needs {file}, which was deleted: create a job with another file"
+            )));
         }
         let mut change = Change::of(row, self.clock().now());
         change.retry(blocked);
@@ -330,7 +347,10 @@ impl Turn<'_> {
             return Err(JobsError::NotOver(format!("job {id} is {}: cancel it first", row.state.as_str())));
         }
         if let Some(other) = self.transaction.dependents(id).await?.first() {
-            return Err(JobsError::NotOver(format!("job {} needs job {id} and is not over", other.id)));
+            return Err(JobsError::NotOver(format!(
+                "job {} needs job {id} and is not over: cancel it first",
+                other.id
+            )));
         }
         self.transaction.delete_job(id).await?;
         self.moved(id, false);
@@ -444,6 +464,6 @@ impl Jobs {
 pub(super) fn served_policy(stored: &StoredJob) -> Result<PolicyId, JobsError> {
     match Spec::read(stored.row.kind, &stored.spec.spec) {
         Ok(Spec::Serve(serve)) if stored.row.kind == JobKind::Serve => Ok(serve.policy),
-        _ => Err(fault("fence", "only a job of kind serve answers for a policy")),
+        _ => Err(fault("fence", "only a job of kind serve answers for a policy: leave it out")),
     }
 }

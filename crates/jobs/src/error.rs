@@ -11,10 +11,10 @@ use palestra_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
     /// There is no such thing for this tenant or worker.
-    #[error("there is no such {0}")]
+    #[error("there is no such {0} of this tenant: check its id")]
     NotFound(&'static str),
     /// The request does not fit.
-    #[error("the request does not fit")]
+    #[error("the request does not fit: correct each of its faults")]
     Invalid(Vec<Fault>),
     /// The lease was given to another worker, was taken back, or its job is over.
     #[error("this lease is held no more: it expired and was taken back, or its job is over; stop, and lease again")]
@@ -29,7 +29,7 @@ pub enum JobsError {
     #[error("{0}")]
     Conflict(String),
     /// The idempotency key was used with another request.
-    #[error("this idempotency key was used with another request")]
+    #[error("this idempotency key was used with another request: send a new key, or the same request")]
     KeyReused,
     /// The tenant keeps as much as it may.
     #[error(
@@ -46,7 +46,7 @@ pub enum JobsError {
     #[error("a file has at most {0} bytes")]
     TooLarge(u64),
     /// What came is not what was announced.
-    #[error("what came has the digest {found}, not {announced}: send it again")]
+    #[error("the content that came has the digest {found}, not {announced}: send it again")]
     DigestMismatch {
         /// Of what was announced.
         announced: String,
@@ -55,12 +55,11 @@ pub enum JobsError {
     },
     /// This cannot name an artefact.
     #[error(
-        "an artefact is named by 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or \
-         `..`, of 200 bytes altogether"
+        "an artefact's name must be 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or `..`, of 200 bytes altogether"
     )]
     BadArtifactName,
     /// This cannot name a file.
-    #[error("a file is named by 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
+    #[error("a file's name must be 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
     BadFileName,
     /// Nobody answers for the policy.
     #[error("no worker answers for this policy now: queue a job of kind serve for it, and wait until it runs")]
@@ -69,13 +68,13 @@ pub enum JobsError {
     #[error("{0} requests wait for this policy already: try again soon")]
     Busy(usize),
     /// The policy did not answer in time.
-    #[error("the policy did not answer within {0} ms")]
+    #[error("the policy did not answer within {0} ms: try again, or allow more time")]
     TimedOut(u64),
     /// The policy's worker failed.
-    #[error("the policy failed: {}: {}", .0.code, .0.detail)]
+    #[error("the policy failed, look into the job that serves it: {}: {}", .0.code, .0.detail)]
     ServeFailed(JobError),
     /// There are as many as there may be.
-    #[error("there are {most} {what} already, which is the most")]
+    #[error("there are {most} {what} already, and no more fit: wait until some are over, or delete some")]
     TooMany {
         /// Of what.
         what: &'static str,

@@ -89,7 +89,10 @@ impl Jobs {
             return Err(JobsError::BadFileName);
         }
         if !FilePurpose::UPLOADED.contains(&purpose) {
-            return Err(fault("purpose", format!("jobs alone leave files for {}", purpose.as_str())));
+            return Err(fault(
+                "purpose",
+                format!("only jobs leave files for {}: choose another purpose", purpose.as_str()),
+            ));
         }
         let (jobs, tenant) = (self.clone(), tenant.to_string());
         self.to_end(async move {
