@@ -52,7 +52,7 @@ fn one() -> f64 {
 }
 
 /// What is told where a job names no environment.
-const UNNAMED: &str = "an environment is named family/name, or family/name@version";
+const UNNAMED: &str = "an environment must be named family/name, or family/name@version";
 
 /// Whether a name is that of an environment, with or without a version.
 fn is_environment(name: &str) -> bool {
@@ -66,10 +66,10 @@ pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut F
     for (index, mix) in environments.iter().enumerate() {
         let at = |field: &str| format!("environments[{index}].{field}");
         faults.unless(is_environment(&mix.name), &at("name"), UNNAMED);
-        faults.unless(mix.weight.is_finite() && mix.weight > 0.0, &at("weight"), "above 0");
+        faults.unless(mix.weight.is_finite() && mix.weight > 0.0, &at("weight"), "must be above 0");
         if let Some([low, high]) = mix.difficulty {
             let sane = (0.0..=1.0).contains(&low) && (0.0..=1.0).contains(&high) && low <= high;
-            faults.unless(sane, &at("difficulty"), "two numbers from 0 to 1, the lower first");
+            faults.unless(sane, &at("difficulty"), "must be two numbers from 0 to 1, the lower first");
         }
     }
 }
@@ -96,9 +96,9 @@ impl Default for Sampling {
 impl Sampling {
     pub(super) fn check(&self, field: &str, faults: &mut Faults) {
         let temperature = self.temperature.is_finite() && (0.0..=10.0).contains(&self.temperature);
-        faults.unless(temperature, &format!("{field}.temperature"), "0 to 10");
+        faults.unless(temperature, &format!("{field}.temperature"), "must be 0 to 10");
         faults.unless(self.top_p > 0.0 && self.top_p <= 1.0, &format!("{field}.top_p"), "above 0, at most 1");
-        faults.unless((1..=131_072).contains(&self.max_tokens), &format!("{field}.max_tokens"), "1 to 131072");
+        faults.unless((1..=131_072).contains(&self.max_tokens), &format!("{field}.max_tokens"), "must be 1 to 131072");
     }
 }
 
@@ -123,9 +123,13 @@ impl Default for PlayLimits {
 
 impl PlayLimits {
     fn check(&self, faults: &mut Faults) {
-        faults.unless((1..=4_096).contains(&self.concurrent_sessions), "limits.concurrent_sessions", "1 to 4096");
+        faults.unless(
+            (1..=4_096).contains(&self.concurrent_sessions),
+            "limits.concurrent_sessions",
+            "must be 1 to 4096",
+        );
         let turns = self.max_turns.is_none_or(|turns| (1..=100_000).contains(&turns));
-        faults.unless(turns, "limits.max_turns", "1 to 100000");
+        faults.unless(turns, "limits.max_turns", "must be 1 to 100000");
     }
 }
 
@@ -287,9 +291,13 @@ impl Playing<'_> {
         for (index, mix) in self.environments.iter().enumerate() {
             let field = format!("environments[{index}].name");
             let named_before = self.environments[..index].iter().any(|other| other.is_same(mix));
-            faults.unless(!named_before, &field, "is named before with the same split: its episodes would count twice");
+            faults.unless(
+                !named_before,
+                &field,
+                "is named before with the same split, so that its episodes would count twice: name it once",
+            );
         }
-        faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("1 to {EPISODES_MAX}"));
+        faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("must be 1 to {EPISODES_MAX}"));
         self.sampling.check("sampling", faults);
         self.limits.check(faults);
     }
@@ -298,7 +306,11 @@ impl Playing<'_> {
 impl PlayedPolicy {
     fn check(&self, field: &str, faults: &mut Faults) {
         self.from.check(field, faults);
-        faults.unless(!self.from.is_scratch(), field, "a model from scratch knows nothing that is worth playing");
+        faults.unless(
+            !self.from.is_scratch(),
+            field,
+            "a model from scratch knows nothing that is worth playing: train it first, or name another policy",
+        );
     }
 }
 
@@ -306,7 +318,7 @@ impl Evaluate {
     pub(super) fn check(&self, faults: &mut Faults) {
         let Self { policy, environments, episodes, sampling, limits, .. } = self;
         Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
+        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "must be 1 to 1024");
         let of_one = self.episodes.saturating_mul(u64::from(self.samples_per_task));
         let all = of_one.saturating_mul(self.environments.len() as u64);
         let detail = format!("at most {EPISODES_MAX} episodes of all tasks and environments together");
@@ -321,7 +333,7 @@ impl Collect {
     pub(super) fn check(&self, faults: &mut Faults) {
         let Self { policy, environments, episodes, sampling, limits, .. } = self;
         Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "0 to 1");
+        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "must be 0 to 1");
     }
 }
 
@@ -332,20 +344,20 @@ impl Rescore {
         faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
         faults.unless(self.episodes.len() <= 10_000, "episodes", "at most 10000");
         let different: BTreeSet<&EpisodeId> = self.episodes.iter().collect();
-        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice");
+        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice: name each once");
     }
 }
 
 impl Check {
     pub(super) fn check(&self, faults: &mut Faults) {
         faults.unless(is_environment(&self.environment), "environment", UNNAMED);
-        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "1 to 100000");
+        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "must be 1 to 100000");
     }
 }
 
 impl Serve {
     pub(super) fn check(&self, faults: &mut Faults) {
-        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "1 to 1024");
+        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "must be 1 to 1024");
     }
 }
 
