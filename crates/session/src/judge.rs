@@ -145,7 +145,7 @@ impl Sessions {
 
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
         if verify.wait_ms.is_some_and(|wait_ms| wait_ms > VERDICT_WAIT_MS_MAX) {
-            return Err(fault("wait_ms", &format!("a wait is at most {VERDICT_WAIT_MS_MAX} ms")));
+            return Err(fault("wait_ms", &format!("a wait must be at most {VERDICT_WAIT_MS_MAX} ms")));
         }
         let turn = match self.turn(tenant, id).await {
             Ok(turn) => turn,
@@ -188,7 +188,7 @@ impl Sessions {
         let live = turn.live()?;
         let replayed = live.entry.spec().capabilities.recovery == Recovery::Replay;
         if matches!(live.place, Some(Place::Live(_))) && !replayed {
-            let detail = "only environments whose state is free to take can be probed";
+            let detail = "this environment cannot be probed, since taking its state changes it: verify instead";
             return Err(SessionError::NotSupported(detail.to_owned()));
         }
         let docket = self.docket(live, None).await;
@@ -460,7 +460,7 @@ impl Docket {
             Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
             Ok(Err(panic)) => {
                 let words = turn::words_of(&*panic);
-                without(Status::VerifierError, format!("the verifier panicked: {words}"))
+                without(Status::VerifierError, format!("the verifier panicked, report it: {words}"))
             }
             Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),
             Ok(Ok(Ok((judgement, judge)))) => scored(judgement, Verdict { judge, ..skeleton }),

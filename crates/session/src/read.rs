@@ -108,7 +108,8 @@ impl Sessions {
     async fn state_of(&self, tenant: &Tenant, id: SessionId) -> Result<(State, EpisodeId, u64), SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no state".to_owned());
+        let lost =
+            || SessionError::NotSupported("the environment was lost, so it has no state: reset the session".to_owned());
         let place = live.place.as_mut().ok_or_else(lost)?;
         let state = turn::state(place).await.map_err(|_| lost())?;
         Ok((state, live.episode.id, live.seq))
@@ -147,7 +148,8 @@ impl Sessions {
         if !has_files(self.turn(tenant, id).await?.live()?) {
             return Ok(None);
         }
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no files".to_owned());
+        let lost =
+            || SessionError::NotSupported("the environment was lost, so it has no files: reset the session".to_owned());
         let since = match against {
             // One turn after the other, as for states.
             Against::Session(other) => {
@@ -181,10 +183,11 @@ impl Sessions {
         } else if snapshot.episode == live.episode.id {
             self.rebuild_unrecorded(live, snapshot.seq).await?
         } else {
-            let detail = "an unrecorded session remembers its current episode only";
+            let detail = "an unrecorded session remembers its current episode only: ask for that one";
             return Err(SessionError::NotSupported(detail.to_owned()));
         };
-        let lost = || SessionError::NotSupported("the environment was lost, so it has no state".to_owned());
+        let lost =
+            || SessionError::NotSupported("the environment was lost, so it has no state: reset the session".to_owned());
         turn::state(point.place.as_mut().ok_or_else(lost)?).await.map_err(|_| lost())
     }
 

@@ -122,7 +122,7 @@ async fn act(
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
 pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
     catch_unwind(AssertUnwindSafe(code))
-        .map_err(|panic| InfraError::new(format!("the {whose} panicked: {}", words_of(&*panic))))
+        .map_err(|panic| InfraError::new(format!("the {whose} panicked, report it: {}", words_of(&*panic))))
 }
 
 /// What a panic said.
@@ -319,7 +319,7 @@ mod tests {
     fn a_panic_is_caught_with_its_words() {
         assert_eq!(
             guard("environment", || panic!("boom")).map(|()| 0),
-            Err(InfraError::new("the environment panicked: boom"))
+            Err(InfraError::new("the environment panicked, report it: boom"))
         );
     }
 }
