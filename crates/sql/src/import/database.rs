@@ -38,7 +38,7 @@ pub enum Unreadable {
     #[error("{}: {}", .0.code, .0.message)]
     Query(Box<SqlError>),
     /// It is more than can be imported.
-    #[error("the database holds more than {ROWS_MAX} rows, or {} MiB of values", BYTES_MAX >> 20)]
+    #[error("the database must hold at most {ROWS_MAX} rows, and {} MiB of values", BYTES_MAX >> 20)]
     TooLarge,
 }
 

@@ -62,8 +62,11 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
     };
     let paths: Vec<&String> = files.keys().filter(is_one).collect();
     let [path] = paths.as_slice() else {
-        let detail =
-            if paths.is_empty() { "there is no file of questions" } else { "there is more than one file of questions" };
+        let detail = if paths.is_empty() {
+            "there is no file of questions: add one"
+        } else {
+            "there is more than one file of questions: send one"
+        };
         faults.push(Fault::new("questions.json, .jsonl or .yaml", detail));
         return Vec::new();
     };
@@ -75,7 +78,7 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
         }
     };
     if entries.is_empty() {
-        faults.push(Fault::new(*path, "there are no questions"));
+        faults.push(Fault::new(*path, "there are no questions: add one"));
     }
     let mut questions = Vec::new();
     for (place, entry) in entries {
@@ -95,8 +98,9 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
 type Entries = Vec<(String, Result<Entry, serde_json::Error>)>;
 
 fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
-    let text = std::str::from_utf8(content)
-        .map_err(|fault| Fault::new(path, format!("not UTF-8 after byte {}", fault.valid_up_to())))?;
+    let text = std::str::from_utf8(content).map_err(|fault| {
+        Fault::new(path, format!("is not UTF-8 after byte {}: save it as UTF-8", fault.valid_up_to()))
+    })?;
     if path.ends_with(".jsonl") {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         return Ok(lines
@@ -119,26 +123,27 @@ fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
     let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
         (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
-        (None, ..) => return Err("there is no reference: gold, sql, or query beside question".into()),
-        (_, None, None) => return Err("there is no question".into()),
+        (None, ..) => return Err("there is no reference: add it as gold, sql, or query beside question".into()),
+        (_, None, None) => return Err("there is no question: add it as question".into()),
     };
     let gold = gold.trim().trim_end_matches(';').trim_end().to_owned();
     entry.gold_postgres = entry.gold_postgres.take().filter(|sql| !sql.trim().is_empty());
     for (name, field) in [("the question", &text), ("the reference", &gold), ("db", &entry.db)] {
         if field.trim().is_empty() {
-            return Err(format!("{name} is empty"));
+            return Err(format!("{name} is empty: fill it"));
         }
     }
     if let Some(split) = entry.split.as_deref().filter(|split| !is_split(split)) {
         let shown: String = split.chars().take(SPLIT_BYTES_MAX).collect();
-        return Err(format!("a split is 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
+        return Err(format!("a split must be 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
     }
     let written = [(Some(&gold), Dialect::Sqlite), (entry.gold_postgres.as_ref(), Dialect::Postgres)];
     for (sql, dialect) in written.into_iter().filter_map(|(sql, dialect)| Some((sql?, dialect))) {
-        parse::check_reference(sql, dialect).map_err(|why| format!("the reference cannot be read: {why}"))?;
+        parse::check_reference(sql, dialect)
+            .map_err(|why| format!("the reference cannot be read, correct it: {why}"))?;
         let count = script::split(sql, dialect).len();
         if count != 1 {
-            return Err(format!("the reference has to be one statement, and is {count}"));
+            return Err(format!("the reference must be one statement, and is {count}"));
         }
     }
     Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
