@@ -127,7 +127,9 @@ async fn run(context: &Context, spec: &Spec) -> Result<Value, WorkError> {
         Spec::Collect(collect) => Box::pin(super::collect::run(collect, context)).await,
         Spec::Rescore(rescore) => Box::pin(super::rescore::run(rescore, context)).await,
         Spec::Check(check) => Box::pin(super::check::run(check, context)).await,
-        Spec::Train(_) | Spec::Serve(_) => Err(WorkError::bad_spec("this worker trains and serves nothing")),
+        Spec::Train(_) | Spec::Serve(_) => {
+            Err(WorkError::bad_spec("this worker trains and serves nothing: start one with `palestra-trainer work`"))
+        }
     }
 }
 

@@ -67,10 +67,10 @@ impl Served {
     /// When there is no such policy, or it cannot be sampled so.
     pub async fn new(client: &Client, policy: PolicyId, owner: Uuid, sampling: &Sampling) -> Result<Self, PlayError> {
         if sampling.top_p < 1.0 {
-            return Err(PlayError::Policy("a policy that is served takes no `sampling.top_p` below 1".to_owned()));
+            return Err(PlayError::Policy("`sampling.top_p` of a policy that is served must be 1".to_owned()));
         }
         if sampling.max_tokens > TOKENS_MAX {
-            let detail = format!("a policy that is served takes no `sampling.max_tokens` above {TOKENS_MAX}");
+            let detail = format!("`sampling.max_tokens` of a policy that is served must be at most {TOKENS_MAX}");
             return Err(PlayError::Policy(detail));
         }
         let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
@@ -120,8 +120,11 @@ impl Served {
             seed: Some(asked.seed),
         };
         if self.over_vectors {
-            let numbers = numbers(asked.data)
-                .ok_or_else(|| PlayError::Policy("the policy acts on vectors, and nothing here is one".to_owned()))?;
+            let numbers = numbers(asked.data).ok_or_else(|| {
+                PlayError::Policy(
+                    "the policy acts on vectors, and nothing here is one: choose a language model".to_owned(),
+                )
+            })?;
             return Ok(ActRequest { observation: Some(numbers), ..request });
         }
         Ok(ActRequest { messages: asked.talk.messages().to_vec(), tools: asked.talk.tools().to_vec(), ..request })
@@ -142,10 +145,13 @@ impl Served {
             }
             JobState::Failed => {
                 let why = job.error.map_or_else(String::new, |error| format!(": {}", error.detail));
-                Err(PlayError::Policy(format!("{} cannot be served (job {}){why}", self.policy, job.id)))
+                Err(PlayError::Policy(format!(
+                    "{} cannot be served (job {}){why}; look at that job",
+                    self.policy, job.id
+                )))
             }
             JobState::Cancelled => {
-                Err(PlayError::Policy(format!("job {}, which served {}, was cancelled", job.id, self.policy)))
+                Err(PlayError::Policy(format!("job {}, which served {}, was cancelled: retry it", job.id, self.policy)))
             }
             JobState::Queued | JobState::Running if since.elapsed() > Duration::from_millis(COLD_MS_MAX) => {
                 let seconds = COLD_MS_MAX / 1_000;
@@ -161,7 +167,10 @@ impl Served {
 
     async fn queue(&self, warmth: &mut Warmth) -> Result<Job, PlayError> {
         if warmth.jobs >= SERVE_JOBS_MAX {
-            let detail = format!("{SERVE_JOBS_MAX} jobs that served {} ended while it was needed", self.policy);
+            let detail = format!(
+                "{SERVE_JOBS_MAX} jobs that served {} ended while it was needed: look at those jobs",
+                self.policy
+            );
             return Err(PlayError::Unavailable(detail));
         }
         let id = derived_id(self.owner, self.policy, warmth.jobs);

@@ -75,7 +75,9 @@ impl Told {
 /// Who may not know it plays no episode; what has no known solution is one task.
 fn refused(error: ClientError) -> PlayError {
     match error.code() {
-        Some(Code::Forbidden) => PlayError::Policy(format!("what solves its tasks is not told to everybody: {error}")),
+        Some(Code::Forbidden) => PlayError::Policy(format!(
+            "the solution of its tasks is not told to this key, use one that may read the definition: {error}"
+        )),
         Some(Code::NotSupported) => PlayError::Turn(error.to_string()),
         _ => PlayError::Client(error),
     }
