@@ -40,7 +40,7 @@ pub enum StartError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The data folder cannot be used.
-    #[error("the data folder {} cannot be used: {source}", path.display())]
+    #[error("the data folder {} cannot be used: {source}; choose another with --data, or check its owner", path.display())]
     Data {
         /// Which folder or file.
         path: PathBuf,

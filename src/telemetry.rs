@@ -52,7 +52,7 @@ const SECONDS_BUCKETS: [f64; 14] =
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The filter.
-    #[error("setting log: {0}")]
+    #[error("setting log: {0}; write a level, or targets with levels as palestra=debug")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
     /// The metrics.
     #[error("the metrics cannot be set up: {0}")]

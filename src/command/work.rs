@@ -92,7 +92,7 @@ pub async fn work(arguments: &WorkArguments) -> Result<(), Failure> {
 fn parse_light_kind(text: &str) -> Result<JobKind, String> {
     let names: Vec<&str> = KINDS.iter().map(|kind| kind.as_str()).collect();
     let found = KINDS.into_iter().find(|kind| kind.as_str() == text);
-    found.ok_or_else(|| format!("this worker does {}; others need a trainer", names.join(", ")))
+    found.ok_or_else(|| format!("this worker does {}: start a trainer for others", names.join(", ")))
 }
 
 /// Cancels `stop` once standard input ends. On a thread of its own that nobody waits for: reading cannot be called off.

@@ -37,13 +37,21 @@ pub(super) fn write_problem(response: &mut Response, id: &HeaderValue, form: For
 fn foreign_problem(status: StatusCode) -> Option<Problem> {
     let (code, detail) = match status {
         status if !status.is_client_error() && !status.is_server_error() => return None,
-        StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path: /docs lists what there is"),
-        StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "see the header `allow` for what this path takes"),
-        StatusCode::REQUEST_TIMEOUT => (Code::RequestTimeout, "the request took too long to arrive or to answer"),
-        StatusCode::PAYLOAD_TOO_LARGE => (Code::TooLarge, "the body is larger than this server reads"),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => (Code::UnsupportedMediaType, "the content type is not read here"),
-        status if status.is_client_error() => (Code::Malformed, "the request could not be read"),
-        _ => (Code::Internal, "the server failed; its log tells why, under the id of this request"),
+        StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path: see /docs for what there is"),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            (Code::MethodNotAllowed, "the path does not take this method: see the header `allow`")
+        }
+        StatusCode::REQUEST_TIMEOUT => {
+            (Code::RequestTimeout, "the request took too long to arrive or to answer: send it again")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => (Code::TooLarge, "the body is larger than this server reads: send less"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            (Code::UnsupportedMediaType, "the content type is not read here: see /docs for those that are")
+        }
+        status if status.is_client_error() => {
+            (Code::Malformed, "the request could not be read: see /docs for its form")
+        }
+        _ => (Code::Internal, "the server failed: look into its log, under the id of this request"),
     };
     Some(Problem::new(code, detail))
 }
@@ -59,5 +67,5 @@ fn write(response: &mut Response, problem: &Problem) {
 pub(super) fn caught(panic: &(dyn Any + Send), id: &HeaderValue) -> Response {
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(request = ?id, panic = words.unwrap_or("without words"), "a handler panicked");
-    Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request").into_response()
+    Failure::new(Code::Internal, "the server failed: look into its log, under the id of this request").into_response()
 }

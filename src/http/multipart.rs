@@ -22,7 +22,7 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 const PREAMBLE_BYTES_MAX: usize = 8 * 1024;
 const LINE_END: &[u8] = b"\r\n";
 const HEAD_END: &[u8] = b"\r\n\r\n";
-const LONG_HEAD: &str = "the head of a part is too long";
+const LONG_HEAD: &str = "the head of a part is too long: shorten the file's name";
 /// Encodings of a part that change nothing.
 const PLAIN_ENCODINGS: [&str; 3] = ["binary", "8bit", "7bit"];
 /// How forms write what would end a name, and what it stands for.
@@ -67,7 +67,7 @@ impl Multipart {
     pub(super) fn begin(headers: &HeaderMap, pieces: ByteStream) -> Result<Self, Failure> {
         let boundary = headers.get(CONTENT_TYPE).and_then(|value| boundary(value.to_str().ok()?));
         let boundary = boundary.ok_or_else(|| {
-            let words = "send the file as `multipart/form-data` with a boundary";
+            let words = "the body is no form: send the file as `multipart/form-data` with a boundary";
             Failure::new(Code::UnsupportedMediaType, words)
         })?;
         let delimiter = [LINE_END, LAST, boundary.as_bytes()].concat();
@@ -89,7 +89,8 @@ impl Multipart {
         while let Some(chunk) = self.chunk().await? {
             passed += chunk.len();
             if !self.begun && passed > PREAMBLE_BYTES_MAX {
-                return Err(self.malformed("no part begins with the boundary that was announced"));
+                return Err(self
+                    .malformed("no part begins with the boundary that was announced: announce the one that is used"));
             }
         }
         self.begun = true;
@@ -120,7 +121,8 @@ impl Multipart {
             return Err(self.malformed("a part is encoded: send it as it is, without `Content-Transfer-Encoding`"));
         }
         let part = head.and_then(read_head);
-        let part = part.ok_or_else(|| self.malformed("a part has no `Content-Disposition: form-data` with a name"))?;
+        let part =
+            part.ok_or_else(|| self.malformed("a part has no `Content-Disposition: form-data` with a name: add it"))?;
         // The line's end that was put there is no part of the content.
         let delimiter = self.delimiter.clone();
         if !self.starts_with(&delimiter).await? {
@@ -197,7 +199,7 @@ impl Multipart {
                 self.buffer.extend_from_slice(&piece?);
                 Ok(())
             }
-            None => Err(self.malformed("the body ends before its last part does")),
+            None => Err(self.malformed("the body ends before its last part does: send it again")),
         }
     }
 

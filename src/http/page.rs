@@ -18,7 +18,7 @@ pub(super) const ROWS_MAX: u32 = 1_000;
 pub(super) fn request<Id: FromStr>(limit: Option<u32>, cursor: Option<String>) -> Result<PageRequest, Failure> {
     let limit = limit.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Failure::new(Code::Malformed, format!("limit is 1 to {ROWS_MAX}")));
+        return Err(Failure::new(Code::Malformed, format!("limit must be 1 to {ROWS_MAX}")));
     }
     if cursor.as_deref().is_some_and(|cursor| cursor.parse::<Id>().is_err()) {
         return Err(unknown_cursor());

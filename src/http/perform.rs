@@ -172,7 +172,9 @@ fn stepped(outcome: Result<Said, SessionError>, acting_side: bool) -> Result<Ans
 /// What the form of a step says and its types do not.
 fn check(command: &Command) -> Result<(), Failure> {
     match command {
-        Command::Step { step, .. } if step.seq == Some(0) => Err(Failure::invalid("seq", "steps are counted from 1")),
+        Command::Step { step, .. } if step.seq == Some(0) => {
+            Err(Failure::invalid("seq", "steps are counted from 1: send 1 or more"))
+        }
         _ => Ok(()),
     }
 }

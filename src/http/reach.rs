@@ -15,8 +15,7 @@ use palestra_auth::{Grant, Principal};
 
 /// The token of a lease asked for something that its job has no need of.
 pub(super) fn beyond() -> Failure {
-    let words =
-        "the token of a lease reaches its own job, and the jobs and policies that this one names, and no others";
+    let words = "the token of a lease reaches its own job, and the jobs and policies that this one names: use an API key for others";
     Failure::new(Code::Forbidden, words)
 }
 

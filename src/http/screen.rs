@@ -70,7 +70,8 @@ pub(super) async fn show_page(
 ) -> Result<Response, Failure> {
     if request.method() == Method::GET && request.uri().query().is_some_and(|query| !query.is_empty()) {
         let fields = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
-        let Query(fields) = fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read"))?;
+        let Query(fields) =
+            fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read: reload the page"))?;
         return take_turns(&app, &principal, session, request.uri().path(), &fields).await;
     }
     let shown = app.sessions().screen(&principal.tenant, session, request.uri().path()).await.map_err(Failure::from);
@@ -131,14 +132,18 @@ async fn act(app: &App, principal: &Principal, session: SessionId, fields: &[(St
 
 async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
     if media_type(request.headers()).as_deref() != Some("application/x-www-form-urlencoded") {
-        return Err(Failure::new(Code::UnsupportedMediaType, "send a form"));
+        return Err(Failure::new(
+            Code::UnsupportedMediaType,
+            "the body is no form: send `application/x-www-form-urlencoded`",
+        ));
     }
     let headers = request.headers().clone();
     let mut form = Request::new(Body::from(body::read(request).await?));
     *form.method_mut() = Method::POST;
     *form.headers_mut() = headers;
     let form = Form::<Vec<(String, String)>>::from_request(form, &()).await;
-    form.map(|Form(fields)| fields).map_err(|_| Failure::new(Code::Malformed, "the form cannot be read"))
+    form.map(|Form(fields)| fields)
+        .map_err(|_| Failure::new(Code::Malformed, "the form cannot be read: reload the page"))
 }
 
 fn is_over(failure: &Failure) -> bool {

@@ -70,7 +70,7 @@ fn id(job: JobId, number: u64) -> String {
 pub(super) fn number_of(job: JobId, text: &str) -> Result<u64, Failure> {
     let number = text.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
     let number = number.filter(|number| id(job, *number) == text && i64::try_from(*number).is_ok());
-    number.ok_or_else(|| Failure::invalid("after", "none that this list answered"))
+    number.ok_or_else(|| Failure::invalid("after", "not an event of this list: pass an id that it answered"))
 }
 
 /// Our names of numbers that clients of OpenAI know by others.

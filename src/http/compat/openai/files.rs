@@ -82,7 +82,9 @@ fn view(row: FileRow) -> File {
 /// Files are uploaded, listed and deleted with keys: the token of a lease reads what its job names, and nothing else.
 fn require_key(principal: &Principal) -> Result<(), Failure> {
     match principal.grant {
-        Grant::Job { .. } => Err(Failure::new(Code::Forbidden, "the token of a lease reads files that its job names")),
+        Grant::Job { .. } => {
+            Err(Failure::new(Code::Forbidden, "the token of a lease reads files that its job names: use an API key"))
+        }
         Grant::Scopes(_) | Grant::Session(_) => Ok(()),
     }
 }
@@ -163,7 +165,7 @@ async fn read_parts(app: &App, tenant: &Tenant, parts: &mut Multipart) -> Result
 fn read_purpose(text: &str) -> Result<FilePurpose, Failure> {
     let found = FilePurpose::UPLOADED.into_iter().find(|purpose| purpose.as_str() == text);
     let names = FilePurpose::UPLOADED.map(FilePurpose::as_str).join(" or ");
-    found.ok_or_else(|| Failure::invalid("purpose", format!("files are uploaded for {names}")))
+    found.ok_or_else(|| Failure::invalid("purpose", format!("files are uploaded for {names}: choose one of these")))
 }
 
 /// In which order files are listed.
@@ -202,7 +204,7 @@ pub(in crate::http) async fn list_files(
     require_key(&principal)?;
     let limit = query.limit.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Failure::invalid("limit", format!("1 to {ROWS_MAX}")));
+        return Err(Failure::invalid("limit", format!("must be 1 to {ROWS_MAX}")));
     }
     let page = PageRequest { before: query.after.map(|id| id.to_string()), limit: limit + 1 };
     let filter = FileFilter { purpose: query.purpose, oldest_first: query.order == Some(Order::Asc) };

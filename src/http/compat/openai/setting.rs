@@ -79,19 +79,19 @@ fn take(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> 
         "max_context_tokens" => settings.max_context_tokens = Some(count(value)?),
         "max_tokens" => settings.max_tokens = Some(count(value)?),
         "max_turns" => settings.max_turns = Some(count(value)?),
-        "steps" => settings.steps = Some(value.parse().map_err(|_| "a whole number".to_owned())?),
+        "steps" => settings.steps = Some(value.parse().map_err(|_| "the value must be a whole number".to_owned())?),
         "width" => settings.width = Some(count(value)?),
-        _ => return Err(format!("not a setting that is known; behind `{PREFIX}` there are {NAMES}")),
+        _ => return Err(format!("unknown setting: use one of {NAMES} behind `{PREFIX}`")),
     }
     Ok(())
 }
 
 fn count(value: &str) -> Result<u32, String> {
-    value.parse().map_err(|_| "a whole number".to_owned())
+    value.parse().map_err(|_| "the value must be a whole number".to_owned())
 }
 
 fn rate(value: &str) -> Result<f64, String> {
-    value.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or_else(|| "a number".to_owned())
+    value.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or_else(|| "the value must be a number".to_owned())
 }
 
 fn word<T: DeserializeOwned>(value: &str) -> Result<T, String> {

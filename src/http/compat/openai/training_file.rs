@@ -51,7 +51,7 @@ impl Line {
         let name = self.environment.or_else(|| settings.environment.clone());
         let split = self.split.or_else(|| settings.split.clone()).unwrap_or_else(|| "train".to_owned());
         Ok(EnvironmentMix {
-            name: name.ok_or("names no environment: do so here, or by `environment` in metadata")?,
+            name: name.ok_or("names no environment: name one here, or by `environment` in metadata")?,
             split,
             weight: self.weight.unwrap_or(1.0),
             difficulty: self.difficulty,
@@ -94,7 +94,7 @@ fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<Numbered>, Vec<Fau
         }
     }
     if mixes.is_empty() && faults.is_empty() {
-        faults.push(fault(PARAMETER, "the file has no lines"));
+        faults.push(fault(PARAMETER, "the file has no lines: upload one with an example per line"));
     }
     if mixes.len() > ENVIRONMENTS_MAX {
         faults.push(fault(PARAMETER, format!("at most {ENVIRONMENTS_MAX} lines")));

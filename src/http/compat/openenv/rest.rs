@@ -125,7 +125,7 @@ pub(super) async fn step(player: Player, Object(data): Object) -> Result<Body<Sh
     let shown = match patience {
         None => taking.await?,
         Some(patience) => timeout(patience, taking).await.map_err(|_| {
-            let words = "the turn was not done in `timeout_s`; where it has begun it ends, and the same `seq` again is answered";
+            let words = "the turn was not done in `timeout_s`: send the same `seq` again to get its answer";
             Refusal::Failed(Failure::new(Code::RequestTimeout, words))
         })??,
     };

@@ -64,7 +64,7 @@ pub(super) async fn open_socket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let upgrade = upgrade
-        .map_err(|_| Failure::new(Code::Malformed, "this is a WebSocket: ask for an upgrade with version 13"))?;
+        .map_err(|_| Failure::new(Code::Malformed, "this path is a WebSocket: ask for an upgrade with version 13"))?;
     player.entry().await?;
     let frame_bytes_max = player.app.config().openenv_frame_bytes_max;
     Ok(upgrade
