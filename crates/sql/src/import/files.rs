@@ -107,12 +107,12 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "a.db: this is no database file of SQLite",
-                "b.sql: not UTF-8 after byte 0",
-                "d/x.sql: c/x.sql is a database of this name already"
+                "a.db: the file is no database of SQLite: leave it out",
+                "b.sql: is not UTF-8 after byte 0: save it as UTF-8",
+                "d/x.sql: c/x.sql is a database of this name already: rename one"
             ]
         );
         let (_, faults) = read(&[]);
-        assert_eq!(faults, ["*.sql, *.sqlite, *.db: there is no database"]);
+        assert_eq!(faults, ["*.sql, *.sqlite, *.db: there is no database: add one"]);
     }
 }

@@ -251,7 +251,7 @@ mod tests {
             let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
             let (read, faults) = read("questions.jsonl", &line.to_string());
             assert!(
-                read.is_empty() && faults[0].contains("the reference cannot be read: the SQL is too long"),
+                read.is_empty() && faults[0].contains("the reference cannot be read, correct it: the SQL is too long"),
                 "{faults:?}"
             );
         }
@@ -266,7 +266,7 @@ mod tests {
         for (gold, postgres, count) in [(two, "SELECT 1", 2), ("SELECT 1;", two, 2), ("-- nothing", "SELECT 1", 0)] {
             let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
             let (read, faults) = read("questions.jsonl", &line.to_string());
-            let told = format!("questions.jsonl:1: the reference has to be one statement, and is {count}");
+            let told = format!("questions.jsonl:1: the reference must be one statement, and is {count}");
             assert_eq!((read.len(), faults), (0, vec![told]), "{gold}");
         }
         let line = serde_json::json!({"db": "a", "question": "?", "gold": "SELECT ';'; -- ;", "gold_postgres": " "});
@@ -284,7 +284,7 @@ mod tests {
         for split in ["../x", "", "_a", "Train", "a-1", "a b", &"a".repeat(65)] {
             let (read, faults) = read("questions.jsonl", &of(split).to_string());
             let shown: String = split.chars().take(64).collect();
-            let told = format!("questions.jsonl:1: a split is 1 to 64 small letters, digits and _, not {shown:?}");
+            let told = format!("questions.jsonl:1: a split must be 1 to 64 small letters, digits and _, not {shown:?}");
             assert_eq!((read.len(), faults), (0, vec![told]), "{split}");
         }
         let many: Vec<String> = (0..17).map(|number| of(&format!("s{number}")).to_string()).collect();
@@ -297,7 +297,10 @@ mod tests {
         let lines = "{\"db\": \"a\", \"question\": \"One?\"}\n{\"db\": 1}\n{\"db\": \"a\", \"gold\": \" \", \"query\": \"x\"}\n";
         let (_, faults) = read("questions.jsonl", lines);
         assert_eq!(faults.len(), 3, "{faults:?}");
-        assert_eq!(faults[0], "questions.jsonl:1: there is no reference: gold, sql, or query beside question");
+        assert_eq!(
+            faults[0],
+            "questions.jsonl:1: there is no reference: add it as gold, sql, or query beside question"
+        );
         assert!(
             faults[1].starts_with("questions.jsonl:2: invalid type: integer `1`, expected a string"),
             "{}",

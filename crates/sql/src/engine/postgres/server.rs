@@ -12,6 +12,7 @@ use tokio_postgres::config::Host;
 use super::private::Private;
 use super::wire::{Address, Login, Wire, WireError};
 use crate::engine::EngineError;
+use crate::script::quoted;
 
 /// The oldest version whose commands are used here.
 const VERSION_MIN: u32 = 130_000;
@@ -231,11 +232,6 @@ impl Server {
 #[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub(super) fn lost(error: WireError) -> EngineError {
     EngineError::Lost(format!("PostgreSQL: {error}"))
-}
-
-/// A name in quotes.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A string as a literal.
