@@ -17,7 +17,7 @@ use super::permission;
 use super::problem::Failure;
 use crate::app::App;
 use crate::telemetry::COMMANDS;
-use palestra_auth::{Minter, Principal};
+use palestra_auth::Principal;
 use palestra_environment::tool::to_mcp;
 use palestra_session::{Answer, AtOnce, Command, Said, SessionError, Taken};
 
@@ -162,14 +162,14 @@ fn allow(principal: &Principal, command: &Command) -> Result<(), Failure> {
     check(command)
 }
 
-/// What a step that was taken or refused comes to.
+/// The answer of a step that was taken or refused.
 fn stepped(outcome: Result<Said, SessionError>, acting_side: bool) -> Result<Answer, Failure> {
     let outcome = outcome.map(Answer::Stepped).map_err(Failure::from);
     STEP.count(&outcome);
     if acting_side { outcome.and_then(hide) } else { outcome }
 }
 
-/// What the form of a step says and its types do not.
+/// Checks of a step's form that its types do not make.
 fn check(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Step { step, .. } if step.seq == Some(0) => {
@@ -181,16 +181,11 @@ fn check(command: &Command) -> Result<(), Failure> {
 
 /// Adds credentials to what was opened, converts tools, and takes away what the acting side must not see.
 fn dress(app: &App, principal: &Principal, mut answer: Answer, tools: ToolForm) -> Result<Answer, Failure> {
-    let mut minter: Option<Minter> = None;
     for opened in answer.opened_mut() {
-        // Sessions that are opened together nearly always end together.
-        if !minter.as_ref().is_some_and(|minter| minter.serves(opened.expires_at)) {
-            minter = app.auth().minter(principal, opened.expires_at);
-        }
-        opened.token = minter.as_ref().map(|minter| minter.mint(opened.id));
+        opened.token = app.auth().session_token(principal, opened.id, opened.expires_at);
         if opened.screen {
-            let minter = app.auth().page_minter(principal, opened.expires_at);
-            opened.page = minter.map(|minter| page_path(opened.id, &minter.mint(opened.id)));
+            let token = app.auth().page_token(principal, opened.id, opened.expires_at);
+            opened.page = token.map(|token| page_path(opened.id, &token));
         }
         tools.convert_opened(opened);
     }
@@ -231,7 +226,7 @@ pub(super) fn visible(principal: &Principal, mut event: Event) -> Option<Event> 
     Some(event)
 }
 
-/// What a command is called in the metrics: a place in [`OPERATIONS`].
+/// The name of a command in the metrics: a place in [`OPERATIONS`].
 #[derive(Clone, Copy)]
 struct Operation(usize);
 

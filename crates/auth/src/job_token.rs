@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use palestra_protocol::id::JobId;
 use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::token::{ISSUER, Signer, seconds};
 use super::{AuthError, Grant, Principal};
 
-const ISSUER: &str = "palestra";
 /// For whom these tokens are: no session's token passes for one, and none of these for a session's.
 const AUDIENCE: &str = "palestra/job";
 /// Milliseconds after which a token ends although its lease was renewed all the time: longer than any job.
 const TOKEN_MS: u64 = 366 * 86_400_000;
-/// A credential longer than this is not looked at.
-const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,33 +32,21 @@ struct Claims {
 pub struct JobTokens(Arc<Inner>);
 
 struct Inner {
-    signing: EncodingKey,
-    reading: DecodingKey,
-    validation: Validation,
+    signer: Signer,
     cache: Arc<Cache>,
 }
 
 impl JobTokens {
     pub(super) fn new(key: &[u8; 32], cache: Arc<Cache>) -> Self {
-        // The algorithm is fixed here: what a token says of itself is compared with it, never followed.
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[ISSUER]);
-        validation.set_audience(&[AUDIENCE]);
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is judged below, by the server's own clock.
-        validation.validate_exp = false;
-        let (signing, reading) = (EncodingKey::from_secret(key), DecodingKey::from_secret(key));
-        Self(Arc::new(Inner { signing, reading, validation, cache }))
+        Self(Arc::new(Inner { signer: Signer::new(key, AUDIENCE), cache }))
     }
 
     /// The token of the lease of `job` with this fence; none where it cannot be written, which the log says.
     #[must_use]
     pub fn mint(&self, tenant: &str, job: JobId, fence: u64, now: Timestamp) -> Option<String> {
-        let exp = u64::try_from(now.plus_ms(TOKEN_MS).milliseconds()).unwrap_or(0).div_ceil(1_000);
         let (iss, aud) = (ISSUER.to_owned(), AUDIENCE.to_owned());
-        let claims = Claims { iss, aud, sub: job, tenant: tenant.to_owned(), fence, exp };
-        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.0.signing);
-        token.inspect_err(|error| tracing::error!(%error, "the token of a lease could not be written")).ok()
+        let exp = seconds(now.plus_ms(TOKEN_MS));
+        self.0.signer.sign(&Claims { iss, aud, sub: job, tenant: tenant.to_owned(), fence, exp })
     }
 
     /// Lets no token of this job pass without a look at whether its lease is held.
@@ -71,21 +56,11 @@ impl JobTokens {
 
     /// Whom a token stands for, if its lease is held.
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, AuthError> {
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(AuthError::Refused);
-        }
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.0.reading, &self.0.validation)
-            .map_err(|_| AuthError::Refused)?
-            .claims;
-        let expires_at =
-            Timestamp::from_milliseconds(i64::try_from(claims.exp.saturating_mul(1_000)).unwrap_or(i64::MAX));
-        if expires_at <= now {
-            return Err(AuthError::Refused);
-        }
+        let (claims, end) = self.0.signer.read::<Claims>(token, now, |claims| claims.exp)?;
         Ok(Principal {
             tenant: Arc::from(claims.tenant),
             grant: Grant::Job { job: claims.sub, fence: claims.fence },
-            expires_at: Some(expires_at),
+            expires_at: Some(end),
             key: None,
         })
     }

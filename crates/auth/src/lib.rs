@@ -11,6 +11,7 @@ mod token;
 use std::sync::Arc;
 
 use hmac::Mac as _;
+use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest, Sha256};
@@ -26,7 +27,6 @@ use palestra_store::row::{KeyRow, PageRequest};
 use palestra_store::{Store, StoreError};
 pub use principal::{Grant, Principal};
 pub use secret::{RootSecret, SecretError};
-pub use token::Minter;
 use token::Tokens;
 
 /// The tenant that everything belongs to until another is made. It is the operator's.
@@ -210,17 +210,17 @@ impl Auth {
         }
     }
 
-    /// Makes credentials of single sessions, valid until `expires_at` or the end of the key that makes them. The same arguments
-    /// give the same token, so a repeated answer stays the same.
+    /// The credential of a session, valid until `expires_at` or the end of the key that makes it. The same arguments give the same
+    /// token, so a repeated answer stays the same. None where it cannot be written, which the log says.
     #[must_use]
-    pub fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
-        self.tokens.minter(maker, expires_at)
+    pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.tokens.mint(maker, session, expires_at)
     }
 
-    /// Makes what the paths of pages of single sessions end with, valid as long as the sessions' tokens are.
+    /// The end of the path of a session's page, valid as long as the session's token is.
     #[must_use]
-    pub fn page_minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
-        self.pages.minter(maker, expires_at)
+    pub fn page_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.pages.mint(maker, session, expires_at)
     }
 
     /// Who may use the page of a session whose path ends so. It is not kept as credentials are, so that it never passes for one.
