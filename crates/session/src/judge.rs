@@ -459,7 +459,7 @@ impl Docket {
         match judged {
             Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
             Ok(Err(panic)) => {
-                let words = turn::words_of(&*panic);
+                let words = panic_message::panic_message(&panic);
                 without(Status::VerifierError, format!("the verifier panicked, report it: {words}"))
             }
             Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use panic_message::panic_message;
 use serde::Serialize;
 
 use crate::draws::{Draws, Requirement};
@@ -190,7 +191,7 @@ impl Audit {
         let task = match made {
             Ok(Ok(task)) => Arc::new(task),
             Ok(Err(error)) => return Err((at(&draws), error.to_string())),
-            Err(panic) => return Err((at(&draws), format!("the generator crashed: {}", message(&*panic)))),
+            Err(panic) => return Err((at(&draws), format!("the generator crashed: {}", panic_message(&panic)))),
         };
         self.tasks += 1;
         let actions = player.kind.oracle(&task).ok_or_else(|| {
@@ -206,7 +207,7 @@ impl Audit {
             Ok(Ok(score)) if score >= 1.0 => {}
             Ok(Ok(score)) => return Err((at(&draws), format!("the solution scores {score}"))),
             Ok(Err(fault)) => return Err((at(&draws), format!("the solution cannot be played: {fault}"))),
-            Err(panic) => return Err((at(&draws), format!("judging the solution crashed: {}", message(&*panic)))),
+            Err(panic) => return Err((at(&draws), format!("judging the solution crashed: {}", panic_message(&panic)))),
         }
         let answer = serde_json::to_string(&actions).map_err(|error| (at(&draws), error.to_string()))?;
         Ok(Sample { task, values, answer })
@@ -301,10 +302,4 @@ impl Audit {
 /// distribution.
 fn exceeds(share: f64, bound: f64, of: u64) -> bool {
     share > bound + 2.0 * (bound * (1.0 - bound) / of.max(1) as f64).sqrt()
-}
-
-/// What a panic said.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }

@@ -150,8 +150,7 @@ async fn guarded<T>(judging: impl Future<Output = Result<T, JudgeError>>) -> Res
     let mut judging = pin!(judging);
     poll_fn(|context| {
         catch_unwind(AssertUnwindSafe(|| judging.as_mut().poll(context))).unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<&str>().copied();
-            let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+            let words = panic_message::panic_message(&panic);
             Poll::Ready(Err(JudgeError::Verifier(format!("the judge panicked, report it: {words}"))))
         })
     })
