@@ -1,4 +1,4 @@
-//! What the server tells of itself: the log, and every metric by name.
+//! The server's reports of itself: the log, and every metric by name.
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What no server can run with.
+//! Settings that no server can run with.
 
 use super::Config;
 use super::error::{ConfigError, Origin};
@@ -86,12 +86,12 @@ fn invalid(name: &'static str, detail: impl Into<String>) -> ConfigError {
     ConfigError::Invalid { name, origin: Origin::Unknown, detail: detail.into() }
 }
 
-/// Whether a key can stand in an `Authorization` header.
+/// Tells whether a key can stand in an `Authorization` header.
 fn is_usable_key(key: &str) -> bool {
     key.len() >= ADMIN_KEY_BYTES_MIN && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether browsers could send this as `Origin`: a scheme and a host, and nothing behind them.
+/// Tells whether browsers could send this as `Origin`: a scheme and a host, and nothing behind them.
 fn is_origin(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, host)| {
         matches!(scheme, "http" | "https")

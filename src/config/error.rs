@@ -24,7 +24,7 @@ pub enum ConfigError {
         name: &'static str,
         /// Where it comes from.
         origin: Origin,
-        /// What is wrong and what would be right.
+        /// The fault, and what would be right.
         detail: String,
     },
 }

@@ -65,7 +65,7 @@ pub(super) fn write_outcomes(json: &mut String, answers: &[Result<Answer, Failur
     Ok(())
 }
 
-/// What the commands of a batch came to, in their order.
+/// Outcomes of the commands of a batch, in their order.
 pub(super) struct Outcomes(pub(super) Vec<Result<Answer, Failure>>);
 
 impl IntoResponse for Outcomes {
@@ -82,7 +82,7 @@ fn written(write: impl FnOnce(&mut String) -> serde_json::Result<()>) -> Respons
     }
 }
 
-/// What a command came to, with status and `Location`.
+/// The outcome of a command, with status and `Location`.
 pub(super) struct Answered(pub(super) Answer);
 
 impl IntoResponse for Answered {

@@ -21,7 +21,7 @@ const ENTRIES_MAX: usize = 4 * FILES_MAX;
 const TREE_BYTES_MAX: u64 = 256 << 20;
 /// Entries of an archive of tasks, folders included.
 const TREE_ENTRIES_MAX: usize = 100_000;
-/// How gzip begins (RFC 1952).
+/// The first bytes of gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The files of an archive, which lie at its top or together in one folder.

@@ -19,7 +19,7 @@ const LINGER_BYTES_MAX: usize = 32 << 20;
 /// Milliseconds for that.
 const LINGER_MS: u64 = 2_000;
 
-/// What is read of a body; stands in the extensions of the requests of a route.
+/// Bound on a body; stands in the extensions of the requests of a route.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyBounds {
     pub(super) bytes_max: usize,

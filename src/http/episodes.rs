@@ -96,7 +96,7 @@ pub(super) enum TrajectoryForm {
     Json,
     /// A line with episode and task, then a line per step.
     Jsonl,
-    /// What a terminal printed, for a terminal player (asciicast, version 2).
+    /// Output of a terminal, for a terminal player (asciicast, version 2).
     Asciicast,
 }
 

@@ -19,7 +19,7 @@ use super::perform::visible;
 use super::problem::Failure;
 use crate::app::App;
 
-/// How often a silent stream shows that it is alive.
+/// Interval at which a silent stream shows that it is alive.
 pub(super) const KEEP_ALIVE_MS: u64 = 15_000;
 /// Longest cursor that is looked at.
 const CURSOR_BYTES_MAX: usize = 200;

@@ -147,7 +147,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// Whether a query is text once its escapes are undone. No store can hold a NUL, so nothing can be found by one.
+/// Tells whether a query is text once its escapes are undone. No store can hold a NUL, so nothing can be found by one.
 fn is_text(query: &str) -> bool {
     percent_decode_str(query).decode_utf8().is_ok_and(|text| !text.contains('\0'))
 }

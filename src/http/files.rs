@@ -24,7 +24,7 @@ use palestra_jobs::{ByteStream, JobsError};
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-content-sha256");
 /// Hexadecimal digits of a digest.
 const DIGEST_DIGITS: usize = 64;
-/// What stands for itself in no name of the form of RFC 5987.
+/// Characters that are escaped in a name of the form of RFC 5987.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
@@ -114,7 +114,7 @@ impl Incoming {
         }
     }
 
-    /// How many bytes are said to come.
+    /// Number of bytes that are announced.
     pub(super) const fn declared_bytes(&self) -> Option<u64> {
         self.declared_bytes
     }

@@ -19,7 +19,7 @@ use crate::telemetry::SESSIONS_LIVE;
 /// Milliseconds that the store has to show that it is there.
 const PING_TIMEOUT_MS: u64 = 2_000;
 
-/// How the server is.
+/// The server's health.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Health {
     /// `ok`.

@@ -1,4 +1,4 @@
-//! What is told of environments to those alone who publish, or whose job needs it.
+//! Insides of environments, for those alone who publish or whose job needs them.
 
 use axum::extract::State;
 use palestra_protocol::action::Action;

@@ -28,7 +28,7 @@ use crate::app::App;
 use palestra_auth::Grant;
 use palestra_jobs::JobFilter;
 
-/// How often a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
+/// Interval at which a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
 const CREDENTIAL_CHECK_MS: u64 = 30_000;
 
 /// Queue a job.

@@ -131,7 +131,7 @@ impl From<TaskError> for Failure {
     }
 }
 
-/// What is wrong with the draw holds hidden values, and goes to the log alone.
+/// Hides the flaw of the draw, which holds hidden values, in the log.
 fn faulty_task(faulty: FaultyTask) -> Failure {
     tracing::warn!(request = ?current(), evidence = faulty.evidence, "the definition of an environment is at fault");
     Problem::new(Code::FaultyDefinition, faulty.to_string())
@@ -190,7 +190,7 @@ impl From<AuthError> for Failure {
     }
 }
 
-/// What was sent has faults: one detail where there is one, a count where there are more.
+/// The failure of a request with faults: one detail where there is one, a count where there are more.
 fn faults(mut errors: Vec<Fault>) -> Failure {
     for fault in &mut errors {
         if let Cow::Owned(plainly) = plain(&fault.detail) {

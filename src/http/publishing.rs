@@ -26,7 +26,7 @@ use palestra_families::{sql, work};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
-/// What a file is called that comes without a name.
+/// The name of a file that comes without one.
 const ONLY_FILE: &str = "app.yaml";
 
 /// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes, or the lease of a check.
@@ -46,7 +46,7 @@ pub(super) async fn get_definition(
     Ok(Body(Definition { kind: APP.to_owned(), files }))
 }
 
-/// What a data set is published as.
+/// The heading of a published data set.
 #[derive(Debug, Default, PartialEq, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -57,7 +57,7 @@ pub(super) struct Heading {
     verifier: Option<String>,
     /// System text of rows that have none.
     system: Option<String>,
-    /// What it is about.
+    /// Its description.
     description: Option<String>,
     /// Words to filter by, separated by commas.
     tags: Option<String>,
@@ -173,7 +173,7 @@ fn check(submission: &DatasetSubmission) -> Result<(), Failure> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishJson {
-    /// What it is published as: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
+    /// Its heading: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
     #[schema(value_type = serde_json::Value)]
     environment: DatasetSubmission,
     /// Its rows.
@@ -228,14 +228,14 @@ pub(super) async fn publish_environment(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishApp {
-    /// What sort of definition it is.
+    /// The sort of the definition.
     #[serde(rename = "kind")]
     _kind: Sort,
     /// The text of each file, by its name: `app.yaml` and others.
     files: Files,
 }
 
-/// What sort of definition a document holds.
+/// The sort of definition in a document.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {

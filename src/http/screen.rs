@@ -31,7 +31,7 @@ use palestra_session::{Answer, Command, Screen};
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 const HTML: &str = "text/html; charset=utf-8";
-/// What is shown where nothing can be done any more.
+/// The page where nothing can be done any more.
 const OVER: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Session over</title></head>\
                     <body><main><h1>This session is over</h1><p>Nothing can be done here any more.</p></main></body></html>";
 

@@ -32,7 +32,7 @@ pub(super) struct Frame {
     pub(super) request: Request,
 }
 
-/// What a frame asks for.
+/// The request of a frame.
 #[derive(Debug)]
 pub(super) enum Request {
     /// One command.
@@ -52,7 +52,7 @@ pub(super) struct Unreadable {
     pub(super) failure: Failure,
 }
 
-/// What every frame begins with, whatever else is wrong with it.
+/// The head of a frame, read whatever else is wrong with it.
 #[derive(Deserialize)]
 struct Head<'a> {
     id: Option<Value>,

@@ -1,11 +1,11 @@
-//! Who speaks, and with which session.
+//! A client and its session.
 
 use palestra_protocol::session::Session;
 
 use crate::app::App;
 use palestra_auth::Principal;
 
-/// Who speaks, and with which session.
+/// A client and its session.
 pub(super) struct Seat<'a> {
     pub(super) app: &'a App,
     pub(super) principal: &'a Principal,

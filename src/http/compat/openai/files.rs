@@ -30,12 +30,12 @@ const ROWS_MAX: u32 = 10_000;
 const PURPOSE_BYTES_MAX: usize = 100;
 /// Characters of a part's name that are repeated.
 const PART_CHARACTERS_MAX: usize = 100;
-/// What a file is named that came without a name.
+/// The name of a file that came without one.
 const UNNAMED: &str = "upload";
 /// Bytes around the file in a body.
 const AROUND_BYTES: u64 = 64 * 1024;
 
-/// What an upload is made of, in any order.
+/// The parts of an upload, in any order.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a form for the API document: bodies are read part by part")]
 pub(super) struct UploadForm {

@@ -82,7 +82,7 @@ pub(in crate::http) async fn list_fine_tuning_jobs(
     Ok(Body(rows.viewed(&app, &principal.tenant).await?))
 }
 
-/// What of a list is wanted.
+/// The wanted part of a list.
 #[derive(Debug, PartialEq)]
 struct Asked {
     after: Option<JobId>,
@@ -90,7 +90,7 @@ struct Asked {
     said: Said,
 }
 
-/// What has to have been said of the jobs that are listed.
+/// A filter of jobs by their metadata.
 #[derive(Debug, PartialEq)]
 enum Said {
     /// All of this, which may be nothing.

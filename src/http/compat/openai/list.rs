@@ -14,11 +14,11 @@ const ROWS_MAX: u32 = 1_000;
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(in crate::http) struct Rows<T> {
-    /// What kind of object this is.
+    /// The kind of this object.
     object: ListObject,
     /// The rows of this page.
     data: Vec<T>,
-    /// Whether more come behind the last one.
+    /// True if more come behind the last one.
     has_more: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn cut<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     (rows, more)
 }
 
-/// How many rows are wanted.
+/// Number of rows that are wanted.
 pub(super) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
     let limit = asked.unwrap_or(ROWS_DEFAULT);
     if (1..=ROWS_MAX).contains(&limit) {

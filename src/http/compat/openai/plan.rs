@@ -40,7 +40,7 @@ pub(super) struct Read {
     pub(super) seed: u64,
 }
 
-/// What becomes of a request.
+/// The plan of a request.
 pub(super) struct Planned {
     /// The job.
     pub(super) job: CreateJob,
@@ -276,7 +276,7 @@ async fn open(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Resu
     Ok(bytes)
 }
 
-/// How many examples a file holds, which are some.
+/// Number of examples in a file: at least one.
 async fn count(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<u64, Failure> {
     match count_lines(open(app, tenant, parameter, file).await?).await? {
         0 => Err(Failure::invalid(parameter, "the file has no lines: upload one with an example per line")),
@@ -309,7 +309,7 @@ async fn examples(
     })
 }
 
-/// What is played, and the lines that said so, where lines did.
+/// The environments to play, and the lines that said so, where lines did.
 async fn playing(
     app: &App,
     tenant: &Tenant,
@@ -357,7 +357,7 @@ async fn playing(
     Ok((playing, lines))
 }
 
-/// What is wrong with an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.
+/// Faults of an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.
 async fn faults_of(
     app: &App,
     tenant: &Tenant,

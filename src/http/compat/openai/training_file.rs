@@ -1,4 +1,4 @@
-//! What training files hold: examples, which are counted here and read by the trainer, or environments, one a line.
+//! Contents of training files: examples, which are counted here and read by the trainer, or environments, one a line.
 
 use futures::StreamExt;
 use palestra_protocol::problem::Fault;
@@ -20,7 +20,7 @@ pub(super) fn at_line(line: u64, words: &str) -> Fault {
     Fault { line: Some(line), ..fault(PARAMETER, format!("line {line}: {words}")) }
 }
 
-/// How many lines are not blank.
+/// Number of lines that are not blank.
 pub(super) async fn count_lines(mut bytes: ByteStream) -> Result<u64, JobsError> {
     let (mut lines, mut blank) = (0, true);
     while let Some(piece) = bytes.next().await {

@@ -27,7 +27,7 @@ pub(super) struct Split {
     /// `train`, `validation` or `test`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// How many tasks it has.
+    /// Number of its tasks.
     num_tasks: u64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct OneTask {
     task: Task,
 }
 
-/// How many tasks a split has.
+/// Number of tasks of a split.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TaskCount {
     num_tasks: u64,
@@ -147,7 +147,7 @@ pub(super) async fn list_range(asked: Asked, Object(data): Object) -> Result<Bod
     Ok(Body(TaskList { tasks: asked.tasks(&split, start, count).await?, env_name: None }))
 }
 
-/// Who asks for tasks, where the path names the environment twice and alike.
+/// The caller who asks for tasks, where the path names the environment twice and alike.
 pub(super) struct Asked(Player);
 
 impl FromRequestParts<App> for Asked {
