@@ -40,7 +40,7 @@ pub enum StartError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The data folder cannot be used.
-    #[error("the data folder {} cannot be used: {source}", path.display())]
+    #[error("the data folder {} cannot be used: {source}; choose another with --data, or check its owner", path.display())]
     Data {
         /// Which folder or file.
         path: PathBuf,
@@ -101,13 +101,13 @@ struct Inner {
     _folder: Option<File>,
 }
 
-/// What a server stands on: everything outside its process, and the clock.
+/// The surroundings of a server: everything outside its process, and the clock.
 pub struct Ground {
     /// Where everything is kept.
     pub store: Arc<Store>,
     /// The built-in environments.
     pub kinds: Vec<Arc<dyn EnvironmentKind>>,
-    /// What places are made of.
+    /// The back ends of places.
     pub backends: Backends,
     /// This process.
     pub node: NodeRow,
@@ -198,7 +198,7 @@ impl App {
         })))
     }
 
-    /// What was set.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.0.config
@@ -228,19 +228,19 @@ impl App {
         &self.0.jobs
     }
 
-    /// Who may call.
+    /// Checks of credentials.
     #[must_use]
     pub fn auth(&self) -> &Auth {
         &self.0.auth
     }
 
-    /// What time it is.
+    /// The clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// What was counted.
+    /// The metrics.
     #[must_use]
     pub fn metrics(&self) -> &PrometheusHandle {
         &self.0.metrics
@@ -269,7 +269,7 @@ impl App {
         &self.0.tracker
     }
 
-    /// What solves a task of a built-in environment; for the words that greet a new user.
+    /// A solution of a task of a built-in environment, for the words that greet a new user.
     pub async fn first_solution(&self, environment: &str, task: &str) -> Option<Action> {
         let entry = self.0.catalog.resolve(DEFAULT_TENANT, environment).await.ok()?;
         let task = self.0.catalog.task_of_id(&entry, task).await.ok()?;
@@ -279,19 +279,19 @@ impl App {
     /// Finishes what runs, records it, and closes the store. Takes at most `drain_ms` for each of the two.
     pub async fn close(&self) {
         self.0.shutdown.cancel();
-        let patience = Duration::from_millis(self.0.config.drain_ms);
-        if tokio::time::timeout(patience, self.0.sessions.drain()).await.is_err() {
+        let drain_timeout = Duration::from_millis(self.0.config.drain_ms);
+        if tokio::time::timeout(drain_timeout, self.0.sessions.drain()).await.is_err() {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
         }
         self.0.background.cancel();
-        if tokio::time::timeout(patience, self.0.backends.desk.sandboxes.close()).await.is_err() {
+        if tokio::time::timeout(drain_timeout, self.0.backends.desk.sandboxes.close()).await.is_err() {
             tracing::warn!("warm sandboxes were left to end by themselves");
         }
-        if tokio::time::timeout(patience, self.0.backends.databases.close()).await.is_err() {
+        if tokio::time::timeout(drain_timeout, self.0.backends.databases.close()).await.is_err() {
             tracing::warn!("databases were left for the next start to remove");
         }
         self.0.tracker.close();
-        if tokio::time::timeout(patience, self.0.tracker.wait()).await.is_err() {
+        if tokio::time::timeout(drain_timeout, self.0.tracker.wait()).await.is_err() {
             tracing::warn!(tasks = self.0.tracker.len(), "tasks were still running when the server stopped");
         }
         self.0.store.close().await;

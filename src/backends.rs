@@ -124,7 +124,7 @@ pub async fn connect(candidate: &Candidate, config: &Config, node: &str) -> Resu
     })
 }
 
-/// How the Docker engine of a configuration is reached.
+/// The address of the Docker engine of a configuration.
 #[must_use]
 pub fn docker_options(config: &Config, node: &str) -> Options {
     let host = config.docker_host.clone().or_else(|| std::env::var("DOCKER_HOST").ok());

@@ -26,7 +26,7 @@ pub use secret::Secret;
 /// The file that is read from the working folder where no other is named.
 const FILE: &str = "palestra.toml";
 
-/// How the log is written.
+/// The form of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -83,11 +83,11 @@ pub struct Config {
     pub openenv_frame_bytes_max: usize,
     /// Origins whose pages may call the API; none where empty.
     pub cors_origins: Vec<String>,
-    /// Whether `/metrics` is readable without an admin key.
+    /// True if `/metrics` is readable without an admin key.
     pub metrics_public: bool,
-    /// What is logged, as in `info,palestra=debug`.
+    /// The filter of the log, as in `info,palestra=debug`.
     pub log: String,
-    /// How it is logged.
+    /// The log's form.
     pub log_format: LogFormat,
     /// Milliseconds that shutdown waits for what is running.
     pub drain_ms: u64,

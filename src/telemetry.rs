@@ -1,4 +1,4 @@
-//! What the server tells of itself: the log, and every metric by name.
+//! The server's reports of itself: the log, and every metric by name.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -52,7 +52,7 @@ const SECONDS_BUCKETS: [f64; 14] =
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The filter.
-    #[error("setting log: {0}")]
+    #[error("setting log: {0}; write a level, or targets with levels as palestra=debug")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
     /// The metrics.
     #[error("the metrics cannot be set up: {0}")]

@@ -16,7 +16,7 @@ pub struct Plain<W> {
     writer: W,
     /// The beginning of a character whose end has not come yet.
     begun: Vec<u8>,
-    /// Whether escapes come from this program alone, such as the colours of the log.
+    /// True if escapes come from this program alone, such as the colours of the log.
     coloured: bool,
 }
 
@@ -32,7 +32,7 @@ pub fn errors() -> Plain<Stderr> {
     Plain::new(io::stderr())
 }
 
-/// Whether somebody looks at standard error.
+/// Tells whether somebody looks at standard error.
 #[must_use]
 pub fn is_watched() -> bool {
     io::stderr().is_terminal()

@@ -129,7 +129,7 @@ fn measure(puzzle: &dyn Examinable, budget: Duration) -> anyhow::Result<Speed> {
     let begun = cpu_time()?;
     for (task, place) in tasks.iter().zip(&solved) {
         let state = place.state();
-        let judgement = puzzle.verifier().verify(&Case { task, state: &state, trajectory: &[] })?;
+        let judgement = puzzle.verifier().pure()?.verify(&Case { task, state: &state, trajectory: &[] })?;
         anyhow::ensure!(judgement.score()? == 1.0, "the oracle does not solve {}", task.public.id);
     }
     let scoring = cpu_time()? - begun;

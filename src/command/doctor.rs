@@ -137,7 +137,7 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
     writeln!(output, "{}", table(&findings))?;
     match findings.iter().filter(|finding| finding.state == State::Broken).count() {
         0 => Ok(()),
-        broken => Err(Failure::Other(format!("{broken} of {} checks failed", findings.len()))),
+        broken => Err(Failure::Other(format!("{broken} of {} checks failed: see the lines above", findings.len()))),
     }
 }
 
@@ -153,7 +153,9 @@ async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
         let config = Config { data: folder.path().to_owned(), ..config.clone() };
         let backend = backends::connect(&candidate, &config, "doctor").await.map_err(|error| error.to_string())?;
         let profiles = shipped::profiles()?;
-        let profile = profiles.get(backends::PROFILE).ok_or_else(|| "there is no profile".to_owned())?;
+        let profile = profiles
+            .get(backends::PROFILE)
+            .ok_or_else(|| "there is no profile of sandboxes: build from a whole checkout".to_owned())?;
         let isolation = backend.examine(profile).await.map_err(|error| error.to_string())?;
         let lacking = isolation.lines.iter().filter(|(_, line)| !line.enforced);
         let lacking: Vec<String> = lacking.map(|(name, line)| format!("{name} is not enforced: {}", line.by)).collect();
@@ -236,7 +238,7 @@ fn port(listen: &str) -> Result<String, String> {
 async fn within(check: impl Future<Output = Result<String, String>>) -> Result<String, String> {
     timeout(Duration::from_millis(CHECK_TIMEOUT_MS), check)
         .await
-        .unwrap_or_else(|_| Err(format!("no answer in {CHECK_TIMEOUT_MS} ms")))
+        .unwrap_or_else(|_| Err(format!("no answer in {CHECK_TIMEOUT_MS} ms: check its load")))
 }
 
 async fn probe(program: &Program) -> Finding {
@@ -258,7 +260,11 @@ async fn answer_of(command: &[&str]) -> Result<String, String> {
         .await
         .map_err(|error| format!("{program}: {error}"))?;
     let line = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned();
-    if output.status.success() && !line.is_empty() { Ok(line) } else { Err(format!("{program} does not answer")) }
+    if output.status.success() && !line.is_empty() {
+        Ok(line)
+    } else {
+        Err(format!("{program} does not answer: install it, or correct PATH"))
+    }
 }
 
 fn table(findings: &[Finding]) -> Table {

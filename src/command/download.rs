@@ -22,7 +22,9 @@ pub(super) fn place(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     if name.split('/').all(sane) {
         Ok(name.split('/').fold(folder.to_owned(), |path, part| path.join(part)))
     } else {
-        Err(Failure::Other(format!("the server names a file {name:?}, which is no name: it is left out")))
+        Err(Failure::Other(format!(
+            "the server names a file {name:?}, which is no name: it is left out, rename it there"
+        )))
     }
 }
 

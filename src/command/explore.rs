@@ -64,15 +64,19 @@ pub fn explore(arguments: &ExploreArguments, output: &mut impl Write) -> Result<
             let place = app.templates.iter().position(|template| *template.name == **name);
             let place = place.ok_or_else(|| {
                 let known: Vec<&str> = app.templates.iter().map(|template| &*template.name).collect();
-                Failure::Other(format!("there is no task {name}; there are {}", known.join(", ")))
+                Failure::Other(format!("there is no task {name}: choose one of {}", known.join(", ")))
             })?;
             explore_task(&app, place, arguments.seed, options)
         }
     };
     let found = found.map_err(Failure::Other)?;
     if let Some(path) = &arguments.dot {
-        fs::write(path, dot(&found))
-            .map_err(|error| Failure::Other(format!("{} cannot be written: {error}", path.display())))?;
+        fs::write(path, dot(&found)).map_err(|error| {
+            Failure::Other(format!(
+                "{} cannot be written, check its folder and the free space: {error}",
+                path.display()
+            ))
+        })?;
     }
     if arguments.json {
         let report = serde_json::to_value(&found).map_err(|error| Failure::Other(error.to_string()))?;
@@ -92,7 +96,7 @@ fn load(asked: &str) -> Result<Arc<App>, Failure> {
     match (found.pop(), found.is_empty()) {
         (Some((_, Ok(app))), true) => Ok(app),
         (Some((name, Err(faults))), true) => Err(Failure::Other(format!("{name}: {}", faults.join("; ")))),
-        _ => Err(Failure::Other(format!("{asked} names more than one app"))),
+        _ => Err(Failure::Other(format!("{asked} names more than one app: name one"))),
     }
 }
 

@@ -73,7 +73,7 @@ pub enum FilesAction {
 fn parse(text: &str, known: &[FilePurpose]) -> Result<FilePurpose, String> {
     let names: Vec<&str> = known.iter().map(|purpose| purpose.as_str()).collect();
     let found = known.iter().copied().find(|purpose| purpose.as_str() == text);
-    found.ok_or_else(|| format!("the purposes are {}", names.join(", ")))
+    found.ok_or_else(|| format!("unknown purpose: choose one of {}", names.join(", ")))
 }
 
 fn parse_uploaded(text: &str) -> Result<FilePurpose, String> {

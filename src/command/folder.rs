@@ -31,7 +31,10 @@ pub(super) fn read(path: &Path) -> Result<Files, Failure> {
         }
     }
     if files.is_empty() {
-        return Err(Failure::Other(format!("{} holds no .{EXTENSION} file", path.display())));
+        return Err(Failure::Other(format!(
+            "{} holds no .{EXTENSION} file: name the folder of a definition",
+            path.display()
+        )));
     }
     Ok(files)
 }
@@ -48,5 +51,5 @@ fn add(files: &mut Files, path: &Path) -> Result<(), Failure> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Other(format!("{} cannot be read: {error}", path.display()))
+    Failure::Other(format!("{} cannot be read, check its path and owner: {error}", path.display()))
 }

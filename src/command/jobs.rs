@@ -109,13 +109,13 @@ pub enum JobsAction {
 fn parse_kind(text: &str) -> Result<JobKind, String> {
     let names: Vec<&str> = JobKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let found = JobKind::ALL.into_iter().find(|kind| kind.as_str() == text);
-    found.ok_or_else(|| format!("the kinds are {}", names.join(", ")))
+    found.ok_or_else(|| format!("unknown kind: choose one of {}", names.join(", ")))
 }
 
 fn parse_state(text: &str) -> Result<JobState, String> {
     let names: Vec<&str> = JobState::ALL.iter().map(|state| state.as_str()).collect();
     let found = JobState::ALL.into_iter().find(|state| state.as_str() == text);
-    found.ok_or_else(|| format!("the states are {}", names.join(", ")))
+    found.ok_or_else(|| format!("unknown state: choose one of {}", names.join(", ")))
 }
 
 /// The end of a command on jobs.
@@ -206,7 +206,8 @@ async fn watched(client: &Client, id: JobId, json: bool, output: &mut impl Write
 fn read_job(file: &Path, kind: Option<JobKind>, priority: Option<i32>) -> Result<CreateJob, Failure> {
     let name = file.display();
     let mut bytes = Vec::new();
-    let unreadable = |error: std::io::Error| Failure::Other(format!("{name} cannot be read: {error}"));
+    let unreadable =
+        |error: std::io::Error| Failure::Other(format!("{name} cannot be read, check its path and owner: {error}"));
     if file == Path::new("-") {
         std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     } else {
@@ -214,7 +215,7 @@ fn read_job(file: &Path, kind: Option<JobKind>, priority: Option<i32>) -> Result
         opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     }
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::Other(format!("{name} is larger than {FILE_BYTES_MAX} bytes")));
+        return Err(Failure::Other(format!("{name} must be at most {FILE_BYTES_MAX} bytes")));
     }
     parse_job(&bytes, kind, priority).map_err(|why| Failure::Other(format!("{name}: {why}")))
 }

@@ -48,7 +48,7 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
     Scope::ALL
         .into_iter()
         .find(|scope| scope.as_str() == text)
-        .ok_or_else(|| format!("the scopes are {}", names.join(", ")))
+        .ok_or_else(|| format!("unknown scope: choose one of {}", names.join(", ")))
 }
 
 fn parse_time(text: &str) -> Result<Timestamp, String> {

@@ -115,7 +115,9 @@ impl Upload {
 
 /// A folder of tasks as an archive.
 fn packed(folder: &Path) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error: std::io::Error| Failure::Other(format!("{} cannot be read: {error}", folder.display()));
+    let unreadable = |error: std::io::Error| {
+        Failure::Other(format!("{} cannot be read, check its path and owner: {error}", folder.display()))
+    };
     let mut archive = tar::Builder::new(Vec::new());
     archive.follow_symlinks(true);
     archive.append_dir_all("", folder).map_err(unreadable)?;
@@ -128,9 +130,9 @@ async fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if path.as_os_str() == "-" {
         tokio::io::stdin().take(limit).read_to_end(&mut lines).await?;
     } else {
-        let file = tokio::fs::File::open(path)
-            .await
-            .map_err(|error| Failure::Other(format!("{} cannot be read: {error}", path.display())))?;
+        let file = tokio::fs::File::open(path).await.map_err(|error| {
+            Failure::Other(format!("{} cannot be read, check its path and owner: {error}", path.display()))
+        })?;
         file.take(limit).read_to_end(&mut lines).await?;
     }
     if lines.len() as u64 > FILE_BYTES_MAX {

@@ -96,7 +96,7 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
         writeln!(output, "{}", table(&line, &tally))?;
     }
     if tally.scored == 0 {
-        return Err(Failure::Other(format!("no episode was scored: {:?}", tally.unscored)));
+        return Err(Failure::Other(format!("no episode was scored, see why and run it again: {:?}", tally.unscored)));
     }
     Ok(())
 }
@@ -139,7 +139,9 @@ fn policy_context(arguments: &RunArguments, client: &Client, run: RunId) -> Poli
 
 fn interrupted(asked: std::io::Result<&'static str>) -> Failure {
     match asked {
-        Ok(signal) => Failure::Other(format!("interrupted by {signal}; the sessions are closed")),
+        Ok(signal) => {
+            Failure::Other(format!("the run was interrupted by {signal} and its sessions are closed: run it again"))
+        }
         Err(error) => error.into(),
     }
 }
@@ -204,13 +206,17 @@ fn failure(error: PlayError) -> Failure {
 }
 
 fn difficulty(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("a difficulty is a number from 0 to 1".to_owned()) }
+    let number: f64 = text.parse().map_err(|_| "the value must be a number".to_owned())?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("a difficulty must be a number from 0 to 1".to_owned()) }
 }
 
 fn temperature(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (0.0..=10.0).contains(&number) { Ok(number) } else { Err("a temperature is a number from 0 to 10".to_owned()) }
+    let number: f64 = text.parse().map_err(|_| "the value must be a number".to_owned())?;
+    if (0.0..=10.0).contains(&number) {
+        Ok(number)
+    } else {
+        Err("a temperature must be a number from 0 to 10".to_owned())
+    }
 }
 
 /// Most turns of one episode.
@@ -224,7 +230,11 @@ fn choose_split(asked: Option<&str>, environment: &Environment) -> Result<String
     let split = asked.map_or_else(|| ["test", "train"].into_iter().find(|split| has(split)), Some);
     split.filter(|split| has(split)).map(str::to_owned).ok_or_else(|| {
         let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
-        Failure::Other(format!("choose a split of {} with --split: {}", environment.name, splits.join(", ")))
+        Failure::Other(format!(
+            "{} has several splits: choose one with --split: {}",
+            environment.name,
+            splits.join(", ")
+        ))
     })
 }
 

@@ -76,7 +76,7 @@ pub async fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
     let listener = TcpListener::bind(&config.listen).await.map_err(|error| {
-        anyhow!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
+        anyhow!("the address {} cannot be listened on: {error}; choose another with --listen", config.listen)
     })?;
     let address = listener.local_addr()?;
     let app = App::open(config).await?;

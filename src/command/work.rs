@@ -93,7 +93,7 @@ fn parse_light_kind(text: &str) -> Result<JobKind, String> {
     let kinds = light_kinds();
     let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     let found = kinds.iter().copied().find(|kind| kind.as_str() == text);
-    found.ok_or_else(|| format!("this worker does {}; others need a trainer", names.join(", ")))
+    found.ok_or_else(|| format!("this worker does {}: start a trainer for others", names.join(", ")))
 }
 
 /// Cancels `stop` once standard input ends. On a thread of its own that nobody waits for: reading cannot be called off.

@@ -99,15 +99,15 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cors_origins: Option<Vec<String>>,
-    /// Whether /metrics is readable without a key of the operator [default: false].
+    /// True if /metrics is readable without a key of the operator [default: false].
     #[arg(long, env = "PALESTRA_METRICS_PUBLIC", num_args = 0..=1, default_missing_value = "true")]
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics_public: Option<bool>,
-    /// What is logged, as in info,palestra=debug [default: info].
+    /// The filter of the log, as in info,palestra=debug [default: info].
     #[arg(long, env = "PALESTRA_LOG", value_name = "FILTER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
-    /// How it is logged [default: text].
+    /// The log's form [default: text].
     #[arg(long, env = "PALESTRA_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     log_format: Option<LogFormat>,

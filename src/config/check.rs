@@ -1,4 +1,4 @@
-//! What no server can run with.
+//! Settings that no server can run with.
 
 use super::Config;
 use super::error::{ConfigError, Origin};
@@ -19,7 +19,10 @@ impl Config {
     /// With the first such value.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !self.listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
-            return Err(invalid("listen", format!("{:?} is no address with a port, as 127.0.0.1:7070", self.listen)));
+            return Err(invalid(
+                "listen",
+                format!("{:?} is no address with a port: write one as 127.0.0.1:7070", self.listen),
+            ));
         }
         if self.secret.as_ref().is_some_and(|secret| secret.reveal().len() < SECRET_BYTES_MIN) {
             return Err(invalid(
@@ -73,7 +76,7 @@ impl Config {
             return Err(invalid("job_lease_ms", format!("must be at least {JOB_LEASE_MS_MIN}")));
         }
         if let Some(origin) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
-            return Err(invalid("cors_origins", format!("{origin:?} is no origin, as https://example.org")));
+            return Err(invalid("cors_origins", format!("{origin:?} is no origin: write one as https://example.org")));
         }
         Ok(())
     }
@@ -83,12 +86,12 @@ fn invalid(name: &'static str, detail: impl Into<String>) -> ConfigError {
     ConfigError::Invalid { name, origin: Origin::Unknown, detail: detail.into() }
 }
 
-/// Whether a key can stand in an `Authorization` header.
+/// Tells whether a key can stand in an `Authorization` header.
 fn is_usable_key(key: &str) -> bool {
     key.len() >= ADMIN_KEY_BYTES_MIN && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether browsers could send this as `Origin`: a scheme and a host, and nothing behind them.
+/// Tells whether browsers could send this as `Origin`: a scheme and a host, and nothing behind them.
 fn is_origin(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, host)| {
         matches!(scheme, "http" | "https")

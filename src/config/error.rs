@@ -12,7 +12,7 @@ const SECRETS: [&str; 3] = ["secret", "admin_key", "database_url"];
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The named file is not there.
-    #[error("there is no settings file {}", .0.display())]
+    #[error("there is no settings file {}: create it, or name another with --config", .0.display())]
     NoFile(PathBuf),
     /// The file is no TOML, a value has the wrong type, or a key is unknown; every fault in words.
     #[error("{0}")]
@@ -24,7 +24,7 @@ pub enum ConfigError {
         name: &'static str,
         /// Where it comes from.
         origin: Origin,
-        /// What is wrong and what would be right.
+        /// The fault, and what would be right.
         detail: String,
     },
 }

@@ -21,7 +21,7 @@ const ENTRIES_MAX: usize = 4 * FILES_MAX;
 const TREE_BYTES_MAX: u64 = 256 << 20;
 /// Entries of an archive of tasks, folders included.
 const TREE_ENTRIES_MAX: usize = 100_000;
-/// How gzip begins (RFC 1952).
+/// The first bytes of gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The files of an archive, which lie at its top or together in one folder.
@@ -47,22 +47,29 @@ fn read_tree(bytes: impl Read) -> Result<BTreeMap<String, UploadedFile>, Failure
     let (mut files, mut total) = (BTreeMap::new(), 0);
     for (number, entry) in archive.entries().map_err(|error| malformed(&error))?.enumerate() {
         if number >= TREE_ENTRIES_MAX {
-            return Err(Failure::new(Code::TooLarge, format!("an archive has at most {TREE_ENTRIES_MAX} entries")));
+            return Err(Failure::new(
+                Code::TooLarge,
+                format!("an archive must have at most {TREE_ENTRIES_MAX} entries"),
+            ));
         }
         let mut entry = entry.map_err(|error| malformed(&error))?;
         let Some(parts) = parts(&entry)? else { continue };
         total += entry.size();
         if total > TREE_BYTES_MAX {
-            return Err(Failure::new(Code::TooLarge, format!("an archive has at most {TREE_BYTES_MAX} bytes")));
+            return Err(Failure::new(Code::TooLarge, format!("an archive must have at most {TREE_BYTES_MAX} bytes")));
         }
         let mode = entry.header().mode().map_err(|error| malformed(&error))? & 0o777;
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).map_err(|error| malformed(&error))?;
         if files.insert(parts.join("/"), UploadedFile { mode, bytes }).is_some() {
-            return Err(refused(&entry, "it is there twice"));
+            return Err(refused(&entry, "it is there twice, pack it once"));
         }
     }
-    if files.is_empty() { Err(Failure::new(Code::Malformed, "the archive holds no file")) } else { Ok(files) }
+    if files.is_empty() {
+        Err(Failure::new(Code::Malformed, "the archive holds no file: pack the definition's files"))
+    } else {
+        Ok(files)
+    }
 }
 
 fn read(text: impl Read) -> Result<Files, Failure> {
@@ -71,24 +78,28 @@ fn read(text: impl Read) -> Result<Files, Failure> {
     let entries = archive.entries().map_err(|error| malformed(&error))?;
     for (number, entry) in entries.enumerate() {
         if number >= ENTRIES_MAX {
-            return Err(Failure::new(Code::TooLarge, format!("an archive has at most {ENTRIES_MAX} entries")));
+            return Err(Failure::new(Code::TooLarge, format!("an archive must have at most {ENTRIES_MAX} entries")));
         }
         let mut entry = entry.map_err(|error| malformed(&error))?;
         let Some((parent, name)) = place(&entry)? else { continue };
         if *folder.get_or_insert_with(|| parent.clone()) != parent {
-            return Err(refused(&entry, "all files lie in one folder"));
+            return Err(refused(&entry, "all files must lie in one folder"));
         }
         bytes += entry.size();
         if bytes > FILE_BYTES_MAX as u64 {
-            return Err(Failure::new(Code::TooLarge, format!("a definition has at most {FILE_BYTES_MAX} bytes")));
+            return Err(Failure::new(Code::TooLarge, format!("a definition must have at most {FILE_BYTES_MAX} bytes")));
         }
         let mut text = String::new();
         entry.read_to_string(&mut text).map_err(|error| malformed(&error))?;
         if files.insert(name, text).is_some() {
-            return Err(refused(&entry, "it is there twice"));
+            return Err(refused(&entry, "it is there twice, pack it once"));
         }
     }
-    if files.is_empty() { Err(Failure::new(Code::Malformed, "the archive holds no file")) } else { Ok(files) }
+    if files.is_empty() {
+        Err(Failure::new(Code::Malformed, "the archive holds no file: pack the definition's files"))
+    } else {
+        Ok(files)
+    }
 }
 
 /// The folder and the name of a file; none for a folder.
@@ -97,7 +108,7 @@ fn place(entry: &Entry<'_, impl Read>) -> Result<Option<(String, String)>, Failu
     match (parts.pop(), parts.as_slice()) {
         (Some(name), []) => Ok(Some((String::new(), name))),
         (Some(name), [folder]) => Ok(Some((folder.clone(), name))),
-        _ => Err(refused(entry, "files lie at the top of the archive, or in one folder")),
+        _ => Err(refused(entry, "files must lie at the top of the archive, or in one folder")),
     }
 }
 
@@ -106,7 +117,7 @@ fn parts(entry: &Entry<'_, impl Read>) -> Result<Option<Vec<String>>, Failure> {
     match entry.header().entry_type() {
         EntryType::Directory => return Ok(None),
         EntryType::Regular => {}
-        _ => return Err(refused(entry, "only plain files and folders are read, and no links")),
+        _ => return Err(refused(entry, "only plain files and folders are read: leave out links")),
     }
     let path = entry.path().map_err(|error| malformed(&error))?;
     let mut parts = Vec::new();
@@ -115,11 +126,11 @@ fn parts(entry: &Entry<'_, impl Read>) -> Result<Option<Vec<String>>, Failure> {
             Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
             Component::CurDir => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err(refused(entry, "names are relative and do not lead out of the archive"));
+                return Err(refused(entry, "names must be relative and not lead out of the archive"));
             }
         }
     }
-    if parts.is_empty() { Err(refused(entry, "it has no name")) } else { Ok(Some(parts)) }
+    if parts.is_empty() { Err(refused(entry, "it has no name, give it one")) } else { Ok(Some(parts)) }
 }
 
 fn refused(entry: &Entry<'_, impl Read>, why: &str) -> Failure {
@@ -128,7 +139,7 @@ fn refused(entry: &Entry<'_, impl Read>, why: &str) -> Failure {
 }
 
 fn malformed(error: &std::io::Error) -> Failure {
-    Failure::new(Code::Malformed, format!("the archive cannot be read: {error}"))
+    Failure::new(Code::Malformed, format!("the archive cannot be read, send tar or tar.gz: {error}"))
 }
 
 #[cfg(test)]

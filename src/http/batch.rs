@@ -147,7 +147,7 @@ pub(super) fn check_length(items: usize) -> Result<(), Failure> {
     if items > BATCH_ITEMS_MAX {
         return Err(Failure::invalid(
             "items",
-            format!("at most {BATCH_ITEMS_MAX} fit into one call, these are {items}"),
+            format!("a batch must have at most {BATCH_ITEMS_MAX} items, not {items}"),
         ));
     }
     Ok(())

@@ -19,7 +19,7 @@ const LINGER_BYTES_MAX: usize = 32 << 20;
 /// Milliseconds for that.
 const LINGER_MS: u64 = 2_000;
 
-/// What is read of a body; stands in the extensions of the requests of a route.
+/// Bound on a body; stands in the extensions of the requests of a route.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyBounds {
     pub(super) bytes_max: usize,
@@ -52,9 +52,9 @@ pub(super) async fn read(request: Request) -> Result<Bytes, Failure> {
     if let Some(whole) = poll_immediate(whole.as_mut()).await {
         return whole;
     }
-    timeout(Duration::from_millis(bounds.timeout_ms), whole)
-        .await
-        .unwrap_or_else(|_| Err(Failure::new(Code::RequestTimeout, "the body did not arrive in time")))
+    timeout(Duration::from_millis(bounds.timeout_ms), whole).await.unwrap_or_else(|_| {
+        Err(Failure::new(Code::RequestTimeout, "the body did not arrive in time: send the request again"))
+    })
 }
 
 fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
@@ -66,7 +66,7 @@ async fn collect(body: &mut BodyDataStream, bytes_max: usize) -> Result<Bytes, F
     let mut only = Bytes::new();
     let mut whole = Vec::new();
     while let Some(piece) = body.next().await {
-        let piece = piece.map_err(|_| Failure::new(Code::Malformed, "the body broke off"))?;
+        let piece = piece.map_err(|_| Failure::new(Code::Malformed, "the body broke off: send the request again"))?;
         if only.len().max(whole.len()) + piece.len() > bytes_max {
             linger(body).await;
             return Err(too_large());
@@ -100,7 +100,7 @@ pub(super) async fn linger(body: &mut BodyDataStream) {
 }
 
 fn too_large() -> Failure {
-    Failure::new(Code::TooLarge, "the body is larger than this server reads")
+    Failure::new(Code::TooLarge, "the body is larger than this server reads: send less")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Who may call, as types in the signatures of handlers. The [guard](super::edge::guard) lets nobody in without a credential; the
+//! Callers, as types in the signatures of handlers. The [guard](super::edge::guard) lets nobody in without a credential; the
 //! extractors say how much of one is needed.
 
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use palestra_jobs::WorkerScope;
 /// Longest credential that is looked at.
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 
-/// Who sends these headers; refusals are counted.
+/// Authenticates the sender of these headers; refusals are counted.
 pub(super) async fn admit(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, Failure> {
     counted(authenticate(app, headers).await)
 }
 
-/// Who has this credential; refusals are counted.
+/// Authenticates the bearer of this credential; refusals are counted.
 pub(super) async fn admit_bearer(app: &App, bearer: &str) -> Result<Arc<Principal>, Failure> {
     counted(authenticate_bearer(app, bearer).await)
 }
 
-/// Who may use the page of a session whose path ends so; refusals are counted.
+/// Authenticates the user of the page whose path ends so; refusals are counted.
 pub(super) async fn admit_page(app: &App, token: &str) -> Result<Arc<Principal>, Failure> {
     counted(app.auth().authenticate_page(token).await)
 }
@@ -44,7 +44,7 @@ fn counted(admitted: Result<Arc<Principal>, AuthError>) -> Result<Arc<Principal>
     admitted.map_err(Failure::from)
 }
 
-/// Who sends these headers.
+/// Authenticates the sender of these headers.
 pub(super) async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, AuthError> {
     authenticate_bearer(app, bearer(headers).ok_or(AuthError::Missing)?).await
 }
@@ -128,7 +128,7 @@ impl FromRequestParts<App> for Worker {
     }
 }
 
-/// Who may learn what built-in policies do in the environment in the path: a key that publishes, or the token of a lease whose job
+/// A caller who may learn what built-in policies do in the environment in the path: a key that publishes, or the token of a lease whose job
 /// plays it by such a policy.
 pub(super) struct Insider(pub(super) Arc<Principal>);
 
@@ -140,7 +140,7 @@ impl FromRequestParts<App> for Insider {
     }
 }
 
-/// Who may read the definition of the environment in the path and prove its tasks: a key that publishes, or the token of a lease whose
+/// A caller who may read the definition of the environment in the path and prove its tasks: a key that publishes, or the token of a lease whose
 /// job checks it.
 pub(super) struct Inspector(pub(super) Arc<Principal>);
 
@@ -165,7 +165,7 @@ async fn informed(parts: &mut Parts, app: &App, disclosure: Disclosure) -> Resul
     Ok(principal)
 }
 
-/// Who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.
+/// A caller who sees what the acting side of the session in the path sees: a runner, or the bearer of that session's own token.
 pub(super) struct Onlooker {
     pub(super) principal: Arc<Principal>,
     pub(super) session: SessionId,

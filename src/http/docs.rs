@@ -51,7 +51,7 @@ const ON_SESSIONS: &[Code] =
     &[Code::Conflict, Code::SessionOver, Code::SessionBusy, Code::TooManyRequests, Code::Invalid, Code::Draining];
 /// And those that act on jobs and policies.
 const ON_JOBS: &[Code] = &[Code::JobConflict, Code::TooManyRequests];
-/// How the router writes a part of a path that goes on to its end; OpenAPI knows no such form.
+/// The router's mark of a part of a path that goes on to its end; OpenAPI knows no such form.
 const TO_THE_END: &str = "{*";
 
 /// Adds to the generated document what all operations have in common.

@@ -1,4 +1,4 @@
-//! What every request passes, in one piece: each layer of the framework copies all that lies below it for every request.
+//! The layer that every request passes, in one piece: each layer of the framework copies all that lies below it for every request.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures::FutureExt;
+use panic_message::panic_message;
 use tracing::Instrument;
 
 use super::compat::openai;
@@ -32,7 +33,7 @@ pub(super) async fn pass(mut request: Request, next: Next) -> Response {
     let span = tracing::debug_span!("request", id = ?id, method, route);
     let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answered = request_id::naming(id.clone(), answering).instrument(span.clone()).await;
-    let mut response = answered.unwrap_or_else(|panic| envelope::caught(&*panic, &id));
+    let mut response = answered.unwrap_or_else(|panic| envelope::caught(panic_message(&panic), &id));
     envelope::write_problem(&mut response, &id, form);
     let elapsed = begun.elapsed();
     let (status, elapsed_ms) = (response.status(), elapsed.as_secs_f64() * 1_000.0);

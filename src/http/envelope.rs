@@ -1,6 +1,4 @@
-//! What every refusal is answered with, also by axum itself: a problem document.
-
-use std::any::Any;
+//! Problem documents, which answer every refusal, also those of axum itself.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -16,7 +14,7 @@ const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+
 #[derive(Clone)]
 pub(super) struct Written;
 
-/// What becomes of a problem before it is written.
+/// The last change of a problem before it is written.
 pub(super) type Form = fn(Problem) -> Problem;
 
 /// Writes the body of every refusal: our own, and those of the framework, which knows nothing of problem documents. `form` adds
@@ -33,17 +31,25 @@ pub(super) fn write_problem(response: &mut Response, id: &HeaderValue, form: For
     }
 }
 
-/// What a refusal that did not come from our own code means.
+/// The problem for a refusal that did not come from our own code.
 fn foreign_problem(status: StatusCode) -> Option<Problem> {
     let (code, detail) = match status {
         status if !status.is_client_error() && !status.is_server_error() => return None,
-        StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path: /docs lists what there is"),
-        StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "see the header `allow` for what this path takes"),
-        StatusCode::REQUEST_TIMEOUT => (Code::RequestTimeout, "the request took too long to arrive or to answer"),
-        StatusCode::PAYLOAD_TOO_LARGE => (Code::TooLarge, "the body is larger than this server reads"),
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => (Code::UnsupportedMediaType, "the content type is not read here"),
-        status if status.is_client_error() => (Code::Malformed, "the request could not be read"),
-        _ => (Code::Internal, "the server failed; its log tells why, under the id of this request"),
+        StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path: see /docs for what there is"),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            (Code::MethodNotAllowed, "the path does not take this method: see the header `allow`")
+        }
+        StatusCode::REQUEST_TIMEOUT => {
+            (Code::RequestTimeout, "the request took too long to arrive or to answer: send it again")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => (Code::TooLarge, "the body is larger than this server reads: send less"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            (Code::UnsupportedMediaType, "the content type is not read here: see /docs for those that are")
+        }
+        status if status.is_client_error() => {
+            (Code::Malformed, "the request could not be read: see /docs for its form")
+        }
+        _ => (Code::Internal, "the server failed: look into its log, under the id of this request"),
     };
     Some(Problem::new(code, detail))
 }
@@ -56,8 +62,7 @@ fn write(response: &mut Response, problem: &Problem) {
 }
 
 /// A handler panicked: the caller learns that it did, and nothing else.
-pub(super) fn caught(panic: &(dyn Any + Send), id: &HeaderValue) -> Response {
-    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(request = ?id, panic = words.unwrap_or("without words"), "a handler panicked");
-    Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request").into_response()
+pub(super) fn caught(panic: &str, id: &HeaderValue) -> Response {
+    tracing::error!(request = ?id, panic, "a handler panicked");
+    Failure::new(Code::Internal, "the server failed: look into its log, under the id of this request").into_response()
 }

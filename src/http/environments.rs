@@ -64,7 +64,7 @@ pub(super) async fn list_environments(
 ) -> Result<Body<Page<Environment>>, Failure> {
     let limit = query.limit.unwrap_or(page::ROWS_MAX);
     if !(1..=page::ROWS_MAX).contains(&limit) {
-        return Err(Failure::new(Code::Malformed, format!("limit is 1 to {}", page::ROWS_MAX)));
+        return Err(Failure::new(Code::Malformed, format!("limit must be 1 to {}", page::ROWS_MAX)));
     }
     if query.cursor.as_deref().is_some_and(|cursor| !NameKind::Environment.fits(cursor)) {
         return Err(page::unknown_cursor());
@@ -157,7 +157,7 @@ pub(super) async fn list_tasks(
 ) -> Result<Body<List<Task>>, Failure> {
     let limit = query.limit.unwrap_or(TASKS_DEFAULT);
     if !(1..=TASKS_PER_PAGE_MAX).contains(&limit) {
-        return Err(Failure::new(Code::Malformed, format!("limit is 1 to {TASKS_PER_PAGE_MAX}")));
+        return Err(Failure::new(Code::Malformed, format!("limit must be 1 to {TASKS_PER_PAGE_MAX}")));
     }
     let name = versioned(name, query.version);
     let page = TaskPage { split: query.split, shuffle: query.shuffle, offset: query.offset, limit };

@@ -96,7 +96,7 @@ pub(super) enum TrajectoryForm {
     Json,
     /// A line with episode and task, then a line per step.
     Jsonl,
-    /// What a terminal printed, for a terminal player (asciicast, version 2).
+    /// Output of a terminal, for a terminal player (asciicast, version 2).
     Asciicast,
 }
 
@@ -135,7 +135,7 @@ pub(super) async fn get_trajectory(
             });
             let cast = asciicast(parts);
             if cast.is_empty() {
-                let detail = "nothing of this episode was printed on a terminal";
+                let detail = "this episode printed nothing on a terminal: ask for one that did";
                 return Err(Failure::new(Code::NotSupported, detail));
             }
             Ok(([(CONTENT_TYPE, "application/x-asciicast")], cast).into_response())

@@ -19,7 +19,7 @@ use super::perform::visible;
 use super::problem::Failure;
 use crate::app::App;
 
-/// How often a silent stream shows that it is alive.
+/// Interval at which a silent stream shows that it is alive.
 pub(super) const KEEP_ALIVE_MS: u64 = 15_000;
 /// Longest cursor that is looked at.
 const CURSOR_BYTES_MAX: usize = 200;
@@ -56,7 +56,10 @@ pub(super) async fn follow_session(
 pub(super) fn room(app: &App) -> Result<OwnedSemaphorePermit, Failure> {
     Arc::clone(app.streams()).try_acquire_owned().map_err(|_| {
         let most = app.config().streams_max;
-        Failure::new(Code::TooManyRequests, format!("{most} streams are open, and no more fit"))
+        Failure::new(
+            Code::TooManyRequests,
+            format!("{most} streams are open, and no more fit: close one, or try again later"),
+        )
     })
 }
 
@@ -65,7 +68,7 @@ fn cursor(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let cursor = value.to_str().ok().filter(|cursor| cursor.len() <= CURSOR_BYTES_MAX);
     cursor
         .map(|cursor| Some(cursor.to_owned()).filter(|cursor| !cursor.is_empty()))
-        .ok_or_else(|| Failure::new(Code::Malformed, "`Last-Event-ID` is none that this stream sent"))
+        .ok_or_else(|| Failure::new(Code::Malformed, "unknown `Last-Event-ID`: pass one that this stream sent"))
 }
 
 fn message(event: &Event) -> Option<Message> {

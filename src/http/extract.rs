@@ -77,11 +77,14 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
         Some(name) if name == "application/json" || (name.starts_with("application/") && name.ends_with("+json")) => {
             Ok(())
         }
-        _ => Err(Failure::new(Code::UnsupportedMediaType, "send JSON with `Content-Type: application/json`")),
+        _ => Err(Failure::new(
+            Code::UnsupportedMediaType,
+            "the body is not announced as JSON: send `Content-Type: application/json`",
+        )),
     }
 }
 
-/// Reads JSON: text that is none is malformed, JSON of another shape is invalid, with the path to the fault.
+/// Reads JSON: syntax errors are `malformed`, schema errors `invalid`, with the path to the fault.
 pub(super) fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
     // Most requests are right, and tracking the path costs, so only wrong ones are read a second time.
     strict::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
@@ -100,7 +103,7 @@ fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::
 }
 
 fn malformed(error: &serde_json::Error) -> Failure {
-    Failure::new(Code::Malformed, format!("the JSON cannot be read: {error}"))
+    Failure::new(Code::Malformed, format!("the JSON cannot be read, correct it: {error}"))
 }
 
 /// Reads a JSON value of another shape.
@@ -136,7 +139,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         if !parts.uri.query().is_none_or(is_text) {
-            return Err(Failure::new(Code::Malformed, "the query is no UTF-8 text, or contains a NUL"));
+            return Err(Failure::new(Code::Malformed, "the query must be UTF-8 text without NUL"));
         }
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
@@ -144,7 +147,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// Whether a query is text once its escapes are undone. No store can hold a NUL, so nothing can be found by one.
+/// Tells whether a query is text once its escapes are undone. No store can hold a NUL, so nothing can be found by one.
 fn is_text(query: &str) -> bool {
     percent_decode_str(query).decode_utf8().is_ok_and(|text| !text.contains('\0'))
 }
@@ -225,7 +228,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
         let key = value.to_str().ok().filter(|key| is_usable_key(key)).ok_or_else(|| {
             Failure::new(
                 Code::Malformed,
-                format!("`Idempotency-Key` is 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible characters"),
+                format!("`Idempotency-Key` must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible characters"),
             )
         })?;
         Ok(Self(Some(key.to_owned())))
@@ -235,9 +238,10 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
 /// The same rule for keys that stand in frames and items.
 pub(super) fn check_key(key: Option<String>) -> Result<Option<String>, Failure> {
     match key {
-        Some(key) if !is_usable_key(&key) => {
-            Err(Failure::invalid("key", format!("a key is 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters")))
-        }
+        Some(key) if !is_usable_key(&key) => Err(Failure::invalid(
+            "key",
+            format!("a key must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters"),
+        )),
         key => Ok(key),
     }
 }

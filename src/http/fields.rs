@@ -25,7 +25,8 @@ impl Fields {
     }
 
     pub(super) fn session(&mut self) -> Result<SessionId, Failure> {
-        let session = self.0.remove("session").ok_or_else(|| Failure::invalid("session", "is missing"))?;
+        let session =
+            self.0.remove("session").ok_or_else(|| Failure::invalid("session", "is missing: name the session"))?;
         parse_value(session).map_err(|failure| Failure::invalid("session", failure.0.detail))
     }
 
@@ -33,7 +34,7 @@ impl Fields {
         match self.0.remove("key") {
             None => Ok(None),
             Some(Value::String(key)) => check_key(Some(key)),
-            Some(_) => Err(Failure::invalid("key", "a key is text")),
+            Some(_) => Err(Failure::invalid("key", "a key must be text")),
         }
     }
 

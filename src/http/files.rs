@@ -24,7 +24,7 @@ use palestra_jobs::{ByteStream, JobsError};
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-content-sha256");
 /// Hexadecimal digits of a digest.
 const DIGEST_DIGITS: usize = 64;
-/// What stands for itself in no name of the form of RFC 5987.
+/// Characters that are escaped in a name of the form of RFC 5987.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'!')
     .remove(b'#')
@@ -86,7 +86,7 @@ pub(super) fn announced_digest(headers: &HeaderMap) -> Result<Option<String>, Fa
     digits
         .filter(|digits| digits.len() == DIGEST_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .map(|digits| Some(format!("sha256:{digits}")))
-        .ok_or_else(|| Failure::new(Code::Malformed, "`x-content-sha256` is `sha256:` and 64 hexadecimal digits"))
+        .ok_or_else(|| Failure::new(Code::Malformed, "`x-content-sha256` must be `sha256:` and 64 hexadecimal digits"))
 }
 
 /// A body that is taken in piece by piece, and remembers how it ended.
@@ -114,7 +114,7 @@ impl Incoming {
         }
     }
 
-    /// How many bytes are said to come.
+    /// Number of bytes that are announced.
     pub(super) const fn declared_bytes(&self) -> Option<u64> {
         self.declared_bytes
     }
@@ -164,10 +164,12 @@ impl Incoming {
 
     fn fault_of_the_sender(&self) -> Option<Failure> {
         if self.end.broke_off.load(Ordering::Relaxed) {
-            return Some(Failure::new(Code::Malformed, "the body broke off: nothing was kept"));
+            return Some(Failure::new(Code::Malformed, "the body broke off and nothing was kept: send it again"));
         }
         let silent = self.end.fell_silent.load(Ordering::Relaxed);
-        silent.then(|| Failure::new(Code::RequestTimeout, "the body did not go on in time: nothing was kept"))
+        silent.then(|| {
+            Failure::new(Code::RequestTimeout, "the body did not go on in time and nothing was kept: send it again")
+        })
     }
 }
 

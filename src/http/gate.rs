@@ -1,4 +1,4 @@
-//! What the requests of a group of routes pass: who may call, how large bodies may be, and how long an answer may take.
+//! The layers of a group of routes: who may call, how large bodies may be, and how long an answer may take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use palestra_auth::Principal;
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// What holds for all routes of a group behind the guard.
+/// Limits of all routes of a group behind the guard.
 #[derive(Clone)]
 pub(super) struct Gate(Arc<Terms>);
 
@@ -25,13 +25,13 @@ struct Terms {
     app: App,
     bounds: BodyBounds,
     /// For the answer; none for calls that may wait for a verdict, or stay open.
-    patience: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 impl Gate {
-    pub(super) fn new(app: &App, bounds: BodyBounds, patience_ms: Option<u64>) -> Self {
-        let patience = patience_ms.map(Duration::from_millis);
-        Self(Arc::new(Terms { app: app.clone(), bounds, patience }))
+    pub(super) fn new(app: &App, bounds: BodyBounds, timeout_ms: Option<u64>) -> Self {
+        let limit = timeout_ms.map(Duration::from_millis);
+        Self(Arc::new(Terms { app: app.clone(), bounds, limit }))
     }
 
     pub(super) fn app(&self) -> &App {
@@ -43,8 +43,8 @@ impl Gate {
         request.extensions_mut().insert(principal);
         request.extensions_mut().insert(self.0.bounds);
         let answering = next.run(request);
-        let mut response = match self.0.patience {
-            Some(patience) => timeout(patience, answering).await.unwrap_or_else(|_| late()),
+        let mut response = match self.0.limit {
+            Some(limit) => timeout(limit, answering).await.unwrap_or_else(|_| late()),
             None => answering.await,
         };
         // What is private must not stay in caches on the way.
@@ -63,8 +63,8 @@ pub(super) async fn guard(State(gate): State<Gate>, request: Request, next: Next
 }
 
 /// The same limit of time for routes that need no credential.
-pub(super) async fn in_time(State(patience): State<Duration>, request: Request, next: Next) -> Response {
-    timeout(patience, next.run(request)).await.unwrap_or_else(|_| late())
+pub(super) async fn in_time(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+    timeout(limit, next.run(request)).await.unwrap_or_else(|_| late())
 }
 
 fn late() -> Response {

@@ -19,7 +19,7 @@ use crate::telemetry::SESSIONS_LIVE;
 /// Milliseconds that the store has to show that it is there.
 const PING_TIMEOUT_MS: u64 = 2_000;
 
-/// How the server is.
+/// The server's health.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Health {
     /// `ok`.
@@ -42,16 +42,16 @@ pub(super) async fn get_health() -> Body<Health> {
     responses((status = 200, description = "They can.", body = Health)))]
 pub(super) async fn get_readiness(State(app): State<App>) -> Result<Body<Health>, Failure> {
     if app.shutdown().is_cancelled() {
-        return Err(Failure::new(Code::Draining, "the server is shutting down"));
+        return Err(Failure::new(Code::Draining, "the server is shutting down: ask another one, or try again"));
     }
     let ping = tokio::time::timeout(Duration::from_millis(PING_TIMEOUT_MS), app.store().ping()).await;
     match ping {
         Ok(Ok(())) => Ok(Body(WELL)),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the store does not answer");
-            Err(Failure::new(Code::StoreUnavailable, "the store does not answer"))
+            tracing::warn!(%error, "the store does not answer: check that it runs");
+            Err(Failure::new(Code::StoreUnavailable, "the store does not answer: check that it runs"))
         }
-        Err(_) => Err(Failure::new(Code::StoreUnavailable, "the store does not answer in time")),
+        Err(_) => Err(Failure::new(Code::StoreUnavailable, "the store does not answer in time: check its load")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is told of environments to those alone who publish, or whose job needs it.
+//! Insides of environments, for those alone who publish or whose job needs them.
 
 use axum::extract::State;
 use palestra_protocol::action::Action;
@@ -61,10 +61,13 @@ pub(super) async fn list_actions(
     Query(query): Query<ActionsQuery>,
 ) -> Result<Body<List<Action>>, Failure> {
     let malformed = |detail: String| Failure::new(Code::Malformed, detail);
-    let policy: Builtin = query.policy.parse().map_err(|error: UnknownPolicy| malformed(format!("policy: {error}")))?;
+    let policy: Builtin = query
+        .policy
+        .parse()
+        .map_err(|error: UnknownPolicy| malformed(format!("the policy is unknown, correct it: {error}")))?;
     let limit = query.limit.unwrap_or(ACTIONS_DEFAULT);
     if !(1..=ACTIONS_PER_PAGE_MAX).contains(&limit) {
-        return Err(malformed(format!("limit is 1 to {ACTIONS_PER_PAGE_MAX}")));
+        return Err(malformed(format!("limit must be 1 to {ACTIONS_PER_PAGE_MAX}")));
     }
     if query.offset.saturating_add(limit) > ACTIONS_MAX {
         return Err(malformed(format!("offset and limit are at most {ACTIONS_MAX} together")));
@@ -92,7 +95,7 @@ pub(super) async fn prove_task(
     Json(request): Json<ProveTask>,
 ) -> Result<Body<ProvenTask>, Failure> {
     if request.number > SEED_MAX {
-        return Err(Failure::invalid("number", "a number is at most 2^53 - 1"));
+        return Err(Failure::invalid("number", "a number must be at most 2^53 - 1"));
     }
     Ok(Body(app.catalog().prove(&principal.tenant, &name, &request).await?))
 }

@@ -28,7 +28,7 @@ use crate::app::App;
 use palestra_auth::Grant;
 use palestra_jobs::JobFilter;
 
-/// How often a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
+/// Interval at which a stream looks whether its credential is still valid, in milliseconds: jobs may run for weeks.
 const CREDENTIAL_CHECK_MS: u64 = 30_000;
 
 /// Queue a job.
@@ -192,7 +192,7 @@ fn last_seen(headers: &HeaderMap) -> Result<u64, Failure> {
     number
         // The store counts in signed 64 bits.
         .filter(|number| i64::try_from(*number).is_ok())
-        .ok_or_else(|| Failure::new(Code::Malformed, "`Last-Event-ID` is the number of an event"))
+        .ok_or_else(|| Failure::new(Code::Malformed, "`Last-Event-ID` must be the number of an event"))
 }
 
 fn message(event: &JobEvent) -> Option<Message> {

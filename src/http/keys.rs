@@ -33,10 +33,10 @@ pub(super) async fn create_key(
 fn check(app: &App, request: &CreateKey) -> Result<(), Failure> {
     NameKind::Label.check(&request.name).map_err(|why| Failure::invalid("name", why.to_string()))?;
     if request.scopes.is_empty() {
-        return Err(Failure::invalid("scopes", "a key without scopes could do nothing"));
+        return Err(Failure::invalid("scopes", "a key without scopes could do nothing: name at least one"));
     }
     if request.expires_at.is_some_and(|end| end <= app.clock().now()) {
-        return Err(Failure::invalid("expires_at", "is in the past"));
+        return Err(Failure::invalid("expires_at", "is in the past: choose a time to come"));
     }
     Ok(())
 }

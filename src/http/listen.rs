@@ -1,4 +1,4 @@
-//! Accepting connections, within bounds of number and patience, until the server stops.
+//! Accepting connections, within bounds of number and time, until the server stops.
 
 use std::io;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::impatient::Impatient;
+use super::write_timeout::WriteTimeout;
 use crate::app::App;
 use crate::telemetry::{CONNECTIONS, CONNECTIONS_REFUSED};
 
@@ -26,9 +26,9 @@ const WRITE_MARGIN_MS: u64 = 20_000;
 /// Milliseconds before the next attempt when the system has no more connections to give.
 const ACCEPT_PAUSE_MS: u64 = 200;
 
-/// What a connection may take.
+/// Time limits of a connection.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Timeouts {
     /// For a request's head to arrive; a connection without requests ends after as long.
     head: Duration,
     /// For the peer to take anything at all.
@@ -40,7 +40,7 @@ struct Patience {
 /// Answers on `listener` until the server stops and the requests that were running are answered.
 pub(crate) async fn listen(app: &App, listener: TcpListener, router: Router) -> io::Result<()> {
     let config = app.config();
-    let patience = Patience {
+    let timeouts = Timeouts {
         head: Duration::from_millis(config.head_timeout_ms),
         write: Duration::from_millis(config.send_timeout_ms.saturating_add(WRITE_MARGIN_MS)),
         drain: Duration::from_millis(config.drain_ms),
@@ -55,7 +55,7 @@ pub(crate) async fn listen(app: &App, listener: TcpListener, router: Router) -> 
             continue;
         };
         let stop = app.shutdown().clone();
-        app.tracker().spawn(converse(connection, router.clone(), patience, stop, place));
+        app.tracker().spawn(converse(connection, router.clone(), timeouts, stop, place));
     }
     drop(listener);
     // All the room is free once the last connection has ended.
@@ -93,7 +93,7 @@ fn concerns_one_connection(error: &io::Error) -> bool {
 async fn converse(
     connection: TcpStream,
     router: Router,
-    patience: Patience,
+    timeouts: Timeouts,
     stop: CancellationToken,
     _place: OwnedSemaphorePermit,
 ) {
@@ -102,15 +102,15 @@ async fn converse(
         tracing::debug!(%error, "a connection keeps its delay");
     }
     let _counted = Counted::new();
-    let connection = TokioIo::new(Impatient::new(connection, patience.write));
+    let connection = TokioIo::new(WriteTimeout::new(connection, timeouts.write));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(patience.head).max_buf_size(HEAD_BYTES_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(timeouts.head).max_buf_size(HEAD_BYTES_MAX);
     let mut exchange = pin!(http.serve_connection(connection, TowerToHyperService::new(router)).with_upgrades());
     let ended = tokio::select! {
         ended = exchange.as_mut() => ended,
         () = stop.cancelled() => {
             exchange.as_mut().graceful_shutdown();
-            timeout(patience.drain, exchange).await.unwrap_or_else(|_| {
+            timeout(timeouts.drain, exchange).await.unwrap_or_else(|_| {
                 tracing::debug!("a connection was cut when the server stopped");
                 Ok(())
             })

@@ -17,7 +17,6 @@ mod fields;
 mod files;
 mod gate;
 mod health;
-mod impatient;
 mod inside;
 mod jobs;
 mod keys;
@@ -40,6 +39,7 @@ mod stream;
 mod strict;
 mod wording;
 mod worker;
+mod write_timeout;
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ const CORS_AGE_SECONDS: u64 = 600;
 /// Bytes of a job, of a report of its worker, or of a conversation that a policy continues.
 const JOB_BODY_BYTES_MAX: usize = 20 << 20;
 
-/// What routes are collected in: with their documentation, which takes megabytes, or without.
+/// A collection of routes: with their documentation, which takes megabytes, or without.
 pub(crate) trait Table: Sized {
     fn new() -> Self;
     fn routes(self, route: UtoipaMethodRouter<App>) -> Self;
@@ -113,7 +113,7 @@ struct Routes<T> {
     patient: T,
     /// With large bodies.
     uploads: T,
-    /// What jobs and workers say in bodies of some megabytes, answered within `answer_timeout_ms`.
+    /// Calls of jobs and workers with bodies of some megabytes, answered within `answer_timeout_ms`.
     reports: T,
     /// The same, for those who say how long they wait.
     exchanges: T,
@@ -217,7 +217,7 @@ pub fn router(app: App) -> Router {
 
     let bounds = BodyBounds { bytes_max: config.body_bytes_max, timeout_ms: config.request_timeout_ms };
     let upload_bounds = BodyBounds { bytes_max: config.publish_bytes_max, timeout_ms: config.publish_timeout_ms };
-    let guard = |bounds, patience_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, patience_ms), gate::guard);
+    let guard = |bounds, timeout_ms| middleware::from_fn_with_state(Gate::new(&app, bounds, timeout_ms), gate::guard);
     let in_time = Duration::from_millis(config.request_timeout_ms);
     let acts = acts.route_layer(guard(bounds, Some(config.answer_timeout_ms)));
     let prompt = prompt.layer(CompressionLayer::new()).route_layer(guard(bounds, Some(config.answer_timeout_ms)));

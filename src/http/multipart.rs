@@ -1,4 +1,7 @@
 //! Bodies of several parts (`multipart/form-data`, RFC 7578), read part by part: of what comes, no more is held than a piece.
+//!
+//! Not by `multer`, which takes in everything that is ready before it hands on a piece, bounds neither what stands before the first
+//! part nor the head of a part, and reads neither `filename*` nor escaped names.
 
 use std::io;
 
@@ -22,12 +25,12 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 const PREAMBLE_BYTES_MAX: usize = 8 * 1024;
 const LINE_END: &[u8] = b"\r\n";
 const HEAD_END: &[u8] = b"\r\n\r\n";
-const LONG_HEAD: &str = "the head of a part is too long";
+const LONG_HEAD: &str = "the head of a part is too long: shorten the file's name";
 /// Encodings of a part that change nothing.
 const PLAIN_ENCODINGS: [&str; 3] = ["binary", "8bit", "7bit"];
-/// How forms write what would end a name, and what it stands for.
+/// Escapes in the names of forms, and their characters.
 const ESCAPES: [(&str, &str); 5] = [("%22", "\""), ("%0D", "\r"), ("%0d", "\r"), ("%0A", "\n"), ("%0a", "\n")];
-/// What follows a delimiter behind the last part.
+/// The mark behind the delimiter of the last part.
 const LAST: &[u8] = b"--";
 
 /// A part: what stands in its head.
@@ -67,7 +70,7 @@ impl Multipart {
     pub(super) fn begin(headers: &HeaderMap, pieces: ByteStream) -> Result<Self, Failure> {
         let boundary = headers.get(CONTENT_TYPE).and_then(|value| boundary(value.to_str().ok()?));
         let boundary = boundary.ok_or_else(|| {
-            let words = "send the file as `multipart/form-data` with a boundary";
+            let words = "the body is no form: send the file as `multipart/form-data` with a boundary";
             Failure::new(Code::UnsupportedMediaType, words)
         })?;
         let delimiter = [LINE_END, LAST, boundary.as_bytes()].concat();
@@ -75,7 +78,7 @@ impl Multipart {
         Ok(Self { pieces, buffer: LINE_END.into(), delimiter, place: Place::Inside, begun: false, broken: None })
     }
 
-    /// What is wrong with the form of the body, where that ended its reading.
+    /// The fault in the form of the body that ended its reading.
     pub(super) const fn broken(&self) -> Option<&'static str> {
         self.broken
     }
@@ -89,7 +92,8 @@ impl Multipart {
         while let Some(chunk) = self.chunk().await? {
             passed += chunk.len();
             if !self.begun && passed > PREAMBLE_BYTES_MAX {
-                return Err(self.malformed("no part begins with the boundary that was announced"));
+                return Err(self
+                    .malformed("no part begins with the boundary that was announced: announce the one that is used"));
             }
         }
         self.begun = true;
@@ -120,7 +124,8 @@ impl Multipart {
             return Err(self.malformed("a part is encoded: send it as it is, without `Content-Transfer-Encoding`"));
         }
         let part = head.and_then(read_head);
-        let part = part.ok_or_else(|| self.malformed("a part has no `Content-Disposition: form-data` with a name"))?;
+        let part =
+            part.ok_or_else(|| self.malformed("a part has no `Content-Disposition: form-data` with a name: add it"))?;
         // The line's end that was put there is no part of the content.
         let delimiter = self.delimiter.clone();
         if !self.starts_with(&delimiter).await? {
@@ -197,7 +202,7 @@ impl Multipart {
                 self.buffer.extend_from_slice(&piece?);
                 Ok(())
             }
-            None => Err(self.malformed("the body ends before its last part does")),
+            None => Err(self.malformed("the body ends before its last part does: send it again")),
         }
     }
 
@@ -228,13 +233,13 @@ fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
     })
 }
 
-/// Whether the content of a part is other than it stands there.
+/// Tells whether the content of a part is other than it stands there.
 fn is_encoded(head: &str) -> bool {
     let plain = |encoding: &str| PLAIN_ENCODINGS.iter().any(|plain| encoding.eq_ignore_ascii_case(plain));
     field(head, "content-transfer-encoding").is_some_and(|encoding| !plain(encoding))
 }
 
-/// What the head of a part says of it.
+/// Reads the head of a part.
 fn read_head(head: &str) -> Option<Part> {
     let disposition = field(head, "content-disposition")?;
     let mut rest = disposition.strip_prefix("form-data")?;

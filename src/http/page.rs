@@ -14,11 +14,11 @@ const ROWS_DEFAULT: u32 = 100;
 /// Most rows of a page.
 pub(super) const ROWS_MAX: u32 = 1_000;
 
-/// What the store is to be asked for: one row more than wanted tells whether there is a next page.
+/// The request to the store: one row more than wanted tells whether there is a next page.
 pub(super) fn request<Id: FromStr>(limit: Option<u32>, cursor: Option<String>) -> Result<PageRequest, Failure> {
     let limit = limit.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Failure::new(Code::Malformed, format!("limit is 1 to {ROWS_MAX}")));
+        return Err(Failure::new(Code::Malformed, format!("limit must be 1 to {ROWS_MAX}")));
     }
     if cursor.as_deref().is_some_and(|cursor| cursor.parse::<Id>().is_err()) {
         return Err(unknown_cursor());

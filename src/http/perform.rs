@@ -17,7 +17,7 @@ use super::permission;
 use super::problem::Failure;
 use crate::app::App;
 use crate::telemetry::COMMANDS;
-use palestra_auth::{Minter, Principal};
+use palestra_auth::Principal;
 use palestra_environment::tool::to_mcp;
 use palestra_session::{Answer, Command, SessionError};
 
@@ -128,16 +128,11 @@ fn dress(
     tools: ToolForm,
 ) -> Result<Answer, Failure> {
     let mut answer = operation.counted(outcome.map_err(Failure::from))?;
-    let mut minter: Option<Minter> = None;
     for opened in answer.opened_mut() {
-        // Sessions that are opened together nearly always end together.
-        if !minter.as_ref().is_some_and(|minter| minter.serves(opened.expires_at)) {
-            minter = app.auth().minter(principal, opened.expires_at);
-        }
-        opened.token = minter.as_ref().map(|minter| minter.mint(opened.id));
+        opened.token = app.auth().session_token(principal, opened.id, opened.expires_at);
         if opened.screen {
-            let minter = app.auth().page_minter(principal, opened.expires_at);
-            opened.page = minter.map(|minter| page_path(opened.id, &minter.mint(opened.id)));
+            let token = app.auth().page_token(principal, opened.id, opened.expires_at);
+            opened.page = token.map(|token| page_path(opened.id, &token));
         }
         tools.convert_opened(opened);
     }

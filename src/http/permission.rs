@@ -1,4 +1,4 @@
-//! What a command needs of its caller. Every command, from a request, a batch or a socket, passes here.
+//! Permissions that commands need. Every command, from a request, a batch or a socket, passes here.
 
 use palestra_auth::{AuthError, Principal};
 use palestra_protocol::key::Scope;

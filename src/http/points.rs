@@ -97,7 +97,7 @@ pub(super) async fn get_state(
     Query(query): Query<StateQuery>,
 ) -> Result<Body<StateView>, Failure> {
     if !query.pointer.is_empty() && !query.pointer.starts_with('/') {
-        return Err(Failure::new(Code::Malformed, "a JSON Pointer is empty or begins with a slash"));
+        return Err(Failure::new(Code::Malformed, "a JSON Pointer must be empty or begin with a slash"));
     }
     Ok(Body(app.sessions().state(&principal.tenant, session, &query.pointer).await?))
 }
@@ -121,7 +121,7 @@ pub(super) async fn get_diff(
     Query(query): Query<DiffQuery>,
 ) -> Result<Body<Diff>, Failure> {
     let against = against(&query.against)
-        .ok_or_else(|| Failure::new(Code::Malformed, "`against` is the id of a snapshot or of a session"))?;
+        .ok_or_else(|| Failure::new(Code::Malformed, "`against` must be the id of a snapshot or of a session"))?;
     Ok(Body(app.sessions().diff(&principal.tenant, session, against).await?))
 }
 

@@ -30,7 +30,7 @@ impl Failure {
 
     /// There is no such thing, or it is another tenant's.
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(Code::NotFound, format!("there is no such {what}"))
+        Self::new(Code::NotFound, format!("there is no such {what} of this tenant: check its id"))
     }
 
     /// One field does not fit.
@@ -77,7 +77,9 @@ impl From<SessionError> for Failure {
             SessionError::Draining => problem(Code::Draining),
             SessionError::NotRecorded => problem(Code::NotRecorded),
             // Which node it is concerns operators, not callers.
-            SessionError::Elsewhere(_) => Problem::new(Code::SessionElsewhere, "another node holds the session"),
+            SessionError::Elsewhere(_) => {
+                Problem::new(Code::SessionElsewhere, "another node holds the session: try again")
+            }
             SessionError::Store(error) => return error.into(),
             SessionError::Internal(_) => return internal(&error),
         }
@@ -129,7 +131,7 @@ impl From<TaskError> for Failure {
     }
 }
 
-/// What is wrong with the draw holds hidden values, and goes to the log alone.
+/// Hides the flaw of the draw, which holds hidden values, in the log.
 fn faulty_task(faulty: FaultyTask) -> Failure {
     tracing::warn!(request = ?current(), evidence = faulty.evidence, "the definition of an environment is at fault");
     Problem::new(Code::FaultyDefinition, faulty.to_string())
@@ -188,7 +190,7 @@ impl From<AuthError> for Failure {
     }
 }
 
-/// What was sent has faults: one detail where there is one, a count where there are more.
+/// The failure of a request with faults: one detail where there is one, a count where there are more.
 fn faults(mut errors: Vec<Fault>) -> Failure {
     for fault in &mut errors {
         if let Cow::Owned(plainly) = plain(&fault.detail) {
@@ -201,7 +203,7 @@ fn faults(mut errors: Vec<Fault>) -> Failure {
             (None, Some(line)) => format!("line {line}: {}", one.detail),
             (None, None) => one.detail.clone(),
         },
-        several => format!("{} faults were found", several.len()),
+        several => format!("{} faults were found: correct each of `errors`", several.len()),
     };
     Problem::new(Code::Invalid, detail).with_errors(errors).into()
 }
@@ -209,7 +211,7 @@ fn faults(mut errors: Vec<Fault>) -> Failure {
 /// The cause goes to the log, where the request id leads to it; the caller learns nothing of the inside.
 pub(crate) fn internal(cause: &dyn std::error::Error) -> Failure {
     tracing::error!(request = ?current(), error = %cause, "a request failed inside");
-    Failure::new(Code::Internal, "the server failed; its log tells why, under the id of this request")
+    Failure::new(Code::Internal, "the server failed: look into its log, under the id of this request")
 }
 
 impl IntoResponse for Failure {

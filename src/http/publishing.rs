@@ -26,7 +26,7 @@ use palestra_families::{sql, work};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
-/// What a file is called that comes without a name.
+/// The name of a file that comes without one.
 const ONLY_FILE: &str = "app.yaml";
 
 /// Read the files of an app. They hold the solutions of its tasks, so this needs the scope that publishes, or the lease of a check.
@@ -41,12 +41,12 @@ pub(super) async fn get_definition(
     EnvironmentName(name): EnvironmentName,
 ) -> Result<Body<Definition>, Failure> {
     let files = app.catalog().files(&principal.tenant, &name).await?;
-    let files =
-        files.ok_or_else(|| Failure::new(Code::NotSupported, "only apps have a definition that can be read"))?;
+    let files = files
+        .ok_or_else(|| Failure::new(Code::NotSupported, "only apps have a definition that can be read: name an app"))?;
     Ok(Body(Definition { kind: APP.to_owned(), files }))
 }
 
-/// What a data set is published as.
+/// The heading of a published data set.
 #[derive(Debug, Default, PartialEq, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -57,7 +57,7 @@ pub(super) struct Heading {
     verifier: Option<String>,
     /// System text of rows that have none.
     system: Option<String>,
-    /// What it is about.
+    /// Its description.
     description: Option<String>,
     /// Words to filter by, separated by commas.
     tags: Option<String>,
@@ -100,7 +100,9 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
     let upload = match upload {
         Document::Lines(lines) => {
             let text = String::from_utf8(lines);
-            WorkUpload::Text(text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text"))?)
+            WorkUpload::Text(
+                text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text: save it as UTF-8"))?,
+            )
         }
         Document::Yaml(text) => {
             let file = UploadedFile { mode: 0o644, bytes: text.into_bytes() };
@@ -110,8 +112,7 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
         }
         Document::Archive(archive) => WorkUpload::Files(unpacked(move || archive::tree(&archive)).await?),
         Document::Json(..) | Document::App(_) => {
-            let detail =
-                "send work as `application/jsonl`, `application/yaml`, `application/x-tar` or `application/gzip`";
+            let detail = "the content type is none of work: send `application/jsonl`, `application/yaml`, `application/x-tar` or `application/gzip`";
             return Err(Failure::new(Code::UnsupportedMediaType, detail));
         }
     };
@@ -134,7 +135,7 @@ async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failur
         return Err(Failure::new(Code::Malformed, detail));
     }
     let Document::Archive(archive) = upload else {
-        let detail = "send databases as a folder: `application/x-tar` or `application/gzip`";
+        let detail = "databases come as a folder: send `application/x-tar` or `application/gzip`";
         return Err(Failure::new(Code::UnsupportedMediaType, detail));
     };
     let files = unpacked(move || archive::tree(&archive)).await?;
@@ -159,10 +160,10 @@ fn check(submission: &DatasetSubmission) -> Result<(), Failure> {
     let texts = texts.into_iter().filter_map(|(field, text)| text.as_ref().map(|text| (field, text)));
     for (field, text) in texts.chain(submission.tags.iter().map(|tag| ("tags", tag))) {
         if text.contains('\0') {
-            return Err(Failure::invalid(field, "contains a NUL"));
+            return Err(Failure::invalid(field, "contains a NUL: remove it"));
         }
         if text.len() > TEXT_BYTES_MAX {
-            return Err(Failure::invalid(field, format!("is longer than {TEXT_BYTES_MAX} bytes")));
+            return Err(Failure::invalid(field, format!("must be at most {TEXT_BYTES_MAX} bytes")));
         }
     }
     Ok(())
@@ -172,7 +173,7 @@ fn check(submission: &DatasetSubmission) -> Result<(), Failure> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishJson {
-    /// What it is published as: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
+    /// Its heading: `name`, `verifier`, `system`, `description` and `tags`, as in the query.
     #[schema(value_type = serde_json::Value)]
     environment: DatasetSubmission,
     /// Its rows.
@@ -227,14 +228,14 @@ pub(super) async fn publish_environment(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PublishApp {
-    /// What sort of definition it is.
+    /// The sort of the definition.
     #[serde(rename = "kind")]
     _kind: Sort,
     /// The text of each file, by its name: `app.yaml` and others.
     files: Files,
 }
 
-/// What sort of definition a document holds.
+/// The sort of definition in a document.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
@@ -289,7 +290,8 @@ impl FromRequest<App> for Upload {
             }
             Some("application/yaml" | "application/x-yaml" | "text/yaml") => {
                 let text = String::from_utf8(body::read(request).await?.into());
-                let text = text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text"))?;
+                let text =
+                    text.map_err(|_| Failure::new(Code::Malformed, "the file is no UTF-8 text: save it as UTF-8"))?;
                 Ok(Self(Document::Yaml(text)))
             }
             Some("application/x-tar" | "application/gzip" | "application/x-gzip" | "application/x-gtar") => {
@@ -297,8 +299,7 @@ impl FromRequest<App> for Upload {
             }
             _ => Err(Failure::new(
                 Code::UnsupportedMediaType,
-                "send JSON Lines as `application/jsonl`, one document as `application/json`, or an app as `application/yaml`, \
-                 `application/x-tar` or `application/gzip`",
+                "the content type is none of a definition: send JSON Lines as `application/jsonl`, one document as `application/json`, or an app as `application/yaml`, `application/x-tar` or `application/gzip`",
             )),
         }
     }

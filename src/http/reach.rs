@@ -15,8 +15,7 @@ use palestra_auth::{Grant, Principal};
 
 /// The token of a lease asked for something that its job has no need of.
 pub(super) fn beyond() -> Failure {
-    let words =
-        "the token of a lease reaches its own job, and the jobs and policies that this one names, and no others";
+    let words = "the token of a lease reaches its own job, and the jobs and policies that this one names: use an API key for others";
     Failure::new(Code::Forbidden, words)
 }
 
@@ -30,7 +29,7 @@ pub(super) async fn require_sight(app: &App, principal: &Principal, job: JobId) 
     Ok(())
 }
 
-/// Who queues, lists and changes jobs: a key, and no token of a lease.
+/// A caller who queues, lists and changes jobs: a key, and no token of a lease.
 pub(super) struct JobOwner(pub(super) Arc<Principal>);
 
 impl FromRequestParts<App> for JobOwner {
@@ -45,7 +44,7 @@ impl FromRequestParts<App> for JobOwner {
     }
 }
 
-/// Who reads the job in the path: a key, or the token of a lease whose job has need of it.
+/// A caller who reads the job in the path: a key, or the token of a lease whose job has need of it.
 pub(super) struct JobReader {
     pub(super) principal: Arc<Principal>,
     pub(super) job: JobId,
@@ -62,7 +61,7 @@ impl FromRequestParts<App> for JobReader {
     }
 }
 
-/// Who reads the policy in the path and has it act: a key, or the token of a lease whose job has need of it.
+/// A caller who reads the policy in the path and has it act: a key, or the token of a lease whose job has need of it.
 pub(super) struct PolicyUser {
     pub(super) principal: Arc<Principal>,
     pub(super) policy: PolicyId,

@@ -31,7 +31,7 @@ use palestra_session::{Answer, Command, Screen};
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 const HTML: &str = "text/html; charset=utf-8";
-/// What is shown where nothing can be done any more.
+/// The page where nothing can be done any more.
 const OVER: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Session over</title></head>\
                     <body><main><h1>This session is over</h1><p>Nothing can be done here any more.</p></main></body></html>";
 
@@ -70,7 +70,8 @@ pub(super) async fn show_page(
 ) -> Result<Response, Failure> {
     if request.method() == Method::GET && request.uri().query().is_some_and(|query| !query.is_empty()) {
         let fields = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
-        let Query(fields) = fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read"))?;
+        let Query(fields) =
+            fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read: reload the page"))?;
         return take_turns(&app, &principal, session, request.uri().path(), &fields).await;
     }
     let shown = app.sessions().screen(&principal.tenant, session, request.uri().path()).await.map_err(Failure::from);
@@ -135,14 +136,18 @@ async fn act(
 
 async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
     if media_type(request.headers()).as_deref() != Some("application/x-www-form-urlencoded") {
-        return Err(Failure::new(Code::UnsupportedMediaType, "send a form"));
+        return Err(Failure::new(
+            Code::UnsupportedMediaType,
+            "the body is no form: send `application/x-www-form-urlencoded`",
+        ));
     }
     let headers = request.headers().clone();
     let mut form = Request::new(Body::from(body::read(request).await?));
     *form.method_mut() = Method::POST;
     *form.headers_mut() = headers;
     let form = Form::<Vec<(String, String)>>::from_request(form, &()).await;
-    form.map(|Form(fields)| fields).map_err(|_| Failure::new(Code::Malformed, "the form cannot be read"))
+    form.map(|Form(fields)| fields)
+        .map_err(|_| Failure::new(Code::Malformed, "the form cannot be read: reload the page"))
 }
 
 fn is_over(failure: &Failure) -> bool {

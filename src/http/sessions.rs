@@ -35,7 +35,7 @@ pub(super) struct ToolsQuery {
     pub(super) tools: ToolForm,
 }
 
-/// What a call that waits for a verdict answers when it is not there in time.
+/// The answer of a call that waited for a verdict in vain.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Pending {
     /// The episode whose verdict will come.
@@ -99,13 +99,13 @@ pub(super) async fn list_sessions(
     Ok(Body(page::page(rows, &asked, |session| session.id)))
 }
 
-/// What the bearer of a session's token may know of it.
+/// A session as the bearer of its token may see it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ActingView {
     id: SessionId,
     /// `family/name@version`.
     environment: String,
-    /// Whether commands are taken.
+    /// True if commands are taken.
     state: SessionState,
     /// Why it was closed; null while it is open.
     closed_reason: Option<CloseReason>,
@@ -117,7 +117,7 @@ pub(super) struct ActingView {
     durable_seq: Option<u64>,
     /// The limits that hold.
     limits: Limits,
-    /// What is left of them.
+    /// The rest of them.
     limits_left: Option<Limits>,
     /// When it ends by itself.
     expires_at: Timestamp,

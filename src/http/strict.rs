@@ -123,7 +123,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for Named<A> {
     }
 }
 
-/// What a form holds that has several unnamed values.
+/// The value of a variant with several unnamed values.
 struct Elements<V>(usize, V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Elements<V> {
@@ -134,7 +134,7 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Elements<V> {
     }
 }
 
-/// What a form holds that has fields.
+/// The value of a variant with fields.
 struct Fields<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Fields<V> {

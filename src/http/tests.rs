@@ -128,9 +128,8 @@ async fn a_session_token_reaches_its_own_session_and_nothing_else() {
     let session: SessionId = SESSION.parse().unwrap();
     let token = app
         .auth()
-        .minter(&palestra_auth::Principal::admin("default".into()), app.clock().now().plus_ms(60_000))
-        .unwrap()
-        .mint(session);
+        .session_token(&palestra_auth::Principal::admin("default".into()), session, app.clock().now().plus_ms(60_000))
+        .unwrap();
     let step = r#"{"action":{"text":"a"}}"#;
     // The engine knows no session, so whoever gets through to it reads 404.
     assert_eq!(call(&app, &token, "POST", &format!("/v1/sessions/{SESSION}/step"), step).await.status, 404);

@@ -136,7 +136,7 @@ pub(super) async fn until_stop<T>(
     tokio::select! {
         biased;
         done = waiting => Ok(done?),
-        () = app.shutdown().cancelled() => Err(Failure::new(Code::Draining, "the server is shutting down")),
+        () = app.shutdown().cancelled() => Err(Failure::new(Code::Draining, "the server is shutting down: try again")),
     }
 }
 

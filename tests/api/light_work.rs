@@ -9,7 +9,7 @@ use std::time::Duration;
 use palestra_client::{Client, ClientError};
 use palestra_environment::state::State;
 use palestra_environment::task::Task;
-use palestra_environment::verifier::Verifier;
+use palestra_environment::verifier::AnyVerifier;
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Tasks};
 use palestra_families::bench::counter::Counter;
 use palestra_protocol::action::Action;
@@ -396,7 +396,7 @@ impl EnvironmentKind for Breaking {
         self.0.open(Opening { config: &config, ..opening })
     }
 
-    fn verifier(&self) -> &dyn Verifier {
+    fn verifier(&self) -> AnyVerifier<'_> {
         self.0.verifier()
     }
 

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use palestra_protocol::id::JobId;
 use palestra_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
-use super::{AuthError, Grant, Principal, hs256};
+use super::token::{ISSUER, Signer, seconds};
+use super::{AuthError, Grant, Principal};
 
-const ISSUER: &str = "palestra";
 /// The audience: tokens of sessions are refused as tokens of leases, and the other way round.
 const AUDIENCE: &str = "palestra/job";
 /// Longest life of a token in milliseconds, however often its lease is renewed: longer than any job.
 const TOKEN_MS: u64 = 366 * 86_400_000;
-/// Longest credential that is parsed, in bytes.
-const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,34 +32,21 @@ struct Claims {
 pub struct JobTokens(Arc<Inner>);
 
 struct Inner {
-    signing: EncodingKey,
-    verifying: DecodingKey,
-    validation: Validation,
+    signer: Signer,
     cache: Arc<Cache>,
 }
 
 impl JobTokens {
     pub(super) fn new(key: &[u8; 32], cache: Arc<Cache>) -> Self {
-        hs256::install();
-        // The algorithm is fixed: a token that names another one is refused.
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[ISSUER]);
-        validation.set_audience(&[AUDIENCE]);
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is checked below, with the server's clock.
-        validation.validate_exp = false;
-        let (signing, verifying) = (EncodingKey::from_secret(key), DecodingKey::from_secret(key));
-        Self(Arc::new(Inner { signing, verifying, validation, cache }))
+        Self(Arc::new(Inner { signer: Signer::new(key, AUDIENCE), cache }))
     }
 
     /// The token of the lease of `job` with this fence; `None`, with an error in the log, if it cannot be encoded.
     #[must_use]
     pub fn mint(&self, tenant: &str, job: JobId, fence: u64, now: Timestamp) -> Option<String> {
-        let exp = u64::try_from(now.plus_ms(TOKEN_MS).milliseconds()).unwrap_or(0).div_ceil(1_000);
         let (iss, aud) = (ISSUER.to_owned(), AUDIENCE.to_owned());
-        let claims = Claims { iss, aud, sub: job, tenant: tenant.to_owned(), fence, exp };
-        let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.0.signing);
-        token.inspect_err(|error| tracing::error!(%error, "the token of a lease could not be encoded")).ok()
+        let exp = seconds(now.plus_ms(TOKEN_MS));
+        self.0.signer.sign(&Claims { iss, aud, sub: job, tenant: tenant.to_owned(), fence, exp })
     }
 
     /// Removes the tokens of a job from the cache, so that the next call checks its lease.
@@ -72,21 +56,11 @@ impl JobTokens {
 
     /// The principal of a token. The caller checks that the lease is held.
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, AuthError> {
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(AuthError::Refused);
-        }
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.0.verifying, &self.0.validation)
-            .map_err(|_| AuthError::Refused)?
-            .claims;
-        let expires_at =
-            Timestamp::from_milliseconds(i64::try_from(claims.exp.saturating_mul(1_000)).unwrap_or(i64::MAX));
-        if expires_at <= now {
-            return Err(AuthError::Refused);
-        }
+        let (claims, end) = self.0.signer.read::<Claims>(token, now, |claims| claims.exp)?;
         Ok(Principal {
             tenant: Arc::from(claims.tenant),
             grant: Grant::Job { job: claims.sub, fence: claims.fence },
-            expires_at: Some(expires_at),
+            expires_at: Some(end),
             key: None,
         })
     }

@@ -11,6 +11,7 @@ mod token;
 use std::sync::Arc;
 
 use hmac::Mac as _;
+use palestra_protocol::id::SessionId;
 use palestra_protocol::key::{CreateKey, CreatedKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
 use sha2::{Digest, Sha256};
@@ -25,7 +26,6 @@ use palestra_store::row::{KeyRow, PageRequest};
 use palestra_store::{Store, StoreError};
 pub use principal::{Grant, Principal};
 pub use secret::{RootSecret, SecretError};
-pub use token::Minter;
 use token::Tokens;
 
 /// The tenant of the operator, the only one until another is made.
@@ -35,22 +35,22 @@ pub const DEFAULT_TENANT: &str = "default";
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// The request has no credential.
-    #[error("send a credential as `Authorization: Bearer <key>`")]
+    #[error("the request has no credential: send one as `Authorization: Bearer <key>`")]
     Missing,
     /// The credential is not valid. The answer does not tell why.
-    #[error("the credential is unknown, expired or revoked")]
+    #[error("the credential is unknown, expired or revoked: use a valid key, or a new token")]
     Refused,
     /// The key lacks a scope.
-    #[error("this needs a key with the scope {}", .0.as_str())]
+    #[error("the key lacks the scope {}: use a key that has it", .0.as_str())]
     Scope(Scope),
     /// A call that shows the whole server came with another tenant's key.
-    #[error("this shows the whole server: use a key of its operator, the tenant `{DEFAULT_TENANT}`")]
+    #[error("this call shows the whole server: use a key of its operator, one of the tenant `{DEFAULT_TENANT}`")]
     NotTheOperator,
     /// The token of a session was used for a call that needs a key.
-    #[error("the token of a session may only step and read observations: use an API key")]
+    #[error("a session's token may step and read observations, and nothing else: use an API key")]
     TokenTooNarrow,
     /// The token of a session was used for another session.
-    #[error("the token is for another session")]
+    #[error("the token is for another session: use the one that came with this session")]
     OtherSession,
     /// The store failed.
     #[error(transparent)]
@@ -209,17 +209,17 @@ impl Auth {
         }
     }
 
-    /// Makes credentials of single sessions, valid until `expires_at` or the end of the key that makes them. The same arguments
-    /// give the same token, so a repeated answer stays the same.
+    /// The credential of a session, valid until `expires_at` or the end of the key that makes it. The same arguments give the same
+    /// token, so a repeated answer stays the same. None where it cannot be written, which the log says.
     #[must_use]
-    pub fn minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
-        self.tokens.minter(maker, expires_at)
+    pub fn session_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.tokens.mint(maker, session, expires_at)
     }
 
-    /// Makes tokens for the paths of pages of single sessions, valid as long as the sessions' tokens.
+    /// The end of the path of a session's page, valid as long as the session's token is.
     #[must_use]
-    pub fn page_minter(&self, maker: &Principal, expires_at: Timestamp) -> Option<Minter> {
-        self.pages.minter(maker, expires_at)
+    pub fn page_token(&self, maker: &Principal, session: SessionId, expires_at: Timestamp) -> Option<String> {
+        self.pages.mint(maker, session, expires_at)
     }
 
     /// The principal of a token in the path of a page. It is not cached like a credential, so that it is never accepted as one.

@@ -16,7 +16,7 @@ const FILE_BYTES_MAX: u64 = 4_096;
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read or written.
-    #[error("the root secret {} cannot be read or created: {source}", path.display())]
+    #[error("the root secret {} cannot be read or made: {source}; check the owner and the free space of its folder", path.display())]
     File {
         /// The file.
         path: PathBuf,

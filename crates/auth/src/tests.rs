@@ -95,7 +95,7 @@ async fn a_session_token_dies_with_the_key_that_made_it() {
     let auth = auth(&clock).await;
     let created = auth.create_key("acme", request(&[Scope::Sessions])).await.unwrap();
     let maker = auth.authenticate(&created.secret).await.unwrap();
-    let token = auth.minter(&maker, clock.now().plus_ms(60_000)).unwrap().mint(SessionId::new());
+    let token = auth.session_token(&maker, SessionId::new(), clock.now().plus_ms(60_000)).unwrap();
     auth.authenticate(&token).await.unwrap();
     assert!(auth.revoke_key("acme", created.key.id).await.unwrap());
     assert!(matches!(auth.authenticate(&token).await, Err(AuthError::Refused)));

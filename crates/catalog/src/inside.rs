@@ -98,7 +98,8 @@ impl Catalog {
             }
             Ok(Some(actions))
         };
-        let unknown = || InsideError::NotSupported("no solution of the task is known".to_owned());
+        let unknown =
+            || InsideError::NotSupported("no solution of the task is known: choose another policy".to_owned());
         blocking(act).await?.ok_or_else(unknown)
     }
 
@@ -110,7 +111,7 @@ impl Catalog {
         let entry = self.resolve(tenant, name).await?;
         let Some(prover) = entry.kind.prover() else {
             let detail = format!(
-                "tasks of {} run neither in sandboxes nor in databases, so there is nothing to prove",
+                "tasks of {} are not done in sandboxes or databases: choose an environment whose tasks are",
                 entry.name
             );
             return Err(InsideError::NotSupported(detail));

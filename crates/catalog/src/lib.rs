@@ -37,13 +37,13 @@ const CHECKED_AT_ONCE_MAX: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// The tenant has no such environment.
-    #[error("there is no environment {0:?}")]
+    #[error("there is no environment {0:?}: choose one that `GET /v1/environments` lists")]
     UnknownEnvironment(String),
     /// The environment has no such task.
     #[error(transparent)]
     Task(#[from] TaskError),
     /// The definition is invalid; all faults.
-    #[error("the definition has {} faults", .0.len())]
+    #[error("the definition has {} faults: correct each of them", .0.len())]
     Faults(Vec<Fault>),
     /// The store failed.
     #[error(transparent)]

@@ -54,14 +54,14 @@ impl Catalog {
         if let Some(id) = &choice.id {
             if choice.split.is_some() || choice.index.is_some() || choice.seed.is_some() || choice.difficulty.is_some()
             {
-                return Err(bad("a task id excludes split, index, seed and difficulty"));
+                return Err(bad("a task id excludes split, index, seed and difficulty: leave those out"));
             }
             return self.task_of_id(entry, id).await;
         }
         let split = choice.split.as_deref().unwrap_or("train");
         let length = split_length(entry.spec(), split)?;
         if choice.index.is_some() && (choice.seed.is_some() || choice.difficulty.is_some()) {
-            return Err(bad("an index excludes seed and difficulty"));
+            return Err(bad("an index excludes seed and difficulty: leave those out"));
         }
         if let Some(index) = choice.index {
             return self.task_at(entry, split, index).await;
@@ -71,7 +71,9 @@ impl Catalog {
             return Err(bad("a seed is at most 2^53 - 1"));
         }
         match entry.kind.tasks() {
-            Tasks::Stored(_) if choice.difficulty.is_some() => Err(bad("tasks of this environment have no difficulty")),
+            Tasks::Stored(_) if choice.difficulty.is_some() => {
+                Err(bad("tasks of this environment have no difficulty: leave it out"))
+            }
             Tasks::Stored(_) if length == 0 => {
                 Err(TaskError::OutOfRange { split: split.to_owned(), length, index: 0 }.into())
             }
@@ -182,6 +184,6 @@ fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
     if (0.0..=1.0).contains(&difficulty) {
         Ok((difficulty * 1000.0).round() as u16)
     } else {
-        Err(TaskError::BadChoice("a difficulty is between 0 and 1".to_owned()))
+        Err(TaskError::BadChoice("a difficulty must be between 0 and 1".to_owned()))
     }
 }

@@ -35,10 +35,14 @@ pub(crate) async fn receive(
     let expected = response.headers().get(DIGEST_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let mut pieces = response.bytes_stream();
     let (mut size_bytes, mut hash) = (0, Sha256::new());
-    let unwritable = |error: std::io::Error| ClientError::File(format!("a download cannot be written: {error}"));
+    let unwritable = |error: std::io::Error| {
+        ClientError::File(format!("a download cannot be written, check the folder and its free space: {error}"))
+    };
     loop {
         let piece = timeout(Duration::from_millis(SILENCE_MS_MAX), pieces.next()).await;
-        let Some(piece) = piece.map_err(|_| ClientError::Unreachable("a download stopped midway".to_owned()))? else {
+        let Some(piece) =
+            piece.map_err(|_| ClientError::Unreachable("a download stopped midway: try again".to_owned()))?
+        else {
             break;
         };
         let piece = piece?;

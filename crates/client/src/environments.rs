@@ -64,7 +64,7 @@ pub struct Submission {
 fn parts(name: &str) -> Result<(&str, &str), ClientError> {
     name.split_once('/')
         .filter(|(family, rest)| !family.is_empty() && !rest.is_empty())
-        .ok_or_else(|| ClientError::Unsendable(format!("{name:?} is no environment name: family/name")))
+        .ok_or_else(|| ClientError::Unsendable(format!("{name:?} is no environment name: write family/name")))
 }
 
 impl Client {

@@ -13,7 +13,7 @@ pub enum ClientError {
     #[error("{} ({}): {}", .0.code.as_str(), .0.status, describe(.0))]
     Problem(Box<Problem>),
     /// The answer has a form that no Palestra server gives: something else answered.
-    #[error("the answer (status {status}) is none of a Palestra server: {excerpt}")]
+    #[error("the answer (status {status}) is none of a Palestra server, check the address: {excerpt}")]
     Unexpected {
         /// HTTP status.
         status: u16,
@@ -24,13 +24,13 @@ pub enum ClientError {
     #[error("{0}")]
     Address(String),
     /// The server could not be reached, or the connection broke.
-    #[error("the server cannot be reached: {0}")]
+    #[error("the server cannot be reached, check that it runs and its address: {0}")]
     Unreachable(String),
     /// The connection broke while a frame was unanswered that must not be sent twice.
     #[error("the connection broke, and this frame is not safe to send again: give a step its `seq`")]
     Interrupted,
     /// No connection could be kept for as long as the stream was told to try.
-    #[error("no connection for {seconds:.1} s, gave up: {last}")]
+    #[error("no connection came about within {seconds:.1} s, check that the server runs and its address: {last}")]
     GaveUp {
         /// The time that it was tried, in seconds.
         seconds: f64,
@@ -38,7 +38,7 @@ pub enum ClientError {
         last: String,
     },
     /// The stream was closed by its owner.
-    #[error("the stream is closed")]
+    #[error("the stream is closed: connect again")]
     Closed,
     /// The content to send is no JSON object, or larger than the stream sends.
     #[error("{0}")]

@@ -55,7 +55,9 @@ pub(crate) async fn follow<T: DeserializeOwned + Send + 'static>(
                 Ok(Some(Ok(chunk))) => lines.take(&chunk, &mut queue),
                 Ok(Some(Err(error))) => queue.push_back(Err(error.into())),
                 Ok(None) => return None,
-                Err(_) => queue.push_back(Err(ClientError::Unreachable("the server fell silent".to_owned()))),
+                Err(_) => {
+                    queue.push_back(Err(ClientError::Unreachable("the server fell silent: try again".to_owned())))
+                }
             }
         }
     })

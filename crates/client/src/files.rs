@@ -47,11 +47,12 @@ impl Client {
     pub async fn upload_file(&self, path: &Path, purpose: FilePurpose) -> Result<Kept, ClientError> {
         let unreadable = |error: std::io::Error| ClientError::File(format!("{}: {error}", path.display()));
         let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| ClientError::File(format!("{} has no name to send", path.display())))?;
+        let name =
+            name.ok_or_else(|| ClientError::File(format!("{} has no name to send: rename the file", path.display())))?;
         let file = File::open(path).await.map_err(unreadable)?;
         let metadata = file.metadata().await.map_err(unreadable)?;
         if !metadata.is_file() {
-            return Err(ClientError::File(format!("{} is no file", path.display())));
+            return Err(ClientError::File(format!("{} is no file: name one", path.display())));
         }
         let size = metadata.len();
         // The id is in no content that was there before.

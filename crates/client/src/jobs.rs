@@ -189,7 +189,7 @@ impl Client {
         if response.content_length().is_none_or(|bytes| bytes > JSON_BYTES_MAX) {
             return Err(ClientError::Unexpected {
                 status: 200,
-                excerpt: format!("{name} is larger than {JSON_BYTES_MAX} bytes"),
+                excerpt: format!("{name} is larger than {JSON_BYTES_MAX} bytes: download it to a file"),
             });
         }
         read(response).await

@@ -68,7 +68,7 @@ impl Client {
     pub async fn create_one(&self, request: &CreateSession) -> Result<Opened, ClientError> {
         match self.create(request, None).await? {
             Created::One(opened) => Ok(*opened),
-            Created::Many(_) => Err(ClientError::Unsendable("create_one takes no `count`".to_owned())),
+            Created::Many(_) => Err(ClientError::Unsendable("create_one takes no `count`: call create".to_owned())),
         }
     }
 

@@ -28,7 +28,7 @@ pub use palestra_state::secrets::Secrets;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
-use crate::verifier::{LiveVerifier, Verifier};
+use crate::verifier::AnyVerifier;
 use draws::Draws;
 use proof::live::Prover;
 use randomness::Randomness;
@@ -90,12 +90,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     }
 
     /// The rule that judges its episodes.
-    fn verifier(&self) -> &dyn Verifier;
-
-    /// The rule that judges its episodes, where judging needs places of its own; [`EnvironmentKind::verifier`] then only names it.
-    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
-        None
-    }
+    fn verifier(&self) -> AnyVerifier<'_>;
 
     /// True if the rule that judges is part of each task, so that a stored episode is judged again by the task of the same name in
     /// the version that judges.
@@ -209,7 +204,10 @@ impl ConfigError {
     /// When there is one.
     pub fn refuse_all(config: &Map<String, Value>) -> Result<(), Self> {
         config.keys().next().map_or(Ok(()), |field| {
-            Err(Self { field: Some(field.clone()), detail: "this environment has no such setting".to_owned() })
+            Err(Self {
+                field: Some(field.clone()),
+                detail: "this environment has no such setting: leave it out".to_owned(),
+            })
         })
     }
 }
@@ -246,7 +244,7 @@ pub trait Environment: Send + Sync {
     /// # Errors
     /// In words, when the page has no such form.
     fn calls_of_form(&self, _fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-        Err("there is no page".to_owned())
+        Err("this environment has no page: use its tools".to_owned())
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Builtin {
 
 /// There is no such built-in policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no built-in policy; there are builtin:oracle, builtin:random and builtin:null")]
+#[error("{0:?} is no built-in policy: choose builtin:oracle, builtin:random or builtin:null")]
 pub struct UnknownPolicy(String);
 
 impl Builtin {

@@ -78,10 +78,12 @@ fn scores(
     let task = Arc::new(generator.generate(split, seed, None).map_err(|error| error.to_string())?);
     let mut scores = [0.0; Builtin::ALL.len()];
     for (score, policy) in scores.iter_mut().zip(Builtin::ALL) {
-        let player = policy.begin(kind, &task, seed).ok_or("no solution is known")?;
+        let player = policy
+            .begin(kind, &task, seed)
+            .ok_or("no solution of the task is known: let the environment's oracle give one")?;
         *score = play(kind, tools, &task, player).map_err(|fault| format!("{policy}: {fault}"))?;
         if policy == Builtin::Oracle && *score < 1.0 {
-            return Err(format!("the solution scores {score}"));
+            return Err(format!("the solution scores {score}: correct it, or the verifier"));
         }
     }
     Ok(scores)
@@ -106,7 +108,11 @@ fn play(
     };
     let mut place = match kind.open(opening).map_err(|error| error.to_string())? {
         Place::Pure(place) => place,
-        Place::Live(_) => return Err("it is not played inside this process".to_owned()),
+        Place::Live(_) => {
+            return Err(
+                "the environment is not played inside this process: prove it with sandboxes and databases".to_owned()
+            );
+        }
     };
     let mut context = Context::seeded(&[b"proof"]);
     for _ in 0..kind.spec().limits.steps.map_or(TURNS_MAX, |steps| steps.min(TURNS_MAX)) {
@@ -127,6 +133,7 @@ fn play(
         }
     }
     let case = Case { task, state: &place.state(), trajectory: &[] };
-    let judgement = kind.verifier().verify(&case).map_err(|error| error.to_string())?;
+    let judged = kind.verifier().pure().and_then(|verifier| verifier.verify(&case));
+    let judgement = judged.map_err(|error| error.to_string())?;
     judgement.score().map_err(|error| error.to_string())
 }

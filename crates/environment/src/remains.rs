@@ -15,7 +15,7 @@ impl Environment for Remains {
     }
 
     fn act(&mut self, _input: Input<'_>, _context: &mut Context) -> Reaction {
-        Reaction::failed("the place was freed when its episode ended")
+        Reaction::failed("the place was freed when its episode ended: reset the session")
     }
 
     fn state(&self) -> State {

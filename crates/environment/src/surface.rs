@@ -16,7 +16,7 @@ pub enum Surface {
 
 /// There is no such surface.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a surface is \"tools\", \"gui\" or \"both\"")]
+#[error("a surface must be \"tools\", \"gui\" or \"both\"")]
 pub struct UnknownSurface;
 
 impl Surface {

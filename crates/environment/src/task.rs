@@ -25,10 +25,10 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// The split does not exist.
-    #[error("there is no split {0:?}")]
+    #[error("there is no split {0:?}: choose one of the environment's `splits`")]
     UnknownSplit(String),
     /// The index is past the end of the split.
-    #[error("split {split:?} has {length} tasks, so there is none at {index}")]
+    #[error("the split {split:?} has {length} tasks, so there is none at {index}: choose a lower index")]
     OutOfRange {
         /// The split.
         split: String,
@@ -38,7 +38,7 @@ pub enum TaskError {
         index: u64,
     },
     /// The id does not name a task.
-    #[error("{0:?} is no task id here")]
+    #[error("{0:?} is no task id here: take one that the environment's tasks have")]
     BadId(String),
     /// The choice contradicts itself or asks for what the environment lacks.
     #[error("{0}")]
@@ -47,7 +47,7 @@ pub enum TaskError {
     #[error("{0}")]
     Faulty(Box<FaultyTask>),
     /// The generator is wrong, or a stored row is broken.
-    #[error("the task cannot be made: {0}")]
+    #[error("the task cannot be made, publish its environment anew or restore a backup: {0}")]
     Broken(String),
 }
 
@@ -136,7 +136,7 @@ pub fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
     if (0.0..=1.0).contains(&difficulty) {
         Ok((difficulty * 1000.0).round() as u16)
     } else {
-        Err(TaskError::BadChoice(format!("a difficulty is a number from 0 to 1, not {difficulty}")))
+        Err(TaskError::BadChoice(format!("a difficulty must be a number from 0 to 1, not {difficulty}")))
     }
 }
 

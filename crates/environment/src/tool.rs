@@ -34,9 +34,9 @@ impl Toolbox {
         let mut names = Vec::new();
         for tool in tools {
             let function = &tool["function"];
-            let name = function["name"].as_str().ok_or("a tool has no name")?.to_owned();
+            let name = function["name"].as_str().ok_or("a tool has no name: name it")?.to_owned();
             let validator = jsonschema::validator_for(&function["parameters"])
-                .map_err(|error| format!("tool {name}: its parameters are no JSON Schema: {error}"))?;
+                .map_err(|error| format!("tool {name}: its parameters are no JSON Schema, correct them: {error}"))?;
             names.push(name.clone());
             compiled.insert(name, validator);
         }

@@ -79,7 +79,7 @@ fn take(place: &mut dyn Environment, tools: &Toolbox, action: &Action) -> (Obser
 
 fn judge(kind: &dyn EnvironmentKind, task: &Task, place: &dyn Environment) -> f64 {
     let case = Case { task, state: &place.state(), trajectory: &[] };
-    kind.verifier().verify(&case).expect("a judgement").score().expect("a score")
+    kind.verifier().pure().expect("a pure verifier").verify(&case).expect("a judgement").score().expect("a score")
 }
 
 fn toolbox(kind: &dyn EnvironmentKind) -> Toolbox {

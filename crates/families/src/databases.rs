@@ -76,7 +76,9 @@ impl Databases {
     pub fn offers(&self, dialect: Dialect) -> Result<(), String> {
         let settings = &self.0.settings;
         match dialect {
-            Dialect::Sqlite if settings.worker.is_none() => Err("this server runs no SQLite".to_owned()),
+            Dialect::Sqlite if settings.worker.is_none() => {
+                Err("this server runs no SQLite: ask another one, or have it started with SQLite".to_owned())
+            }
             Dialect::Postgres if settings.postgres_url.is_none() && !PostgresEngine::installed() => {
                 Err("there is no PostgreSQL: install its server programs, or name a cluster by --sql-postgres-url"
                     .to_owned())
@@ -123,7 +125,11 @@ impl Databases {
 
     fn start_sqlite(&self) -> Result<Arc<SqliteEngine>, EngineError> {
         let settings = &self.0.settings;
-        let missing = || EngineError::Missing("this server runs no SQLite".to_owned());
+        let missing = || {
+            EngineError::Missing(
+                "this server runs no SQLite: ask another one, or have it started with SQLite".to_owned(),
+            )
+        };
         let command = settings.worker.clone().ok_or_else(missing)?;
         let mut chosen = sqlite::Settings::new(command);
         chosen.sessions_max = settings.sqlite_max;
@@ -138,7 +144,11 @@ impl Databases {
         let cluster = match (&settings.postgres_url, &settings.postgres_folder) {
             (Some(url), _) => Cluster::Url(url.clone()),
             (None, Some(folder)) => Cluster::Private { folder: folder.clone(), binaries: None },
-            (None, None) => return Err(EngineError::Missing("this server runs no PostgreSQL".to_owned())),
+            (None, None) => {
+                return Err(EngineError::Missing(
+                    "this server runs no PostgreSQL: ask another one, or have it started with PostgreSQL".to_owned(),
+                ));
+            }
         };
         let chosen = postgres::Settings {
             warm: settings.warm,

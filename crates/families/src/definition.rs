@@ -45,7 +45,7 @@ impl Parsed {
 pub(crate) fn misnamed<'a>(names: impl Iterator<Item = (NameKind, &'static str, &'a str)>) -> Vec<Fault> {
     let fault = |(kind, field, name): (NameKind, &str, &str)| {
         let why = kind.check(name).err()?;
-        let detail = format!("{why}, not {name:?}");
+        let detail = format!("{name:?} does not fit, correct it: {why}");
         Some(Fault { field: Some(field.to_owned()), detail, ..Fault::default() })
     };
     names.filter_map(fault).take(FAULTS_TOLD_MAX).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use palestra_environment::proof::{Proof, prove};
 use palestra_environment::task::Task;
-use palestra_environment::verifier::Verifier;
+use palestra_environment::verifier::AnyVerifier;
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Tasks};
 use palestra_protocol::action::Action;
 
@@ -43,7 +43,7 @@ impl EnvironmentKind for Lowered {
         self.0.open(opening)
     }
 
-    fn verifier(&self) -> &dyn Verifier {
+    fn verifier(&self) -> AnyVerifier<'_> {
         self.0.verifier()
     }
 

@@ -85,7 +85,9 @@ impl Definition<'_> {
             }
             Some(_) if work::family(self.name).is_some() => work::kind(self, &backends.desk),
             Some(_) if sql::is_sql(self.name) => sql::kind(self, &backends.databases),
-            Some(other) => Err(format!("there is no sort of definition {other}")),
+            Some(other) => Err(format!(
+                "there is no sort of definition {other}: upgrade this server to the version that wrote the store"
+            )),
         }
     }
 }

@@ -50,16 +50,16 @@ fn check(request: &CreateJob, key: Option<&str>) -> Result<Spec, JobsError> {
         }
     };
     let priority = (-PRIORITY_MAX..=PRIORITY_MAX).contains(&request.priority);
-    unless(priority, "priority", format!("-{PRIORITY_MAX} to {PRIORITY_MAX}"));
+    unless(priority, "priority", format!("must be -{PRIORITY_MAX} to {PRIORITY_MAX}"));
     unless(request.after.len() <= AFTER_MAX, "after", format!("at most {AFTER_MAX} jobs"));
     let memory = request.resources.memory_bytes <= MEMORY_BYTES_MAX;
     unless(memory, "resources.memory_bytes", format!("at most {MEMORY_BYTES_MAX}"));
     let attempts = request.attempts_max.is_none_or(|attempts| (1..=ATTEMPTS_MAX).contains(&attempts));
-    unless(attempts, "attempts_max", format!("1 to {ATTEMPTS_MAX}"));
+    unless(attempts, "attempts_max", format!("must be 1 to {ATTEMPTS_MAX}"));
     let metadata = serde_json::to_string(&request.metadata).map_or(usize::MAX, |text| text.len());
     unless(metadata <= METADATA_BYTES_MAX, "metadata", format!("at most {METADATA_BYTES_MAX} bytes of JSON"));
     let sane = |key: &str| (1..=KEY_BYTES_MAX).contains(&key.len()) && !key.chars().any(char::is_control);
-    let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
+    let detail = format!("an idempotency key must have 1 to {KEY_BYTES_MAX} bytes and no control characters");
     unless(key.is_none_or(sane), "key", detail);
     match Spec::read(request.kind, &request.spec) {
         Ok(spec) if faults.is_empty() => Ok(spec),
@@ -147,7 +147,10 @@ impl QueueTransaction<'_> {
         if there.row.tenant == order.row.tenant && there.spec.request == order.spec.request {
             return Ok(Some(there));
         }
-        Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)))
+        Err(JobsError::Conflict(format!(
+            "job {} exists with other content: choose another id, or send the same content",
+            order.row.id
+        )))
     }
 
     /// Checks everything that a job names; returns the number of jobs that have not succeeded yet.
@@ -157,7 +160,7 @@ impl QueueTransaction<'_> {
         for id in &named.jobs {
             let row = self.transaction.job(*id).await?.filter(|row| row.tenant == tenant);
             let detail = match row.map(|row| row.state) {
-                None => format!("there is no job {id}"),
+                None => format!("there is no job {id}: create it first"),
                 Some(JobState::Failed | JobState::Cancelled) => {
                     format!("job {id} did not succeed: retry it first")
                 }
@@ -171,7 +174,8 @@ impl QueueTransaction<'_> {
         }
         for id in &named.policies {
             if self.transaction.policy(tenant, *id).await?.is_none() {
-                let (field, detail) = (Some("spec.policy".to_owned()), format!("there is no policy {id}"));
+                let (field, detail) =
+                    (Some("spec.policy".to_owned()), format!("there is no policy {id}: register it first"));
                 faults.push(Fault { field, detail, ..Fault::default() });
             }
         }
@@ -180,9 +184,13 @@ impl QueueTransaction<'_> {
             let detail = match row.map(|row| row.purpose) {
                 Some(FilePurpose::FineTune) => continue,
                 Some(other) => {
-                    format!("file {id} is for {}, not for {}", other.as_str(), FilePurpose::FineTune.as_str())
+                    format!(
+                        "file {id} is for {}, not for {}: upload it for that purpose",
+                        other.as_str(),
+                        FilePurpose::FineTune.as_str()
+                    )
                 }
-                None => format!("there is no file {id}"),
+                None => format!("there is no file {id}: upload it first"),
             };
             faults.push(Fault { field: Some((*field).to_owned()), detail, ..Fault::default() });
         }
@@ -204,7 +212,10 @@ impl QueueTransaction<'_> {
         match self.transaction.insert_job(&change.row, &order.spec, &needs).await {
             Ok(()) => {}
             Err(StoreError::Exists(_)) => {
-                return Err(JobsError::Conflict(format!("job {} exists with other content", order.row.id)));
+                return Err(JobsError::Conflict(format!(
+                    "job {} exists with other content: choose another id, or send the same content",
+                    order.row.id
+                )));
             }
             Err(error) => return Err(error.into()),
         }
@@ -242,7 +253,7 @@ impl QueueTransaction<'_> {
         let row = self.job_of_tenant(tenant, id).await?;
         if !matches!(row.state, JobState::Failed | JobState::Cancelled) {
             let state = row.state.as_str();
-            let detail = format!("job {id} is {state}: only jobs that failed or were cancelled can be tried again");
+            let detail = format!("job {id} is {state}: retry jobs that failed or were cancelled");
             return Err(JobsError::NotRetryable(detail));
         }
         if self.transaction.count_queued_jobs(tenant).await? >= queued_max {
@@ -257,11 +268,17 @@ impl QueueTransaction<'_> {
                     let detail = format!("job {id} needs {needed}, which did not succeed: retry that one first");
                     return Err(JobsError::NotRetryable(detail));
                 }
-                None => return Err(JobsError::NotRetryable(format!("job {id} needs {needed}, which was deleted"))),
+                None => {
+                    return Err(JobsError::NotRetryable(format!(
+                        "job {id} needs {needed}, which was deleted: create a job that needs another one"
+                    )));
+                }
             }
         }
         if let Some(file) = self.transaction.missing_file_of_job(id).await? {
-            return Err(JobsError::NotRetryable(format!("job {id} needs {file}, which was deleted")));
+            return Err(JobsError::NotRetryable(format!(
+                "job {id} needs {file}, which was deleted: create a job with another file"
+            )));
         }
         let mut change = Change::of(row, self.clock().now());
         change.retry(blocked);
@@ -274,7 +291,10 @@ impl QueueTransaction<'_> {
             return Err(JobsError::NotOver(format!("job {id} is {}: cancel it first", row.state.as_str())));
         }
         if let Some(other) = self.transaction.job_dependents(id).await?.first() {
-            return Err(JobsError::NotOver(format!("job {} needs job {id} and is not over", other.id)));
+            return Err(JobsError::NotOver(format!(
+                "job {} needs job {id} and is not over: cancel it first",
+                other.id
+            )));
         }
         self.transaction.delete_job(id).await?;
         self.changed(id, false);

@@ -11,10 +11,10 @@ use palestra_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
     /// The tenant or worker has no such object.
-    #[error("there is no such {0}")]
+    #[error("there is no such {0} of this tenant: check its id")]
     NotFound(&'static str),
     /// The request is invalid.
-    #[error("the request is invalid")]
+    #[error("the request does not fit: correct each of its faults")]
     Invalid(Vec<Fault>),
     /// The lease was taken back, or its job is over.
     #[error(
@@ -31,7 +31,7 @@ pub enum JobsError {
     #[error("{0}")]
     Conflict(String),
     /// The idempotency key was used with another request.
-    #[error("this idempotency key was used with another request: choose another key")]
+    #[error("this idempotency key was used with another request: send a new key, or the same request")]
     KeyReused,
     /// The quota of the tenant is used up.
     #[error(
@@ -48,7 +48,7 @@ pub enum JobsError {
     #[error("a file has at most {0} bytes")]
     TooLarge(u64),
     /// The received bytes do not have the announced digest.
-    #[error("the received bytes have the digest {found}, not {announced}: send them again")]
+    #[error("the content that came has the digest {found}, not {announced}: send it again")]
     DigestMismatch {
         /// The announced digest.
         announced: String,
@@ -62,7 +62,7 @@ pub enum JobsError {
     )]
     BadArtifactName,
     /// The name of a file is invalid.
-    #[error("the name of a file is 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
+    #[error("a file's name must be 1 to 255 bytes without control characters, `/` and `\\`, and neither `.` nor `..`")]
     BadFileName,
     /// No worker serves the policy.
     #[error("no worker serves this policy now: queue a job of kind serve for it, and wait until it runs")]
@@ -71,13 +71,13 @@ pub enum JobsError {
     #[error("{0} requests wait for this policy already: try again soon")]
     Busy(usize),
     /// The policy did not answer in time.
-    #[error("the policy did not answer within {0} ms")]
+    #[error("the policy did not answer within {0} ms: try again, or allow more time")]
     TimedOut(u64),
     /// The policy's worker failed.
-    #[error("the policy failed: {}: {}", .0.code, .0.detail)]
+    #[error("the policy failed, look into the job that serves it: {}: {}", .0.code, .0.detail)]
     ServeFailed(JobError),
     /// A limit of a number of objects is reached.
-    #[error("there are {most} {what} already, the maximum: delete some or wait")]
+    #[error("there are {most} {what} already, and no more fit: wait until some are over, or delete some")]
     TooMany {
         /// The objects.
         what: &'static str,

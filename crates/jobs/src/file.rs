@@ -88,7 +88,10 @@ impl Jobs {
             return Err(JobsError::BadFileName);
         }
         if !FilePurpose::UPLOADED.contains(&purpose) {
-            return Err(fault("purpose", format!("only jobs create files for {}", purpose.as_str())));
+            return Err(fault(
+                "purpose",
+                format!("only jobs leave files for {}: choose another purpose", purpose.as_str()),
+            ));
         }
         let (jobs, tenant) = (self.clone(), tenant.to_string());
         self.run_to_end(async move {

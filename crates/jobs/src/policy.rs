@@ -30,7 +30,7 @@ const METRICS_BYTES_MAX: usize = 64 * 1024;
 
 fn check(request: &RegisterPolicy) -> Result<(), JobsError> {
     if request.architecture.len() > ARCHITECTURE_BYTES_MAX {
-        return Err(fault("architecture", format!("1 to {ARCHITECTURE_BYTES_MAX} bytes")));
+        return Err(fault("architecture", format!("must be 1 to {ARCHITECTURE_BYTES_MAX} bytes")));
     }
     if let Err(why) = NameKind::Label.check(&request.architecture) {
         return Err(fault("architecture", why.to_string()));
@@ -48,7 +48,7 @@ fn check(request: &RegisterPolicy) -> Result<(), JobsError> {
         return Err(fault("metrics", format!("at most {METRICS_BYTES_MAX} bytes of JSON")));
     }
     if !(1..=FILES_MAX).contains(&request.artifacts.len()) {
-        return Err(fault("artifacts", format!("1 to {FILES_MAX} artefacts of this job")));
+        return Err(fault("artifacts", format!("must be 1 to {FILES_MAX} artefacts of this job")));
     }
     Ok(())
 }
@@ -70,14 +70,14 @@ impl QueueTransaction<'_> {
             let file = file.ok_or_else(|| fault(field(), format!("there is no artefact {name:?}: upload it first")))?;
             let last = name.rsplit('/').next().unwrap_or_default();
             if !names.insert(last) {
-                return Err(fault(field(), format!("two files would be named {last:?}")));
+                return Err(fault(field(), format!("two files would be named {last:?}: rename one")));
             }
             files.push(Artifact { name: last.to_owned(), ..file });
         }
         if let Some(parent) = request.parent
             && self.transaction.policy(&row.tenant, parent).await?.is_none()
         {
-            return Err(fault("parent", format!("there is no policy {parent}")));
+            return Err(fault("parent", format!("there is no policy {parent}: register it first")));
         }
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let policy = Policy {
@@ -92,7 +92,12 @@ impl QueueTransaction<'_> {
         };
         if let Some(there) = self.transaction.policy_of_any_tenant(request.id).await? {
             let same = Policy { created_at: there.policy.created_at, ..policy } == there.policy;
-            let conflict = || JobsError::Conflict(format!("policy {} exists with other content", request.id));
+            let conflict = || {
+                JobsError::Conflict(format!(
+                    "policy {} exists with other content: register it under another name",
+                    request.id
+                ))
+            };
             return if same && there.tenant == row.tenant { Ok(there) } else { Err(conflict()) };
         }
         let registered = PolicyRow { tenant: row.tenant.clone(), policy };

@@ -67,7 +67,7 @@ enum Effect {
 
 fn check_progress(progress: &Progress) -> Result<(), String> {
     if progress.done > progress.total {
-        return Err("done is never above total".to_owned());
+        return Err("done must not be above total".to_owned());
     }
     if progress.unit.chars().count() > UNIT_CHARACTERS_MAX {
         return Err(format!("a unit has at most {UNIT_CHARACTERS_MAX} characters"));
@@ -83,7 +83,7 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
         T::deserialize(data).map_err(|error| error.to_string())
     }
     if serde_json::to_string(&event.data).map_or(usize::MAX, |text| text.len()) > EVENT_BYTES_MAX {
-        return Err(format!("at most {EVENT_BYTES_MAX} bytes of JSON"));
+        return Err(format!("an event must be at most {EVENT_BYTES_MAX} bytes of JSON"));
     }
     match event.kind {
         JobEventKind::Progress => {
@@ -95,12 +95,12 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
             let metric: Metric = data(&event.data)?;
             // NaN and infinities are null in JSON, and worth storing.
             let valid = metric.values.values().all(|value| value.is_number() || value.is_null());
-            if valid { Ok(Effect::Nothing) } else { Err("values maps names to numbers".to_owned()) }
+            if valid { Ok(Effect::Nothing) } else { Err("values must be numbers by name".to_owned()) }
         }
         JobEventKind::Log => {
             let line: LogLine = data(&event.data)?;
             let known = matches!(line.level.as_str(), "debug" | "info" | "warn" | "error");
-            if known { Ok(Effect::Nothing) } else { Err("level is debug, info, warn or error".to_owned()) }
+            if known { Ok(Effect::Nothing) } else { Err("level must be debug, info, warn or error".to_owned()) }
         }
         JobEventKind::Checkpoint => {
             let checkpoint: CheckpointReport = data(&event.data)?;
@@ -108,11 +108,11 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
             if sane {
                 Ok(Effect::Checkpoint(checkpoint))
             } else {
-                Err(format!("1 to {CHECKPOINT_FILES_MAX} artefacts"))
+                Err(format!("a checkpoint must have 1 to {CHECKPOINT_FILES_MAX} artefacts"))
             }
         }
         JobEventKind::State | JobEventKind::Artifact | JobEventKind::Policy => {
-            Err("the queue itself adds events about states, artefacts and policies".to_owned())
+            Err("the queue itself reports states, artefacts and policies: send events of other kinds".to_owned())
         }
     }
 }
@@ -258,7 +258,7 @@ impl Jobs {
     pub async fn report(&self, scope: &WorkerScope, id: JobId, report: Report) -> Result<Held, JobsError> {
         let Report { fence, number, events } = report;
         if number.is_some_and(|number| !(1..=NUMBER_MAX).contains(&number)) {
-            return Err(fault("number", format!("1 to {NUMBER_MAX}")));
+            return Err(fault("number", format!("must be 1 to {NUMBER_MAX}")));
         }
         if events.len() > EVENTS_PER_REPORT_MAX {
             return Err(fault("events", format!("at most {EVENTS_PER_REPORT_MAX}")));

@@ -218,11 +218,11 @@ fn check_act(request: &ActRequest) -> Result<(), JobsError> {
     let numbers = request.observation.as_ref().is_none_or(|numbers| {
         (1..=OBSERVATION_NUMBERS_MAX).contains(&numbers.len()) && numbers.iter().all(|number| number.is_finite())
     });
-    unless(numbers, "observation", format!("1 to {OBSERVATION_NUMBERS_MAX} finite numbers"));
+    unless(numbers, "observation", format!("must be 1 to {OBSERVATION_NUMBERS_MAX} finite numbers"));
     let tokens = request.max_tokens.is_none_or(|tokens| (1..=TOKENS_MAX).contains(&tokens));
-    unless(tokens, "max_tokens", format!("1 to {TOKENS_MAX}"));
+    unless(tokens, "max_tokens", format!("must be 1 to {TOKENS_MAX}"));
     let temperature = request.temperature.is_none_or(|value| (0.0..=TEMPERATURE_MAX).contains(&value));
-    unless(temperature, "temperature", format!("0 to {TEMPERATURE_MAX}"));
+    unless(temperature, "temperature", format!("must be 0 to {TEMPERATURE_MAX}"));
     if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults)) }
 }
 

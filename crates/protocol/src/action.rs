@@ -76,10 +76,12 @@ impl TryFrom<Form> for Action {
                 if role.is_none_or(|role| role == "assistant") {
                     Ok(Self::Message(message))
                 } else {
-                    Err("a message that is an action has the role \"assistant\"")
+                    Err("a message that is an action must have the role \"assistant\"")
                 }
             }
-            _ => Err("an action is exactly one of {\"text\"}, {\"tool\",\"arguments\"}, {\"calls\"} and {\"message\"}"),
+            _ => Err(
+                "an action must be exactly one of {\"text\"}, {\"tool\",\"arguments\"}, {\"calls\"} and {\"message\"}",
+            ),
         }
     }
 }

@@ -78,37 +78,37 @@ impl std::fmt::Display for NameError {
         if let Some(character) = self.character {
             return write!(
                 formatter,
-                "a name holds no character that cannot be seen, such as U+{:04X}",
+                "a name must hold no character that cannot be seen, such as U+{:04X}",
                 u32::from(character)
             );
         }
         match self.kind {
             NameKind::Environment => write!(
                 formatter,
-                "an environment is called family/name, each 1 to {WORD_BYTES_MAX} small letters, digits, - and _, beginning with a \
+                "an environment must be called family/name, each 1 to {WORD_BYTES_MAX} small letters, digits, - and _, beginning with a \
                  letter or digit"
             ),
             NameKind::Split => {
                 write!(
                     formatter,
-                    "a split is 1 to {WORD_BYTES_MAX} small letters, digits and _, beginning with a letter or digit"
+                    "a split must be 1 to {WORD_BYTES_MAX} small letters, digits and _, beginning with a letter or digit"
                 )
             }
             NameKind::Label => {
                 write!(
                     formatter,
-                    "a name has 1 to {} characters, and no space at its beginning or end",
+                    "a name must have 1 to {} characters, and no space at its beginning or end",
                     self.kind.length_max()
                 )
             }
             NameKind::File => write!(
                 formatter,
-                "a file's name has 1 to {} bytes without slashes, and no space at its beginning or end",
+                "a file's name must have 1 to {} bytes without slashes, and no space at its beginning or end",
                 self.kind.length_max()
             ),
             NameKind::Path => write!(
                 formatter,
-                "a file's name has 1 to {} bytes: up to {PARTS_MAX} parts with / between them, of letters, digits, ., _ and -",
+                "a file's name must have 1 to {} bytes: up to {PARTS_MAX} parts with / between them, of letters, digits, ., _ and -",
                 self.kind.length_max()
             ),
         }

@@ -16,7 +16,7 @@ use palestra_environment::spec::{
 };
 use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId, pick, seeded, thousandths};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -148,8 +148,8 @@ impl<P: Puzzle> EnvironmentKind for PuzzleKind<P> {
         })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

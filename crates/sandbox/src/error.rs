@@ -15,7 +15,7 @@ pub enum SandboxError {
         retry_after_ms: u64,
     },
     /// The profile requires what the back end cannot enforce here.
-    #[error("the profile requires {line:?}, which is not enforced here: {by}")]
+    #[error("the profile requires {line:?}, which is not enforced here, see `palestra doctor`: {by}")]
     Unenforced {
         /// Which line of the profile.
         line: String,
@@ -23,10 +23,10 @@ pub enum SandboxError {
         by: String,
     },
     /// The sandbox could not be made.
-    #[error("the sandbox did not start: {0}")]
+    #[error("the sandbox did not start, try again or see `palestra doctor`: {0}")]
     Start(String),
     /// The sandbox is gone, or its agent spoke nonsense. Infrastructure failed: never a score.
-    #[error("the sandbox is lost: {0}")]
+    #[error("the sandbox is lost, play the episode again: {0}")]
     Lost(String),
     /// The agent refused a request; the sandbox can still be used.
     #[error("{detail}")]

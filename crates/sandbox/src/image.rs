@@ -69,13 +69,15 @@ impl Images {
             ))
         };
         if !is_name(name) {
-            return Err(SandboxError::Unavailable(format!("{name:?} is no name of an image")));
+            return Err(SandboxError::Unavailable(format!(
+                "{name:?} is no name of an image: choose one that `palestra images` lists"
+            )));
         }
         if name == host::NAME {
             let made = host::image(&self.folder.join(name));
-            return made
-                .map(Arc::new)
-                .map_err(|error| SandboxError::Unavailable(format!("the image {name:?} cannot be made: {error}")));
+            return made.map(Arc::new).map_err(|error| {
+                SandboxError::Unavailable(format!("the image {name:?} cannot be made, see `palestra images`: {error}"))
+            });
         }
         let path = self.folder.join(name).join("image.json");
         let text = std::fs::read_to_string(&path).map_err(|error| missing(error.to_string()))?;

@@ -169,7 +169,11 @@ impl Sandboxes {
     /// # Errors
     /// [`SandboxError::Unavailable`] when there is none of this name.
     pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, SandboxError> {
-        let missing = || SandboxError::Unavailable(format!("there is no sandbox profile {name:?}"));
+        let missing = || {
+            SandboxError::Unavailable(format!(
+                "there is no sandbox profile {name:?}: choose one of the folders of sandboxes/"
+            ))
+        };
         self.0.profiles.get(name).ok_or_else(missing)
     }
 

@@ -96,12 +96,12 @@ fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, 
     let mut rules = Vec::new();
     for group in &list.allow {
         if group.reason.trim().is_empty() {
-            return Err(format!("{:?} are allowed without a reason", group.names));
+            return Err(format!("{:?} are allowed without a reason: write one", group.names));
         }
         for name in &group.names {
             let before = seen.insert(name.clone(), group.looks_at_arguments());
             if before.is_some_and(|looked| !looked || !group.looks_at_arguments()) {
-                return Err(format!("{name} is listed twice"));
+                return Err(format!("{name} is listed twice: list it once"));
             }
         }
         let here = group.only.as_deref().is_none_or(|only| only == architecture);

@@ -13,34 +13,34 @@ use palestra_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// There is no such thing for this tenant.
-    #[error("there is no such {0}")]
+    #[error("there is no such {0} of this tenant: check its id")]
     NotFound(&'static str),
     /// There is no such environment for this tenant.
-    #[error("there is no environment {0:?}")]
+    #[error("there is no environment {0:?}: choose one that `GET /v1/environments` lists")]
     UnknownEnvironment(String),
     /// The environment has no such task.
     #[error(transparent)]
     UnknownTask(TaskError),
     /// The request does not fit.
-    #[error("the request is invalid: each entry of `errors` names a field and its fault")]
+    #[error("the request does not fit: correct each of its faults")]
     Invalid(Vec<Fault>),
     /// The id or name is taken by something else.
     #[error("{0}")]
     Conflict(String),
     /// The run has ended.
-    #[error("run {0} has ended: its lease expired, or it was deleted")]
+    #[error("the run {0} has ended, since its lease expired or it was deleted: begin another")]
     RunOver(RunId),
     /// The idempotency key was used with another request.
     #[error("this idempotency key was used with another request: send a new key, or the same request")]
     KeyReused,
     /// This step was taken with another action.
-    #[error("step {seq} was taken with another action: go on with the next `seq`")]
+    #[error("the step {seq} was taken with another action: send the next `seq`, or read what this step was answered")]
     StepConflict {
         /// The step.
         seq: u64,
     },
     /// An earlier step is missing.
-    #[error("an earlier step is missing: the next `seq` is {expected}")]
+    #[error("a step is missing: send step {expected} first")]
     StepAhead {
         /// The step that is next.
         expected: u64,
@@ -48,7 +48,7 @@ pub enum SessionError {
         durable_seq: u64,
     },
     /// The session is in another episode.
-    #[error("the session is in episode {current}: name that one, or leave `episode` out")]
+    #[error("the session is in episode {current}: send that id, or leave it out")]
     WrongEpisode {
         /// The current one.
         current: EpisodeId,
@@ -60,16 +60,16 @@ pub enum SessionError {
     #[error("{0}")]
     NotSupported(String),
     /// The session is closed.
-    #[error("the session is closed ({})", .0.as_str())]
+    #[error("the session is closed ({}): create another", .0.as_str())]
     Over(CloseReason),
     /// The session was not recorded and died with the server.
-    #[error("the session was not recorded (record: none) and died with the server")]
+    #[error("the session was not recorded (record: none) and died with the server: create another")]
     Lost,
     /// Too many commands wait for the session.
-    #[error("{0} commands wait for this session already: send the next one after an answer")]
+    #[error("{0} commands wait for this session already: wait for their answers, and try again")]
     Busy(usize),
     /// No more sessions fit.
-    #[error("all {0} sessions of this server are in use: close some, or try again later")]
+    #[error("{0} sessions are live, and no more fit: close some, or try again later")]
     Capacity(usize),
     /// Everything that the environment needs is in use.
     #[error("{detail}")]
@@ -83,13 +83,15 @@ pub enum SessionError {
     #[error("{0}")]
     Unavailable(String),
     /// The server is shutting down.
-    #[error("the server is shutting down: try again later")]
+    #[error("the server is shutting down: try again in a moment")]
     Draining,
     /// The store did not take the record.
-    #[error("the record could not be committed: send the step again, the session goes on from the last durable one")]
+    #[error(
+        "the store did not take the record: send the command again, the session goes on from the last durable step"
+    )]
     NotRecorded,
     /// Another node holds the session.
-    #[error("node {0} holds the session")]
+    #[error("node {0} holds the session: try again")]
     Elsewhere(String),
     /// The store failed.
     #[error(transparent)]

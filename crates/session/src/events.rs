@@ -49,7 +49,8 @@ impl FromStr for Cursor {
     type Err = SessionError;
 
     fn from_str(text: &str) -> Result<Self, SessionError> {
-        let wrong = || fault("Last-Event-ID", "this is no id of an event of this session");
+        let wrong =
+            || fault("Last-Event-ID", "the id is none of an event of this session: pass one that the stream sent");
         let mut parts = text.splitn(3, '-').map(|part| part.parse::<u64>().ok().filter(|n| *n < u64::MAX / 2));
         match (parts.next().flatten(), parts.next().flatten(), parts.next().flatten()) {
             (Some(ordinal), Some(seq), Some(rank)) if rank <= u64::from(RANK_CLOSED) => {

@@ -43,15 +43,18 @@ impl Sessions {
         let live = turn.live()?;
         let count = request.count.unwrap_or(1);
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
-            return Err(fault("count", &format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}")));
+            return Err(fault("count", &format!("count must be 1 to {SESSIONS_PER_REQUEST_MAX}")));
         }
         let at_seq = request.at_seq.unwrap_or(live.seq);
         if at_seq > live.seq {
-            return Err(fault("at_seq", &format!("the episode is at step {}", live.seq)));
+            return Err(fault(
+                "at_seq",
+                &format!("the episode is at step {}: choose this step or an earlier one", live.seq),
+            ));
         }
         let capabilities = live.entry.spec().capabilities;
         if capabilities.fork == ForkKind::None {
-            return Err(SessionError::NotSupported("this environment cannot be forked".to_owned()));
+            return Err(SessionError::NotSupported("this environment cannot be forked: create a session with the same task and seed, and take its steps again".to_owned()));
         }
         if capabilities.fork == ForkKind::Files && !request.allow_inexact.unwrap_or(false) {
             let detail = "a fork of this environment keeps files but no processes: say allow_inexact to accept that";
@@ -231,7 +234,11 @@ impl Sessions {
         if live.entry.spec().capabilities.at_seq != AtSeq::Snapshots {
             return replayable(&live.entry).map(|()| None);
         }
-        let nothing = || SessionError::NotSupported("the environment cannot keep a snapshot now".to_owned());
+        let nothing = || {
+            SessionError::NotSupported(
+                "the environment cannot keep a snapshot now: try again after the next step".to_owned(),
+            )
+        };
         match &mut live.place {
             Some(Place::Live(place)) => place.snapshot().await?.map(Some).ok_or_else(nothing),
             _ => Err(nothing()),
@@ -281,7 +288,9 @@ pub(super) async fn copies(place: Option<&mut Place>, ids: &[EpisodeId]) -> Resu
                 made.push(copy);
                 continue;
             }
-            Ok(None) => SessionError::NotSupported("this environment cannot be forked now".to_owned()),
+            Ok(None) => SessionError::NotSupported(
+                "this environment cannot be forked now: try again after the next step".to_owned(),
+            ),
             Err(error) => error.into(),
         };
         for copy in made {
@@ -330,7 +339,10 @@ pub(super) fn replayable(entry: &Entry) -> Result<(), SessionError> {
     if capabilities.recovery == Recovery::Replay && capabilities.at_seq == AtSeq::Any {
         Ok(())
     } else {
-        Err(SessionError::NotSupported("this environment cannot go back to an earlier step".to_owned()))
+        Err(SessionError::NotSupported(
+            "this environment cannot go back to an earlier step: take snapshots on the way, or fork the current step"
+                .to_owned(),
+        ))
     }
 }
 

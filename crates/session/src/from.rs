@@ -314,7 +314,10 @@ fn elsewhere(error: SessionError) -> SessionError {
     match error {
         SessionError::Invalid(faults) => {
             let details: Vec<String> = faults.into_iter().map(|fault| fault.detail).collect();
-            SessionError::Unavailable(format!("the point cannot be opened on this server: {}", details.join("; ")))
+            SessionError::Unavailable(format!(
+                "the point cannot be opened on this server, try another one: {}",
+                details.join("; ")
+            ))
         }
         error => error,
     }

@@ -80,7 +80,7 @@ impl Claim {
     ) -> Result<Option<Self>, SessionError> {
         let Some(key) = key else { return Ok(None) };
         if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
-            let detail = format!("an idempotency key has 1 to {KEY_BYTES_MAX} bytes and no control characters");
+            let detail = format!("an idempotency key must have 1 to {KEY_BYTES_MAX} bytes and no control characters");
             return Err(fault("key", &detail));
         }
         let body = serde_json::to_value(request).map_err(|error| SessionError::Internal(error.to_string()))?;

@@ -22,7 +22,7 @@ use palestra_catalog::Entry;
 use palestra_environment::remains::Remains;
 use palestra_environment::state::State;
 use palestra_environment::task::Task;
-use palestra_environment::verifier::{Case, Judgement, Turn, Unjudged, bound};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, LiveVerifier, Turn, Unjudged, bound};
 use palestra_environment::{Place, Secrets};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -66,7 +66,7 @@ pub(super) struct Reached {
 impl Sessions {
     pub(super) async fn verify(&self, tenant: &Tenant, id: SessionId, verify: Verify) -> Result<Answer, SessionError> {
         if verify.wait_ms.is_some_and(|wait_ms| wait_ms > VERDICT_WAIT_MS_MAX) {
-            return Err(fault("wait_ms", &format!("a wait is at most {VERDICT_WAIT_MS_MAX} ms")));
+            return Err(fault("wait_ms", &format!("a wait must be at most {VERDICT_WAIT_MS_MAX} ms")));
         }
         let turn = match self.turn(tenant, id).await {
             Err(closed) if closed.is_closed() => {
@@ -108,7 +108,7 @@ impl Sessions {
         let live = turn.live()?;
         let replayed = live.entry.spec().capabilities.recovery == Recovery::Replay;
         if matches!(live.place, Some(Place::Live(_))) && !replayed {
-            let detail = "only environments whose state is free to take can be probed";
+            let detail = "this environment cannot be probed, since taking its state changes it: verify instead";
             return Err(SessionError::NotSupported(detail.to_owned()));
         }
         let docket = self.docket(live, None).await;
@@ -131,7 +131,7 @@ impl Sessions {
             live.end(false, true, StopReason::Verified, now);
             records.push(end_record(live, now));
         }
-        if !live.entry.kind.heavy() && live.entry.kind.live_verifier().is_none() {
+        if !live.entry.kind.heavy() && matches!(live.entry.kind.verifier(), AnyVerifier::Pure(_)) {
             let reached = self.judge_now(live, None, None).await;
             records.extend(reached.records);
             let verdict = Box::new(reached.verdict);
@@ -260,8 +260,9 @@ impl Sessions {
 
     /// Judges, on the blocking pool where the environment is heavy.
     pub(super) async fn judge(&self, docket: Docket) -> Verdict {
-        if docket.entry.kind.live_verifier().is_some() {
-            return docket.judge_live().await;
+        let entry = Arc::clone(&docket.entry);
+        if let AnyVerifier::Live(verifier) = entry.kind.verifier() {
+            return docket.judge_live(verifier).await;
         }
         if !docket.entry.kind.heavy() {
             return docket.judge();
@@ -355,7 +356,7 @@ impl Docket {
         let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
         let verifier = self.entry.kind.verifier();
         let began = Instant::now();
-        let judged = turn::guard("verifier", || verifier.verify(&case));
+        let judged = turn::guard("verifier", || verifier.pure()?.verify(&case));
         let judge_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let usage = Usage { judge_ms, ..skeleton.usage };
         let judged = judged.map_err(|error| error.detail).and_then(|judged| judged.map_err(|error| error.0));
@@ -366,13 +367,12 @@ impl Docket {
     }
 
     /// Judges in places of the judge's own.
-    async fn judge_live(self) -> Verdict {
+    async fn judge_live(self, verifier: &dyn LiveVerifier) -> Verdict {
         let skeleton = self.skeleton();
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
             Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
         };
-        let Some(verifier) = self.entry.kind.live_verifier() else { return skeleton };
         let began = Instant::now();
         let judging =
             AssertUnwindSafe(verifier.judge(&self.task, self.seed, self.secrets, &evidence.state)).catch_unwind();
@@ -383,8 +383,8 @@ impl Docket {
         match judged {
             Err(_) => without(Status::Timeout, format!("judging took longer than {} s", LIVE_JUDGING_MAX.as_secs())),
             Ok(Err(panic)) => {
-                let words = turn::panic_message(&*panic);
-                without(Status::VerifierError, format!("the verifier panicked: {words}"))
+                let words = panic_message::panic_message(&panic);
+                without(Status::VerifierError, format!("the verifier panicked, report it: {words}"))
             }
             Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),
             Ok(Ok(Ok((judgement, judge)))) => scored(judgement, Verdict { judge, ..skeleton }),

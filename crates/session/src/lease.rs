@@ -99,7 +99,7 @@ impl Sessions {
     /// When the lease is out of range or the store fails.
     pub async fn create_run(&self, tenant: &Tenant, request: CreateRun) -> Result<Run, SessionError> {
         if !(LEASE_MS_MIN..=LEASE_MS_MAX).contains(&request.lease_ms) {
-            return Err(fault("lease_ms", &format!("a lease is {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")));
+            return Err(fault("lease_ms", &format!("a lease must be {LEASE_MS_MIN} to {LEASE_MS_MAX} ms")));
         }
         let now = self.0.clock.now();
         let row = RunRow {
@@ -112,7 +112,10 @@ impl Sessions {
         };
         let stored = self.0.store.create_run(&row).await?;
         if stored.tenant != row.tenant || stored.lease_ms != row.lease_ms {
-            return Err(SessionError::Conflict(format!("run {} exists with another lease", row.id)));
+            return Err(SessionError::Conflict(format!(
+                "the run {} exists with another lease: choose another id, or the same lease",
+                row.id
+            )));
         }
         if stored.state == RunState::Active {
             self.0.runs.put(&stored);

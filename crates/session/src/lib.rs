@@ -238,8 +238,9 @@ impl Sessions {
     /// Runs work that leaves nothing behind where it is dropped, with its caller. A panic ends the work alone.
     async fn with_caller<T>(&self, work: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
         let work = AssertUnwindSafe(self.0.tracker.track_future(work)).catch_unwind();
-        work.await
-            .unwrap_or_else(|panic| Err(SessionError::Internal(format!("a panic: {}", turn::panic_message(&*panic)))))
+        work.await.unwrap_or_else(|panic| {
+            Err(SessionError::Internal(format!("a panic: {}", panic_message::panic_message(&panic))))
+        })
     }
 
     /// The turn of a session that is in memory, or is brought there.

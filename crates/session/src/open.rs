@@ -58,7 +58,7 @@ impl Sessions {
     ) -> Result<Box<Opened>, SessionError> {
         let live = turn.live()?;
         if request.seed.is_some_and(|seed| seed > SEED_MAX) {
-            return Err(fault("seed", "a seed is at most 2^53 - 1"));
+            return Err(fault("seed", "a seed must be at most 2^53 - 1"));
         }
         let task = match &request.task {
             None => Arc::clone(&live.task),

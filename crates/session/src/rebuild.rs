@@ -261,7 +261,10 @@ impl Sessions {
     /// Rebuilds an earlier point of an unrecorded session from what is in memory.
     async fn rebuild_unrecorded(&self, live: &Live, upto: u64) -> Result<Point, SessionError> {
         if live.forgotten > 0 {
-            let detail = format!("an unrecorded session keeps its last {} steps", super::cell::UNRECORDED_STEPS_MAX);
+            let detail = format!(
+                "an unrecorded session keeps its last {} steps: choose one of those",
+                super::cell::UNRECORDED_STEPS_MAX
+            );
             return Err(SessionError::NotSupported(detail));
         }
         let beginning = self.open_place(&live.entry, &live.task, &live.episode, Start::Fresh).await?;

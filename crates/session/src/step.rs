@@ -38,7 +38,7 @@ impl Sessions {
     ) -> Result<EncodedStep, SessionError> {
         let meta = meta_of(&step)?;
         if step.seq == Some(0) {
-            return Err(fault("seq", "steps are numbered from 1"));
+            return Err(fault("seq", "steps are numbered from 1: send 1 or more"));
         }
         let queued = Instant::now();
         let mut turn = match self.turn(tenant, id).await {
@@ -165,7 +165,7 @@ impl Sessions {
         }
         let began = Instant::now();
         let outcome = match live.place.take() {
-            None => Err(InfraError::new("the environment was lost")),
+            None => Err(InfraError::new("the environment was lost: reset the session")),
             Some(place) => self.act_in(live, place, action, step).await,
         };
         let env_us = microseconds_since(began);
@@ -278,7 +278,7 @@ impl Request {
 pub(super) fn meta_of(step: &Step) -> Result<Option<String>, SessionError> {
     let meta = step.meta.as_ref().map(ToString::to_string);
     if meta.as_ref().is_some_and(|meta| meta.len() > META_BYTES_MAX) {
-        return Err(fault("meta", &format!("meta is larger than {META_BYTES_MAX} bytes")));
+        return Err(fault("meta", &format!("meta must be at most {META_BYTES_MAX} bytes")));
     }
     Ok(meta)
 }

@@ -1,7 +1,6 @@
 //! One turn: from an action to inputs, through the environment, to the observation. Live steps and replays share this path, so
 //! that a replay cannot differ from the first run.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +9,7 @@ use palestra_protocol::action::{Action, Call};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::{Message, Observation};
 use palestra_protocol::step::{Info, Stepped, StopReason};
+use panic_message::panic_message;
 use serde_json::{Map, Value};
 
 use palestra_environment::state::State;
@@ -114,13 +114,7 @@ async fn act(
 /// Runs code of an environment or verifier; a panic becomes an error of its session alone.
 pub(super) fn guard<T>(whose: &str, code: impl FnOnce() -> T) -> Result<T, InfraError> {
     catch_unwind(AssertUnwindSafe(code))
-        .map_err(|panic| InfraError::new(format!("the {whose} panicked: {}", panic_message(&*panic))))
-}
-
-/// The message of a panic.
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+        .map_err(|panic| InfraError::new(format!("the {whose} panicked, report it: {}", panic_message(&panic))))
 }
 
 /// True if a replay led to the observation of the first run.
@@ -314,7 +308,7 @@ mod tests {
     fn a_panic_becomes_an_error_with_its_message() {
         assert_eq!(
             guard("environment", || panic!("boom")).map(|()| 0),
-            Err(InfraError::new("the environment panicked: boom"))
+            Err(InfraError::new("the environment panicked, report it: boom"))
         );
     }
 }

@@ -44,9 +44,12 @@ impl Shelf {
 impl Library for Shelf {
     fn source(&self, data: &Data, setup: &Spoken, dialect: Dialect) -> Result<Arc<Source>, String> {
         let Data::Stored(name) = data else {
-            return Err("the databases of this environment are stored, not made".to_owned());
+            return Err("the databases of this environment are stored: publish it anew".to_owned());
         };
-        let script = self.databases.get(name).ok_or_else(|| format!("there is no database {name:?}"))?;
+        let script = self
+            .databases
+            .get(name)
+            .ok_or_else(|| format!("there is no database {name:?}: publish the environment anew"))?;
         let missing = || format!("the database {name:?} or its setup cannot be had on {}", dialect.name());
         let script = script.in_dialect(dialect).ok_or_else(missing)?;
         let setup = setup.in_dialect(dialect).ok_or_else(missing)?;

@@ -27,10 +27,10 @@ const STACK_OF_LEVEL: usize = if cfg!(debug_assertions) { 256 << 10 } else { 64 
 /// Why a text is not read. That does not mean that an engine would not run it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
-    #[error("the SQL is too long to be read: it has {0} bytes, and {BYTES_MAX} are read")]
+    #[error("the SQL is too long to be read: it must have at most {BYTES_MAX} bytes, and has {0}")]
     Long(usize),
     #[error(
-        "the SQL is nested too deeply to be read: operators and brackets make {levels} levels, and {most} are read"
+        "the SQL is nested too deeply to be read: operators and brackets must make at most {most} levels, and make {levels}"
     )]
     Deep { levels: usize, most: usize },
     #[error("{0}")]

@@ -40,19 +40,22 @@ pub fn solution(task: &Task, dialect: Dialect) -> Option<Vec<Call>> {
 /// In words, what is wrong with it.
 pub async fn task(engine: &Arc<dyn Engine>, library: &Arc<dyn Library>, task: &Task, seed: u64) -> Result<(), String> {
     let Some(calls) = solution(task, engine.dialect()) else {
-        return Err(format!("there is no solution on {}", engine.dialect().name()));
+        return Err(format!("there is no solution on {}: add one", engine.dialect().name()));
     };
     for query in queries(task).filter_map(|query| query.in_dialect(engine.dialect())) {
         parse::check_reference(query, engine.dialect())
-            .map_err(|why| format!("a query of the task cannot be read: {why}"))?;
+            .map_err(|why| format!("a query of the task cannot be read, correct it: {why}"))?;
     }
     let solved = play(engine, library, task, seed, calls).await?;
     if let Some(check) = solved.checks.iter().find(|check| !check.passed) {
-        return Err(format!("the solution does not pass the check {:?}: {}", check.name, check.evidence));
+        return Err(format!(
+            "the solution does not pass the check {:?}, correct one of them: {}",
+            check.name, check.evidence
+        ));
     }
     let idle = play(engine, library, task, seed, Vec::new()).await?;
     if idle.checks.iter().all(|check| check.passed) {
-        return Err("doing nothing passes every check".to_owned());
+        return Err("doing nothing passes every check: add a check that fails".to_owned());
     }
     Ok(())
 }

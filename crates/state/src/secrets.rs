@@ -65,7 +65,7 @@ impl Secrets {
         let Some(stored) = stored else { return Ok(Self::Seed(seed)) };
         let mut key = [0; KEY_BYTES];
         hex::decode_to_slice(stored, &mut key)
-            .map_err(|_| format!("it is not {} hexadecimal digits", 2 * KEY_BYTES))?;
+            .map_err(|_| format!("the secret must be {} hexadecimal digits", 2 * KEY_BYTES))?;
         Ok(Self::Key(key))
     }
 }

@@ -76,13 +76,13 @@ pub async fn open(target: &Target) -> Result<Arc<Store>, StoreError> {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A row with this key exists.
-    #[error("{0} exists already")]
+    #[error("{0} exists already: choose another name")]
     Exists(&'static str),
     /// This process does not own its node any more: another incarnation took over.
     #[error("this node was taken over by another process: stop one of the two")]
     Fenced,
     /// The engine did not answer in time; the change may have been made all the same.
-    #[error("the store did not answer within {0} ms")]
+    #[error("the store did not answer within {0} ms: check that it runs, and its load")]
     TimedOut(u64),
     /// No server answers at the address.
     #[error(
@@ -96,13 +96,13 @@ pub enum StoreError {
         detail: String,
     },
     /// A value does not have the form that its column stores.
-    #[error("stored data is broken: {0}")]
+    #[error("stored data is broken, restore a backup: {0}")]
     Broken(String),
     /// The engine failed or could not be reached.
-    #[error("the store failed: {0}")]
+    #[error("the store failed, check that it runs and has free space: {0}")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A migration failed.
-    #[error("a migration failed: {0}")]
+    #[error("a migration failed, restore a backup or use the version that wrote the store: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
 }
 

@@ -123,7 +123,7 @@ impl Found {
     }
 }
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     let is_test = |attribute: &&Attribute| {
         let written = attribute.to_token_stream().to_string().replace(' ', "");
         written.starts_with("#[cfg(test)") || written.starts_with("#[cfg(all(test") || written == "#[test]"

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod circles;
+mod errors;
 mod packages;
 mod planted;
 mod profiles;

@@ -12,7 +12,7 @@ const FAULTS_TOLD_MAX: usize = 1_000;
 #[derive(Debug, thiserror::Error)]
 pub enum TrainerError {
     /// The job asks for something that cannot be.
-    #[error("{0}")]
+    #[error("the job asks for what cannot be done, correct its spec: {0}")]
     BadSpec(String),
     /// Lines of a data set are broken: the number of each from 1, and why.
     #[error("{}", told(faults))]
@@ -21,13 +21,13 @@ pub enum TrainerError {
         faults: Vec<(u64, String)>,
     },
     /// A checkpoint or model file is missing, truncated or altered.
-    #[error("{0}")]
+    #[error("the model's files cannot be used, correct them or choose others: {0}")]
     BadCheckpoint(String),
     /// Tensors of a file do not fit the model: each by name, with both shapes.
-    #[error("the tensors do not fit the model:\n{}", .0.join("\n"))]
+    #[error("the tensors do not fit the model, choose files of this model:\n{}", .0.join("\n"))]
     Tensors(Vec<String>),
     /// The device does not exist or cannot be used.
-    #[error("{0}")]
+    #[error("the device cannot be used, choose another: {0}")]
     Device(String),
     /// The device has no memory left.
     #[error(
@@ -35,27 +35,25 @@ pub enum TrainerError {
     )]
     OutOfMemory(String),
     /// A number became infinite or none.
-    #[error(
-        "{tensor} is not finite any more: the last checkpoint is kept; a lower learning rate or grad_norm_max may help"
-    )]
+    #[error("{tensor} is not finite any more: the last checkpoint is kept; lower the learning rate or grad_norm_max")]
     NotFinite {
         /// Which tensor.
         tensor: String,
     },
     /// Too many episodes failed for reasons of the environment.
-    #[error("{0}")]
+    #[error("the environment fails the training, look into its sessions: {0}")]
     Environment(String),
     /// The lease is lost: another worker may hold the job.
-    #[error("the lease of the job is lost")]
+    #[error("the lease of the job is lost: lease again")]
     LeaseLost,
     /// The job was asked to stop.
-    #[error("the job was cancelled")]
+    #[error("the job was cancelled: retry it to go on")]
     Cancelled,
     /// The server refused or could not be reached.
     #[error("the server: {0}")]
     Client(#[from] ClientError),
     /// A file could not be read or written.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}; check the folder and its free space")]
     Io {
         /// Which, and what was tried.
         what: String,
@@ -63,7 +61,7 @@ pub enum TrainerError {
         source: io::Error,
     },
     /// A fault of the trainer itself.
-    #[error("{0}")]
+    #[error("the trainer failed, report it with its log: {0}")]
     Internal(String),
 }
 
@@ -72,7 +70,7 @@ fn told(faults: &[(u64, String)]) -> String {
         faults.iter().take(FAULTS_TOLD_MAX).map(|(line, reason)| format!("line {line}: {reason}")).collect();
     let rest = faults.len().saturating_sub(FAULTS_TOLD_MAX);
     let more = if rest > 0 { format!("\nand {rest} more") } else { String::new() };
-    format!("{} broken lines:\n{}{more}", faults.len(), lines.join("\n"))
+    format!("{} broken lines, correct each:\n{}{more}", faults.len(), lines.join("\n"))
 }
 
 /// Whether the words of a device or its driver say that memory ran out.

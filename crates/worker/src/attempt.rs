@@ -1,6 +1,5 @@
 //! One attempt at a job: the work beside the heartbeats that keep its lease, and its end.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use palestra_client::{HeldLease, LeaseError};
@@ -64,12 +63,8 @@ async fn work_on(worker: &Worker, context: Arc<Context>, job: Job) -> Option<Out
 }
 
 fn panic_text(error: JoinError) -> String {
-    let words = |panic: Box<dyn Any + Send>| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-    };
     match error.try_into_panic() {
-        Ok(panic) => format!("the worker panicked: {}", words(panic)),
+        Ok(panic) => format!("the worker panicked: {}", panic_message::panic_message(&panic)),
         Err(error) => error.to_string(),
     }
 }

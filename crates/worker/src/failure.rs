@@ -91,7 +91,7 @@ impl From<PlayError> for WorkError {
 
 impl From<std::io::Error> for WorkError {
     fn from(error: std::io::Error) -> Self {
-        Self::internal(format!("a file of the worker: {error}"))
+        Self::internal(format!("a file of the worker cannot be used, check its folder and the free space: {error}"))
     }
 }
 

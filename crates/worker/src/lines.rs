@@ -100,10 +100,13 @@ pub(super) async fn read_outcomes(path: &Path) -> Result<Vec<Outcome>, WorkError
     while let Some(line) = reader.next_line().await? {
         let number = outcomes.len() + 1;
         if line.len() > LINE_BYTES_MAX {
-            return Err(WorkError::bad_data(format!("line {number} of the baseline has over {LINE_BYTES_MAX} bytes")));
+            return Err(WorkError::bad_data(format!(
+                "line {number} of the baseline must be at most {LINE_BYTES_MAX} bytes"
+            )));
         }
-        let line: EpisodeLine = serde_json::from_str(&line)
-            .map_err(|error| WorkError::bad_data(format!("line {number} of the baseline: {error}")))?;
+        let line: EpisodeLine = serde_json::from_str(&line).map_err(|error| {
+            WorkError::bad_data(format!("line {number} of the baseline cannot be read, name another baseline: {error}"))
+        })?;
         outcomes.push(line.outcome());
     }
     Ok(outcomes)

@@ -108,8 +108,10 @@ pub(super) async fn find_all(
         // From here on this version is meant, whatever is published meanwhile.
         let mix = EnvironmentMix { name: versioned(&environment), ..mix.clone() };
         if found.iter().any(|(other, _)| other.is_same(&mix)) {
-            let detail =
-                format!("{} is named twice with split {:?}: its episodes would count twice", mix.name, mix.split);
+            let detail = format!(
+                "{} is named twice with split {:?}, so that its episodes would count twice: name it once",
+                mix.name, mix.split
+            );
             return Err(WorkError::bad_spec(detail));
         }
         found.push((mix, environment));
@@ -125,7 +127,7 @@ async fn find(client: &Client, name: &str, split: &str) -> Result<Environment, W
     let environment = client.environment(name).await?;
     if environment.splits.get(split).is_none_or(|tasks| *tasks == 0) {
         let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
-        let detail = format!("{name} has no tasks in split {split:?}; it has {}", splits.join(", "));
+        let detail = format!("{name} has no tasks in split {split:?}: choose one of {}", splits.join(", "));
         return Err(WorkError::bad_spec(detail));
     }
     Ok(environment)

@@ -50,7 +50,7 @@ impl Drop for StopsWhenDropped {
 }
 
 fn broke_off(error: &tokio::task::JoinError) -> WorkError {
-    WorkError::internal(format!("the proof broke off: {error}"))
+    WorkError::internal(format!("the proof broke off, run it again: {error}"))
 }
 
 async fn prove_app(

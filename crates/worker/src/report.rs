@@ -91,7 +91,7 @@ impl PolicyOutcomes {
             return Ok(());
         }
         let reasons = summary::summarise(&self.outcomes, 1).unscored;
-        Err(WorkError::environment(format!("no episode of {who} was scored: {reasons:?}")))
+        Err(WorkError::environment(format!("no episode of {who} was scored, see why and run it again: {reasons:?}")))
     }
 
     /// The numbers of each environment.

@@ -100,7 +100,11 @@ pub async fn check(
             failed.push(name);
         }
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Other(format!("the check failed for {}", failed.join(", ")))) }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Other(format!("the check failed for {}: correct what is reported above", failed.join(", "))))
+    }
 }
 
 /// Proves an environment whose tasks are done outside this process, and says what was found. Answers whether anything is wrong.
@@ -112,8 +116,11 @@ async fn prove_live(
     errors: &mut impl Write,
 ) -> Result<bool, Failure> {
     let name = &kind.spec().name;
-    let prover =
-        kind.prover().ok_or_else(|| Failure::Other(format!("tasks of {name} are not proven by doing them")))?;
+    let prover = kind.prover().ok_or_else(|| {
+        Failure::Other(format!(
+            "tasks of {name} are not proven by doing them: choose an environment of sandboxes or databases"
+        ))
+    })?;
     let proof = live::prove(prover, &kind.spec().splits, seeds).await.map_err(Failure::Other)?;
     report(name, proof.tasks, &proof.faults, as_json, output, errors)
 }
@@ -152,7 +159,9 @@ pub(super) fn find(asked: &str) -> Result<Vec<Loaded>, Failure> {
     let found: Vec<Loaded> =
         shipped::all().iter().filter(|app| fits(&app.name())).map(|app| (app.name(), load(&app.files()))).collect();
     if found.is_empty() {
-        return Err(Failure::Other(format!("{asked} is neither a shipped app nor a folder with a definition")));
+        return Err(Failure::Other(format!(
+            "{asked} is neither a shipped app nor a folder with a definition: name one of these"
+        )));
     }
     Ok(found)
 }

@@ -28,7 +28,9 @@ pub(super) async fn check(
     let fits = |name: &str| asked.strip_suffix(super::ALL).map_or(name == asked, |start| name.starts_with(start));
     let found: Vec<_> = shipped::all().into_iter().filter(|shipped| fits(shipped.name())).collect();
     if found.is_empty() {
-        return Err(Failure::Other(format!("{asked} is no shipped environment")));
+        return Err(Failure::Other(format!(
+            "{asked} is no shipped environment: choose one that `palestra environments` lists"
+        )));
     }
     let folder = tempfile::tempdir()?;
     let config = Config { data: folder.path().to_owned(), ..config.clone() };

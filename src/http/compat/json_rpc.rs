@@ -21,22 +21,24 @@ impl Call {
     /// # Errors
     /// With what is wrong, in words.
     pub(super) fn read(message: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = message else { return Err("it is no object".to_owned()) };
+        let Value::Object(mut fields) = message else { return Err("the message must be an object".to_owned()) };
         if fields.remove("jsonrpc").as_ref().and_then(Value::as_str) != Some("2.0") {
-            return Err("jsonrpc has to be \"2.0\"".to_owned());
+            return Err("jsonrpc must be \"2.0\"".to_owned());
         }
-        let Some(Value::String(method)) = fields.remove("method") else { return Err("it has no method".to_owned()) };
+        let Some(Value::String(method)) = fields.remove("method") else {
+            return Err("the message has no method: name one".to_owned());
+        };
         let id = fields.remove("id");
         if id.as_ref().is_some_and(|id| !(id.is_null() || is_id(id))) {
-            return Err("an id is text or a whole number".to_owned());
+            return Err("an id must be text or a whole number".to_owned());
         }
         let params = match fields.remove("params") {
             None => Map::new(),
             Some(Value::Object(params)) => params,
-            Some(_) => return Err("params is no object".to_owned()),
+            Some(_) => return Err("params must be an object".to_owned()),
         };
         match fields.keys().next() {
-            Some(other) => Err(format!("there is no field {:?}", told_back(other))),
+            Some(other) => Err(format!("there is no field {:?}: leave it out", told_back(other))),
             None => Ok(Self { id, method, params }),
         }
     }

@@ -1,4 +1,4 @@
-//! What a session plays: the environment in the version that it was opened with, and the task that it is at.
+//! The environment and task of a session: the environment in the version that it was opened with, and the task that it is at.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ pub(super) enum End {
     Binary,
     /// A frame is too large.
     TooLarge,
-    /// What came is no WebSocket.
+    /// The peer sent something else than a WebSocket.
     Broken,
 }
 
@@ -52,7 +52,7 @@ impl End {
     }
 }
 
-/// What a failed read means. The library tells the size limit by its words alone.
+/// The meaning of a failed read. The library tells the size limit by its words alone.
 pub(super) fn unreadable(error: &impl Display) -> End {
     if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
 }

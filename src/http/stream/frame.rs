@@ -32,7 +32,7 @@ pub(super) struct Frame {
     pub(super) request: Request,
 }
 
-/// What a frame asks for.
+/// The request of a frame.
 #[derive(Debug)]
 pub(super) enum Request {
     /// One command.
@@ -52,7 +52,7 @@ pub(super) struct Unreadable {
     pub(super) failure: Failure,
 }
 
-/// What every frame begins with, whatever else is wrong with it.
+/// The head of a frame, read whatever else is wrong with it.
 #[derive(Deserialize)]
 struct Head<'a> {
     id: Option<Value>,
@@ -158,12 +158,15 @@ pub(super) fn read(text: &str) -> Result<Frame, Unreadable> {
     };
     let unreadable = |failure| Unreadable { id, failure };
     let Some(frame_id) = id else {
-        return Err(unreadable(Failure::invalid("id", "every frame has an id, a whole number from 0 to 2^64 - 1")));
+        return Err(unreadable(Failure::invalid(
+            "id",
+            "every frame must have an id, a whole number from 0 to 2^64 - 1",
+        )));
     };
     let Some(op) = head.op else {
         return Err(unreadable(Failure::invalid(
             "op",
-            format!("every frame has an operation; there are {OPERATIONS}"),
+            format!("every frame must have an operation: use one of {OPERATIONS}"),
         )));
     };
     let request = request(&op, text).map_err(unreadable)?;
@@ -208,7 +211,7 @@ fn request(op: &str, text: &str) -> Result<Request, Failure> {
             fields.body::<Nothing>()?;
             return Ok(Request::Unsubscribe { session });
         }
-        _ => return Err(Failure::invalid("op", format!("there is no such operation; there are {OPERATIONS}"))),
+        _ => return Err(Failure::invalid("op", format!("there is no such operation: use one of {OPERATIONS}"))),
     };
     Ok(Request::Command(command))
 }
@@ -229,7 +232,7 @@ fn subscribe(mut fields: Fields) -> Result<Request, Failure> {
     let session = fields.session()?;
     let Subscribe { after } = fields.body()?;
     if after.as_ref().is_some_and(|after| after.len() > CURSOR_BYTES_MAX) {
-        return Err(Failure::new(Code::Malformed, "`after` is none that this stream sent"));
+        return Err(Failure::new(Code::Malformed, "unknown `after`: pass one that this stream sent"));
     }
     Ok(Request::Subscribe { session, after })
 }

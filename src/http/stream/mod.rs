@@ -54,7 +54,7 @@ pub(super) async fn open_stream(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let upgrade = upgrade
-        .map_err(|_| Failure::new(Code::Malformed, "this is a WebSocket: ask for an upgrade with version 13"))?;
+        .map_err(|_| Failure::new(Code::Malformed, "this path is a WebSocket: ask for an upgrade with version 13"))?;
     let room = room(&app)?;
     let frame_bytes_max = app.config().body_bytes_max;
     let mut response = upgrade

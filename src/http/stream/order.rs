@@ -19,7 +19,7 @@ pub(super) struct Order {
 /// A frame that was not answered yet.
 struct Waiting {
     sessions: Vec<SessionId>,
-    /// How many sessions have another frame right before this one.
+    /// Number of sessions that have another frame right before this one.
     behind: usize,
     /// The frames right behind this one, once for each session.
     followers: Vec<Ticket>,
@@ -28,7 +28,7 @@ struct Waiting {
 }
 
 impl Order {
-    /// Whether an answer about `session` would have to wait for another.
+    /// Tells whether an answer about `session` would have to wait for another.
     pub(super) fn is_clear(&self, session: SessionId) -> bool {
         !self.last.contains_key(&session)
     }
@@ -76,12 +76,12 @@ impl Order {
         }
     }
 
-    /// Whether a frame has its answer and stands behind no other.
+    /// Tells whether a frame has its answer and stands behind no other.
     fn may_leave(&self, ticket: Ticket) -> bool {
         self.waiting.get(&ticket).is_some_and(|waiting| waiting.answer.is_some() && waiting.behind == 0)
     }
 
-    /// How many frames wait for their answers to leave.
+    /// Number of frames whose answers did not leave yet.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

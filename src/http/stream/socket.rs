@@ -20,9 +20,9 @@ use palestra_protocol::stream::StepItem;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::impatient::in_time;
 use super::super::perform::{Begun, begin_all, finish, finish_all};
 use super::super::problem::Failure;
+use super::super::write_timeout::in_time;
 use super::end::{End, unreadable};
 use super::frame::{self, Frame, Request, Unreadable};
 use super::order::{Order, Ticket};
@@ -47,19 +47,19 @@ const WIND_DOWN_MS: u64 = 5_000;
 /// Milliseconds for the peer to take the close frame and to hang up.
 const CLOSE_TIMEOUT_MS: u64 = 1_000;
 
-/// What a socket speaks to.
+/// The sessions behind a socket.
 pub(super) trait Engine: Clone + Send + Sync + 'static {
     /// Begins a command; one that waits takes its place in the session's queue when it is first polled.
     fn begin(&self, command: Command) -> Begun;
 
-    /// What happens in a session, after a cursor.
+    /// Events of a session after a cursor.
     fn events(
         &self,
         session: SessionId,
         after: Option<String>,
     ) -> BoxFuture<'static, Result<BoxStream<'static, Event>, Failure>>;
 
-    /// Whether the caller's credential still holds.
+    /// Tells whether the caller's credential still holds.
     fn is_still_valid(&self) -> BoxFuture<'static, bool>;
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Socket<E> {
     engine: E,
     shutdown: CancellationToken,
     /// For the peer to take one message.
-    patience: Duration,
+    send_timeout: Duration,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
-    /// How many commands are in `running`.
+    /// Number of commands in `running`.
     commands: usize,
     order: Order,
     events: SelectAll<BoxStream<'static, Told>>,
@@ -84,7 +84,7 @@ struct Subscription {
     end: CancellationToken,
 }
 
-/// What came of something that ran.
+/// The outcome of a command or a subscription.
 enum Done {
     Answered {
         ticket: Ticket,
@@ -103,18 +103,18 @@ enum Done {
     },
 }
 
-/// What a subscription tells.
+/// An event of a subscription.
 enum Told {
     Event(Box<Event>),
     End { session: SessionId, number: u64 },
 }
 
 impl<E: Engine> Socket<E> {
-    pub(super) fn new(engine: E, shutdown: CancellationToken, patience: Duration) -> Self {
+    pub(super) fn new(engine: E, shutdown: CancellationToken, send_timeout: Duration) -> Self {
         Self {
             engine,
             shutdown,
-            patience,
+            send_timeout,
             running: FuturesUnordered::new(),
             commands: 0,
             order: Order::default(),
@@ -188,7 +188,7 @@ impl<E: Engine> Socket<E> {
         }
     }
 
-    /// Whether another frame may be read.
+    /// Tells whether another frame may be read.
     fn has_room(&self) -> bool {
         self.commands < COMMANDS_IN_FLIGHT_MAX && self.order.len() < COMMANDS_IN_FLIGHT_MAX
     }
@@ -385,7 +385,7 @@ impl<E: Engine> Socket<E> {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.outgoing);
-        let mut sending = pin!(send(sink, batch, self.patience));
+        let mut sending = pin!(send(sink, batch, self.send_timeout));
         loop {
             tokio::select! {
                 biased;
@@ -397,8 +397,8 @@ impl<E: Engine> Socket<E> {
 
     /// Answers what is running, as far as it gets in time, and reads nothing more.
     async fn wind_down<K: Sink<Message> + Unpin + Send>(&mut self, sink: &mut K) -> End {
-        let patience = tokio::time::sleep(Duration::from_millis(WIND_DOWN_MS));
-        let mut patience = pin!(patience);
+        let send_timeout = tokio::time::sleep(Duration::from_millis(WIND_DOWN_MS));
+        let mut send_timeout = pin!(send_timeout);
         loop {
             if let Err(end) = self.deliver(sink).await {
                 return end;
@@ -412,22 +412,26 @@ impl<E: Engine> Socket<E> {
                         return end;
                     }
                 }
-                () = &mut patience => return End::Stopped,
+                () = &mut send_timeout => return End::Stopped,
             }
         }
     }
 }
 
-/// Sends messages in order; the peer has `patience` to take each.
-async fn send<K: Sink<Message> + Unpin>(sink: &mut K, batch: VecDeque<Message>, patience: Duration) -> Result<(), End> {
+/// Sends messages in order; the peer has `send_timeout` to take each.
+async fn send<K: Sink<Message> + Unpin>(
+    sink: &mut K,
+    batch: VecDeque<Message>,
+    send_timeout: Duration,
+) -> Result<(), End> {
     for message in batch {
-        match in_time(patience, sink.feed(message)).await {
+        match in_time(send_timeout, sink.feed(message)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(End::Gone),
             Err(_) => return Err(End::Slow),
         }
     }
-    match in_time(patience, sink.flush()).await {
+    match in_time(send_timeout, sink.flush()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         Err(_) => Err(End::Slow),

@@ -7,7 +7,7 @@ use futures::{SinkExt, StreamExt};
 use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
 use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -86,8 +86,8 @@ impl EnvironmentKind for Slow {
         Ok(Place::Pure(Box::new(Talk { door: Arc::clone(&self.door), said: Vec::new() })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, _task: &Task) -> Option<Vec<Action>> {

@@ -49,7 +49,9 @@ impl Endpoint {
         if let Ok(mut path) = address.path_segments_mut() {
             path.pop_if_empty().extend(["v1", "stream"]);
         }
-        address.set_scheme(scheme).map_err(|()| ClientError::Address(format!("{url:?} has no stream")))?;
+        address.set_scheme(scheme).map_err(|()| {
+            ClientError::Address(format!("{url:?} has no stream: give an address that begins by http:// or https://"))
+        })?;
         Ok(Self { address, authorization })
     }
 

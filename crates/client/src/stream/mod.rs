@@ -292,7 +292,7 @@ fn new_key() -> String {
 fn object(body: &impl Serialize) -> Result<Map<String, Value>, ClientError> {
     match serde_json::to_value(body) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(ClientError::Unsendable("the body of a frame is a JSON object".to_owned())),
+        Ok(_) => Err(ClientError::Unsendable("the body of a frame must be a JSON object".to_owned())),
         Err(error) => Err(ClientError::Unsendable(error.to_string())),
     }
 }

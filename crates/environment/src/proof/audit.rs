@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use panic_message::panic_message;
 use serde::Serialize;
 
 use crate::draws::{Draws, Requirement};
@@ -128,7 +129,7 @@ impl Player<'_> {
 pub fn audit(kind: &Arc<dyn EnvironmentKind>, tasks: u64) -> Audit {
     let mut audit = Audit::default();
     let Tasks::Generated(generator) = kind.tasks() else {
-        audit.fault(&kind.spec().name, "its tasks are not made from seeds");
+        audit.fault(&kind.spec().name, "its tasks are not made from seeds: check its rows instead");
         return audit;
     };
     let player = match Toolbox::compile(&kind.spec().tools.data) {
@@ -151,7 +152,13 @@ pub fn audit(kind: &Arc<dyn EnvironmentKind>, tasks: u64) -> Audit {
             Err((task, fault)) => audit.fault(&task, fault),
         }
         if audit.faults.len() >= FAULTS_MAX {
-            audit.fault(&kind.spec().name, format!("the audit ended after {} of {tasks} tasks", audit.tasks));
+            audit.fault(
+                &kind.spec().name,
+                format!(
+                    "the audit ended after {} of {tasks} tasks: allow more time, or look at fewer tasks",
+                    audit.tasks
+                ),
+            );
             return audit;
         }
     }
@@ -184,19 +191,23 @@ impl Audit {
         let task = match made {
             Ok(Ok(task)) => Arc::new(task),
             Ok(Err(error)) => return Err((at(&draws), error.to_string())),
-            Err(panic) => return Err((at(&draws), format!("the generator crashed: {}", message(&*panic)))),
+            Err(panic) => return Err((at(&draws), format!("the generator crashed: {}", panic_message(&panic)))),
         };
         self.tasks += 1;
-        let actions = player.kind.oracle(&task).ok_or_else(|| (at(&draws), "no solution is known".to_owned()))?;
+        let actions = player.kind.oracle(&task).ok_or_else(|| {
+            (at(&draws), "no solution of the task is known: let the environment's oracle give one".to_owned())
+        })?;
         let score = catch_unwind(AssertUnwindSafe(|| {
-            let policy = Builtin::Oracle.begin(player.kind, &task, seed).ok_or("no solution is known")?;
+            let policy = Builtin::Oracle
+                .begin(player.kind, &task, seed)
+                .ok_or("no solution of the task is known: let the environment's oracle give one")?;
             player.play(&task, policy)
         }));
         match score {
             Ok(Ok(score)) if score >= 1.0 => {}
             Ok(Ok(score)) => return Err((at(&draws), format!("the solution scores {score}"))),
             Ok(Err(fault)) => return Err((at(&draws), format!("the solution cannot be played: {fault}"))),
-            Err(panic) => return Err((at(&draws), format!("judging the solution crashed: {}", message(&*panic)))),
+            Err(panic) => return Err((at(&draws), format!("judging the solution crashed: {}", panic_message(&panic)))),
         }
         let answer = serde_json::to_string(&actions).map_err(|error| (at(&draws), error.to_string()))?;
         Ok(Sample { task, values, answer })
@@ -291,10 +302,4 @@ impl Audit {
 /// distribution.
 fn exceeds(share: f64, bound: f64, of: u64) -> bool {
     share > bound + 2.0 * (bound * (1.0 - bound) / of.max(1) as f64).sqrt()
-}
-
-/// The message of a panic.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
 }

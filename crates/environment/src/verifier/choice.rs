@@ -46,19 +46,20 @@ fn expected_index(expected: &Expected<'_>) -> Result<usize, RuleError> {
     let choices = expected.choices;
     if choices.len() < 2 || choices.len() > CHOICES_MAX {
         let count = choices.len();
-        return Err(RuleError(format!("verifier choice needs 2 to {CHOICES_MAX} \"choices\", not {count}")));
+        return Err(RuleError(format!("verifier choice must have 2 to {CHOICES_MAX} \"choices\", not {count}")));
     }
     let mut texts: Vec<String> = choices.iter().map(|choice| normalise(choice)).collect();
     texts.sort_unstable();
     if let Some(pair) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(RuleError(format!("two choices are the same: {}", quote(&pair[0]))));
+        return Err(RuleError(format!("two choices are the same, write each once: {}", quote(&pair[0]))));
     }
     let text = match expected.answer {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Number(number) => number.to_string(),
-        _ => return Err(RuleError("verifier choice needs an answer that is a choice's text or letter".to_owned())),
+        _ => return Err(RuleError("verifier choice must have an answer that is a choice's text or letter".to_owned())),
     };
-    choose(choices, &text).map_err(|reason| RuleError(format!("the answer {} {reason}", quote(&text))))
+    choose(choices, &text)
+        .map_err(|reason| RuleError(format!("the answer {} {reason}: write one choice's text or letter", quote(&text))))
 }
 
 /// Which choice a text means.

@@ -22,12 +22,67 @@ use crate::Secrets;
 use crate::state::State;
 use crate::task::Task;
 
+/// The rule that judges the episodes of an environment.
+#[derive(Clone, Copy)]
+pub enum AnyVerifier<'a> {
+    /// In this process, without IO.
+    Pure(&'a dyn Verifier),
+    /// In sandboxes or databases of its own.
+    Live(&'a dyn LiveVerifier),
+}
+
+impl<'a> AnyVerifier<'a> {
+    /// The rule's name.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        match self {
+            Self::Pure(verifier) => verifier.name(),
+            Self::Live(verifier) => verifier.name(),
+        }
+    }
+
+    /// The rule's version: `sha256:<hex>`. Changes whenever a verdict could.
+    #[must_use]
+    pub fn version(self) -> &'a str {
+        match self {
+            Self::Pure(verifier) => verifier.version(),
+            Self::Live(verifier) => verifier.version(),
+        }
+    }
+
+    /// From where it looks, so long as it has not judged.
+    #[must_use]
+    pub fn judge(self) -> Judge {
+        match self {
+            Self::Pure(verifier) => verifier.judge(),
+            Self::Live(_) => Judge::Fresh,
+        }
+    }
+
+    /// Whether [`Case::trajectory`] is needed; loading it costs a query.
+    #[must_use]
+    pub fn needs_trajectory(self) -> bool {
+        matches!(self, Self::Pure(verifier) if verifier.needs_trajectory())
+    }
+
+    /// The verifier that judges in this process.
+    ///
+    /// # Errors
+    /// When it judges in places of its own.
+    pub fn pure(self) -> Result<&'a dyn Verifier, VerifierError> {
+        match self {
+            Self::Pure(verifier) => Ok(verifier),
+            Self::Live(verifier) => Err(VerifierError(format!("{} judges in places of its own", verifier.name()))),
+        }
+    }
+}
+
 /// Judges finished (or probed) episodes of an environment.
 pub trait Verifier: Send + Sync {
-    /// Which rule judges.
+    /// As [`AnyVerifier::name`].
     fn name(&self) -> &str;
 
-    /// Which version of the rule: `sha256:<hex>`. Changes whenever a verdict could.
+    /// As [`AnyVerifier::version`].
     fn version(&self) -> &str;
 
     /// From where it looks.
@@ -35,7 +90,7 @@ pub trait Verifier: Send + Sync {
         Judge::State
     }
 
-    /// Whether [`Case::trajectory`] is needed; loading it costs a query.
+    /// As [`AnyVerifier::needs_trajectory`].
     fn needs_trajectory(&self) -> bool {
         false
     }
@@ -51,6 +106,12 @@ pub trait Verifier: Send + Sync {
 /// be judged again after everything else of the episode is gone.
 #[async_trait]
 pub trait LiveVerifier: Send + Sync {
+    /// As [`AnyVerifier::name`].
+    fn name(&self) -> &str;
+
+    /// As [`AnyVerifier::version`].
+    fn version(&self) -> &str;
+
     /// Judges, and says from where it looked. The same case always gives the same judgement. `seed` and `secrets` are those of the
     /// episode's opening.
     ///

@@ -59,7 +59,7 @@ impl Rule for Number {
     fn compare(&self, expected: &Expected<'_>, given: &str) -> Result<Finding, RuleError> {
         let spellings = alternatives("number", expected.answer)?;
         if let Some(other) = spellings.iter().find(|spelling| Written::parse(spelling).is_none()) {
-            return Err(RuleError(format!("verifier number needs an answer that is a number, not {other:?}")));
+            return Err(RuleError(format!("verifier number must have an answer that is a number, not {other:?}")));
         }
         let Some(value) = Written::parse(given) else {
             return Ok(Finding::wrong(format!("{} is no number", super::rule::quote(given))));

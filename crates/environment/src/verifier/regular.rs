@@ -56,13 +56,15 @@ impl Regular {
             let example = match answer {
                 Value::String(example) => example.clone(),
                 Value::Number(number) => number.to_string(),
-                _ => return Err(RuleError("verifier regex needs an answer that is an example to match".to_owned())),
+                _ => {
+                    return Err(RuleError("verifier regex must have an answer that is an example to match".to_owned()));
+                }
             };
             return Ok((pattern.clone(), example));
         }
         let Value::Object(fields) = answer else {
             return Err(RuleError(
-                "verifier regex needs a \"pattern\" of its own, or an answer {\"pattern\": .., \"example\": ..}"
+                "verifier regex must have a \"pattern\" of its own, or an answer {\"pattern\": .., \"example\": ..}"
                     .to_owned(),
             ));
         };
@@ -88,7 +90,7 @@ impl Rule for Regular {
 
 fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, RuleError> {
     if pattern.len() > PATTERN_BYTES_MAX {
-        return Err(RuleError(format!("verifier regex: the pattern is longer than {PATTERN_BYTES_MAX} bytes")));
+        return Err(RuleError(format!("verifier regex: the pattern must be at most {PATTERN_BYTES_MAX} bytes")));
     }
     let build = |pattern: &str| {
         RegexBuilder::new(pattern)
@@ -97,7 +99,7 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, RuleError> {
             .dfa_size_limit(COMPILED_BYTES_MAX)
             .nest_limit(NESTING_MAX)
             .build()
-            .map_err(|error| RuleError(format!("verifier regex: {error}")))
+            .map_err(|error| RuleError(format!("verifier regex: the pattern is wrong, correct it: {error}")))
     };
     // Alone it must be valid too, or `a)|(b` would break out of the anchored group.
     build(pattern)?;

@@ -85,7 +85,8 @@ pub(super) type ParseInner = fn(&Value, usize) -> Result<Box<dyn Rule>, RuleErro
 
 /// Reads a rule's options, refusing unknown ones.
 pub(super) fn read_options<T: DeserializeOwned>(name: &str, options: Map<String, Value>) -> Result<T, RuleError> {
-    serde_json::from_value(Value::Object(options)).map_err(|error| RuleError(format!("verifier {name}: {error}")))
+    serde_json::from_value(Value::Object(options))
+        .map_err(|error| RuleError(format!("verifier {name}: its options do not fit, correct them: {error}")))
 }
 
 /// Judges one answer: a single check that is named like the rule.
@@ -118,14 +119,17 @@ pub(super) fn alternatives(rule: &str, answer: &Value) -> Result<Vec<String>, Ru
     };
     spellings.ok_or_else(|| {
         RuleError(format!(
-            "verifier {rule} needs an answer that is a string, a number or a boolean, or a list of accepted ones"
+            "verifier {rule} must have an answer that is a string, a number or a boolean, or a list of accepted ones"
         ))
     })
 }
 
 /// The first accepted spelling.
 pub(super) fn first_alternative(rule: &str, answer: &Value) -> Result<String, RuleError> {
-    alternatives(rule, answer)?.into_iter().next().ok_or_else(|| RuleError(format!("verifier {rule} has no answer")))
+    alternatives(rule, answer)?
+        .into_iter()
+        .next()
+        .ok_or_else(|| RuleError(format!("verifier {rule} must have an answer")))
 }
 
 /// Accepts an answer that fits any of the accepted spellings.

@@ -40,7 +40,7 @@ pub fn parse(named: &Value) -> Result<Arc<dyn Rule>, RuleError> {
 /// [`parse`] for a rule inside `depth` other ones.
 fn parse_inner(named: &Value, depth: usize) -> Result<Box<dyn Rule>, RuleError> {
     if depth > RULE_DEPTH_MAX {
-        return Err(RuleError(format!("verifiers stand inside verifiers more than {RULE_DEPTH_MAX} deep")));
+        return Err(RuleError(format!("verifiers must stand inside verifiers at most {RULE_DEPTH_MAX} deep")));
     }
     let (name, options) = match named {
         Value::String(name) => (name.clone(), Map::new()),
@@ -48,15 +48,15 @@ fn parse_inner(named: &Value, depth: usize) -> Result<Box<dyn Rule>, RuleError> 
             let mut options = fields.clone();
             match options.remove("name") {
                 Some(Value::String(name)) => (name, options),
-                _ => return Err(RuleError("a verifier object needs a \"name\"".to_owned())),
+                _ => return Err(RuleError("a verifier object must have a \"name\"".to_owned())),
             }
         }
-        _ => return Err(RuleError("a verifier is a name or an object with a \"name\"".to_owned())),
+        _ => return Err(RuleError("a verifier must be a name or an object with a \"name\"".to_owned())),
     };
     let known = RULES.iter().find(|(known, _)| *known == name);
     let (_, parse) = known.ok_or_else(|| {
         let names: Vec<&str> = names().collect();
-        RuleError(format!("there is no verifier {}; verifiers: {}", quote(&name), names.join(", ")))
+        RuleError(format!("there is no verifier {}: use one of {}", quote(&name), names.join(", ")))
     })?;
     parse(options, depth)
 }

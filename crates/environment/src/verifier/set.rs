@@ -85,7 +85,7 @@ fn expected_elements(answer: &Value) -> Result<Vec<String>, RuleError> {
     };
     elements.filter(|elements| !elements.is_empty() && elements.len() <= ELEMENTS_MAX).ok_or_else(|| {
         RuleError(format!(
-            "verifier set needs an answer that is a list of 1 to {ELEMENTS_MAX} strings, numbers and booleans"
+            "verifier set must have an answer that is a list of 1 to {ELEMENTS_MAX} strings, numbers and booleans"
         ))
     })
 }

@@ -97,7 +97,7 @@ pub fn faults_of(faults: Faults) -> Vec<Fault> {
     };
     let mut faults: Vec<Fault> = faults.into_iter().take(FAULTS_TOLD_MAX).map(told).collect();
     if more > 0 {
-        faults.push(Fault { detail: format!("and {more} more faults"), ..Fault::default() });
+        faults.push(Fault { detail: format!("and {more} more faults: correct these first"), ..Fault::default() });
     }
     faults
 }
@@ -112,7 +112,7 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
         wrong("", format!("a definition has at most {FILES_MAX} files"));
     } else {
         for name in files.keys().filter(|name| !is_file_name(name)) {
-            wrong(name, format!("a file's name is letters, digits, _ and -, then {EXTENSION}; there are no folders"));
+            wrong(name, format!("a file's name must be letters, digits, _ and -, then {EXTENSION}, without folders"));
         }
     }
     if files.values().map(String::len).sum::<usize>() > FILE_BYTES_MAX {

@@ -38,7 +38,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, check_seed, spli
 use palestra_environment::state::{Digest, State};
 use palestra_environment::surface::Surface;
 use palestra_environment::task::{FaultyTask, Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, TaskGenerator, Tasks};
 use place::AppPlace;
 use recent::Recent;
@@ -124,7 +124,8 @@ impl AppKind {
             return Ok(instance);
         }
         let belongs = |content: &Value| split_of(content) == split;
-        let mut error = TaskError::Broken("this app has no tasks".to_owned());
+        let mut error =
+            TaskError::Broken("this app has no tasks: play it freely, or choose another environment".to_owned());
         for template in self.turns(seed) {
             match draw(&self.app, template, split, seed, &belongs) {
                 Ok(instance) => return Ok(self.keep((split, seed, Rule::Strict), instance)),
@@ -153,7 +154,7 @@ impl AppKind {
             return Ok(instance);
         }
         let belongs = |content: &Value| split_of(content) == split;
-        let mut reason = "this app has no tasks".to_owned();
+        let mut reason = "this app has no tasks: play it freely, or choose another environment".to_owned();
         for template in self.turns(seed) {
             match draw_as_before(&self.app, template, split, seed, &belongs) {
                 Ok(instance) => return Ok(self.keep((split, seed, Rule::Before), instance)),
@@ -211,7 +212,7 @@ impl TaskGenerator for AppKind {
         let length = split_length(&self.spec, split)?;
         check_seed(seed)?;
         if difficulty.is_some() {
-            return Err(TaskError::BadChoice("tasks of apps have no difficulty".to_owned()));
+            return Err(TaskError::BadChoice("tasks of apps have no difficulty: leave it out".to_owned()));
         }
         let instance = self.instance(split, seed)?;
         let (drawn, parameters) = (Some(drawn(&instance)), instance.parameters());
@@ -286,8 +287,8 @@ impl EnvironmentKind for AppKind {
         config.contains_key(settings::STATE)
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

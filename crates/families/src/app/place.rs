@@ -88,7 +88,7 @@ impl Environment for AppPlace {
     }
 
     fn calls_of_form(&self, fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-        let viewer = self.viewer.as_ref().ok_or("there is no page")?;
+        let viewer = self.viewer.as_ref().ok_or("this environment has no page: use its tools")?;
         let tree = viewer.tree(self.episode.world()).map_err(|stop| stop.to_string())?;
         screen::calls_of_form(&tree, fields)
     }

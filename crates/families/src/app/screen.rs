@@ -113,7 +113,7 @@ pub(super) fn calls_of_form(tree: &Tree, fields: &[(String, String)]) -> Result<
 /// An action on the screen as a call of its tool.
 fn call(action: &GuiAction) -> Result<PageCall, String> {
     let Ok(Value::Object(mut arguments)) = serde_json::to_value(action) else {
-        return Err("the form asks for nothing".to_owned());
+        return Err("the form asks for nothing: send a field of the page".to_owned());
     };
     let tool = arguments.remove("action").and_then(|tool| tool.as_str().map(str::to_owned));
     Ok(PageCall { tool: tool.unwrap_or_default(), arguments })
@@ -127,7 +127,10 @@ fn end(fields: &[(String, String)]) -> Result<PageCall, String> {
         } else if let Some(field) = name.strip_prefix(END) {
             arguments.insert(field.to_owned(), json!(value));
         } else {
-            return Err(format!("there is no field {:?}", name.chars().take(100).collect::<String>()));
+            return Err(format!(
+                "the page has no field {:?}: send fields that it has",
+                name.chars().take(100).collect::<String>()
+            ));
         }
     }
     if !answers.is_empty() {

@@ -24,12 +24,12 @@ pub(super) struct Settings<'a> {
 impl<'a> Settings<'a> {
     pub(super) fn read(config: &'a Map<String, Value>) -> Result<Self, ConfigError> {
         if let Some(other) = config.keys().find(|name| ![SURFACE, STATE].contains(&name.as_str())) {
-            return Err(wrong(other, "an app has no such setting: there are surface and state"));
+            return Err(wrong(other, "an app has no such setting: use surface and state"));
         }
         let surface = Self::surface_of(config)?;
         let state = config.get(STATE).filter(|state| !state.is_null());
         match state {
-            Some(state) if !state.is_object() => Err(wrong(STATE, "it is an object of tables")),
+            Some(state) if !state.is_object() => Err(wrong(STATE, "must be an object of tables")),
             state => Ok(Self { surface, state }),
         }
     }
@@ -41,7 +41,7 @@ impl<'a> Settings<'a> {
             Some(Value::String(word)) => word
                 .parse()
                 .map_err(|unknown: palestra_environment::surface::UnknownSurface| wrong(SURFACE, &unknown.to_string())),
-            Some(_) => Err(wrong(SURFACE, "it is text")),
+            Some(_) => Err(wrong(SURFACE, "must be text")),
         }
     }
 
@@ -60,7 +60,7 @@ fn wrong(field: &str, detail: &str) -> ConfigError {
 
 /// The first fault with its place, and the others behind it.
 fn refused(faults: &[DataFault]) -> ConfigError {
-    let Some((first, others)) = faults.split_first() else { return wrong(STATE, "it does not fit") };
+    let Some((first, others)) = faults.split_first() else { return wrong(STATE, "must fit the tables of the app") };
     let path = |fault: &DataFault| format!("{STATE}{}", fault.pointer.replace('/', "."));
     let mut detail = first.message.clone();
     for fault in others.iter().take(FAULTS_TOLD_MAX) {

@@ -69,7 +69,7 @@ fn score(kind: &Arc<dyn EnvironmentKind>, task: &Arc<Task>, policy: Builtin) -> 
         }
     }
     let case = Case { task, state: &place.state(), trajectory: &[] };
-    kind.verifier().verify(&case).expect("a judgement").score().expect("a score")
+    kind.verifier().pure().expect("a pure verifier").verify(&case).expect("a judgement").score().expect("a score")
 }
 
 #[test]

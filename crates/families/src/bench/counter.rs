@@ -15,7 +15,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, builtin_verifier
 use palestra_environment::state::State;
 use palestra_environment::task::{SEED_MAX, Task, TaskError};
 use palestra_environment::tool::function;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -97,8 +97,8 @@ impl EnvironmentKind for Counter {
         Ok(Place::Pure(Box::new(Count { settings, task: Arc::clone(opening.task), count: 0, draw: None })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

@@ -18,7 +18,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, builtin_verifier
 use palestra_environment::state::State;
 use palestra_environment::task::{SEED_MAX, Task, TaskError};
 use palestra_environment::tool::function;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -167,14 +167,14 @@ impl EnvironmentKind for Document {
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
         let Settings { bytes } = read_settings(opening.config)?;
         if !(1..=BYTES_MAX).contains(&bytes) {
-            let detail = format!("bytes is 1 to {BYTES_MAX}");
+            let detail = format!("bytes must be 1 to {BYTES_MAX}");
             return Err(ConfigError { field: Some("bytes".to_owned()), detail });
         }
         Ok(Place::Pure(Box::new(Editor { task: Arc::clone(opening.task), state: self.template(bytes) })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

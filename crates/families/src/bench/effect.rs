@@ -18,7 +18,7 @@ use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, builtin_verifier
 use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError};
 use palestra_environment::tool::function;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, EnvironmentKind, InfraError, Input, LiveEnvironment, Opening, Place, Reaction, TaskGenerator,
     Tasks,
@@ -93,8 +93,8 @@ impl EnvironmentKind for Effect {
         })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

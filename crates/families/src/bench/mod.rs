@@ -28,7 +28,7 @@ fn target_task(
     let length = split_length(spec, split)?;
     check_seed(seed)?;
     if difficulty.is_some() {
-        return Err(TaskError::BadChoice(format!("{} has no scale of difficulty", spec.name)));
+        return Err(TaskError::BadChoice(format!("{} has no scale of difficulty: leave it out", spec.name)));
     }
     let words = [spec.name.as_bytes(), split.as_bytes(), &seed.to_le_bytes()];
     let quarters: &[u64] = match split {

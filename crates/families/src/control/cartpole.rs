@@ -18,7 +18,7 @@ use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId, seeded, thousandths};
 use palestra_environment::tool::function;
 use palestra_environment::verifier::final_answer::extract;
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -154,7 +154,7 @@ impl TaskGenerator for Cartpole {
         let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: asked };
         let vector = self
             .beginning(split, seed)
-            .ok_or_else(|| TaskError::BadChoice(format!("{NAME} found no beginning for {id}")))?;
+            .ok_or_else(|| TaskError::BadChoice(format!("{NAME} found no beginning for {id}: choose another seed")))?;
         let thousandths = asked.unwrap_or(DIFFICULTY_THOUSANDTHS);
         let steps = steps_of(thousandths);
         let problem = json!({"vector": vector, "steps": steps});
@@ -187,14 +187,14 @@ impl EnvironmentKind for Cartpole {
         ConfigError::refuse_all(opening.config)?;
         let problem = problem_of(opening.task).ok_or_else(|| ConfigError {
             field: None,
-            detail: format!("task {} is none of {NAME}", opening.task.public.id),
+            detail: format!("task {} is none of {NAME}: take one that its tasks list", opening.task.public.id),
         })?;
         let progress = Progress { vector: problem.vector, step: 0, fallen: false };
         Ok(Place::Pure(Box::new(Cart { steps: problem.steps, progress })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {

@@ -20,7 +20,7 @@ use palestra_environment::task::{Task, TaskError, TaskId};
 use palestra_environment::tool::function;
 use palestra_environment::verifier::choice::letter;
 use palestra_environment::verifier::rule::{Expected, GIVEN_BYTES_MAX, RULES_VERSION, Rule, RuleError, judge};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError, rules};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError, rules};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskRows, Tasks,
 };
@@ -129,8 +129,8 @@ impl EnvironmentKind for Dataset {
         Ok(Place::Pure(Box::new(Question { task: Arc::clone(opening.task), answer: None })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, task: &Task) -> Option<Vec<Action>> {
@@ -265,7 +265,7 @@ mod tests {
     fn score(kind: &dyn EnvironmentKind, task: &Task, answer: &Value) -> f64 {
         let state = State::from(json!({"answer": answer}));
         let case = Case { task, state: &state, trajectory: &[] };
-        kind.verifier().verify(&case).expect("a judgement").score().expect("a score")
+        kind.verifier().pure().expect("a pure verifier").verify(&case).expect("a judgement").score().expect("a score")
     }
 
     #[test]

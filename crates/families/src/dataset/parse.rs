@@ -142,7 +142,7 @@ fn read_header(number: u64, line: &[u8], faults: &mut Faults) -> Option<Header> 
         return None;
     }
     if contains_nul(&Value::Object(fields.clone())) {
-        faults.at(number, None, "a text contains the character NUL");
+        faults.at(number, None, "a text contains the character NUL: remove it");
     }
     Some(serde_json::from_value(Value::Object(fields)).unwrap_or_else(|error| {
         faults.at(number, None, format!("the header is broken: {error}"));
@@ -177,7 +177,7 @@ fn settle(submission: &Submission, header: Header, faults: &mut Faults) -> (Stri
     let verifier = submission.verifier.clone().or(header.verifier).map(unquote);
     let common = Common { verifier, system, description, tags, chance: 0.0 };
     if serde_json::to_value(&common).is_ok_and(|value| contains_nul(&value)) {
-        faults.file("a text contains the character NUL");
+        faults.file("a text contains the character NUL: remove it");
     }
     (name, common)
 }
@@ -334,12 +334,13 @@ impl Reader {
 
 fn read_row(line: &[u8]) -> Result<Row, String> {
     if line.len() > LINE_BYTES_MAX {
-        return Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"));
+        return Err(format!("the line must be at most {LINE_BYTES_MAX} bytes"));
     }
-    let text = std::str::from_utf8(line)
-        .map_err(|error| format!("column {}: the line is not UTF-8", error.valid_up_to() + 1))?;
+    let text = std::str::from_utf8(line).map_err(|error| {
+        format!("column {}: the line is not UTF-8: save the file as UTF-8", error.valid_up_to() + 1)
+    })?;
     if text.contains('\0') {
-        return Err("the line contains the character NUL".to_owned());
+        return Err("the line contains the character NUL: remove it".to_owned());
     }
     let row: Row = serde_json::from_str(text).map_err(|error| {
         let detail = error.to_string();
@@ -348,7 +349,7 @@ fn read_row(line: &[u8]) -> Result<Row, String> {
     })?;
     // PostgreSQL stores no NUL in texts, so that no engine may take one.
     if text.contains("\\u0000") && serde_json::to_value(&row).is_ok_and(|value| contains_nul(&value)) {
-        return Err("a text contains the character NUL".to_owned());
+        return Err("a text contains the character NUL: remove it".to_owned());
     }
     Ok(row)
 }
@@ -409,7 +410,7 @@ impl Faults {
 
     fn finish(mut self) -> Vec<Fault> {
         if self.left_out > 0 {
-            let detail = format!("{} more faults were found", self.left_out);
+            let detail = format!("{} more faults were found: correct these first", self.left_out);
             self.list.push(Fault { detail, ..Fault::default() });
         }
         self.list

@@ -33,7 +33,7 @@ use palestra_environment::proof::live::{ProofTask, Prover};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, LiveVerifier, Unjudged, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Judgement, LiveVerifier, Unjudged};
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Secrets, TaskGenerator, TaskRows, Tasks};
 
 use place::SqlPlace;
@@ -144,7 +144,8 @@ impl SqlKind {
 
 /// The task of a stored form.
 fn read(secret: &Value) -> Result<SqlTask, String> {
-    SqlTask::deserialize(secret).map_err(|error| format!("a task is not of the stored form: {error}"))
+    SqlTask::deserialize(secret)
+        .map_err(|error| format!("a task is not of the stored form, publish the environment anew: {error}"))
 }
 
 impl EnvironmentKind for SqlKind {
@@ -169,12 +170,8 @@ impl EnvironmentKind for SqlKind {
         false
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
-    }
-
-    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
-        Some(self)
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Live(self)
     }
 
     fn judges_by_task(&self) -> bool {
@@ -227,7 +224,8 @@ impl TaskRows for SqlKind {
     }
 }
 
-impl Verifier for SqlKind {
+#[async_trait]
+impl LiveVerifier for SqlKind {
     fn name(&self) -> &str {
         VERIFIER
     }
@@ -236,17 +234,6 @@ impl Verifier for SqlKind {
         &self.verifier_version
     }
 
-    fn judge(&self) -> Judge {
-        Judge::Fresh
-    }
-
-    fn verify(&self, _case: &Case<'_>) -> Result<Judgement, VerifierError> {
-        Err(VerifierError("this environment is judged in databases".to_owned()))
-    }
-}
-
-#[async_trait]
-impl LiveVerifier for SqlKind {
     async fn judge(
         &self,
         task: &Task,
@@ -296,7 +283,10 @@ impl Prover for SqlKind {
         let templates: Vec<&str> = suite.templates().map(|(name, _)| name).collect();
         let count = templates.len().max(1) as u64;
         let template = usize::try_from(number % count).ok().and_then(|place| templates.get(place));
-        let (template, seed) = (template.ok_or_else(|| "there is no template".to_owned())?, number / count);
+        let (template, seed) = (
+            template.ok_or_else(|| "the suite has no template: choose another environment".to_owned())?,
+            number / count,
+        );
         let drawn = suite.drawn(template, split, seed).map_err(|fault| format!("{template} {seed}: {fault}"))?;
         let secret = serde_json::to_value(&drawn.task).map_err(|error| error.to_string())?;
         Ok(ProofTask { name: format!("{template} {seed}"), seed, secret })

@@ -39,7 +39,7 @@ impl SqlPlace {
     ) -> Result<Self, ConfigError> {
         let wrong = |field: &str, detail: String| ConfigError { field: Some(field.to_owned()), detail };
         if let Some(field) = opening.config.keys().find(|field| *field != ENGINE) {
-            let detail = format!("there is no setting {field:?}; `{ENGINE}` chooses between sqlite and postgres");
+            let detail = format!("there is no setting {field:?}: set `{ENGINE}` to sqlite or postgres");
             return Err(wrong(field, detail));
         }
         let chosen = opening.config.get(ENGINE).filter(|chosen| !chosen.is_null());
@@ -49,7 +49,11 @@ impl SqlPlace {
         if prove::solution(&task, dialect).is_none() {
             return Err(wrong(
                 ENGINE,
-                format!("task {} cannot be played on {}", opening.task.public.id, dialect.name()),
+                format!(
+                    "task {} cannot be played on {}: choose the other engine",
+                    opening.task.public.id,
+                    dialect.name()
+                ),
             ));
         }
         Ok(Self { databases, library, task: Arc::new(task), dialect, seed: opening.seed, room: None })

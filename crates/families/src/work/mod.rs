@@ -29,7 +29,7 @@ use palestra_environment::proof::live::{ProofTask, Prover};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::task::{Task, TaskError, TaskId, pick};
-use palestra_environment::verifier::{Case, Judgement, LiveVerifier, Unjudged, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Judgement, LiveVerifier, Unjudged};
 use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, Secrets, TaskGenerator, TaskRows, Tasks};
 
 use place::WorkPlace;
@@ -151,12 +151,8 @@ impl EnvironmentKind for WorkKind {
         Ok(Place::Live(Box::new(place)))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
-    }
-
-    fn live_verifier(&self) -> Option<&dyn LiveVerifier> {
-        Some(self)
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Live(self)
     }
 
     fn judges_by_task(&self) -> bool {
@@ -216,7 +212,8 @@ impl TaskRows for WorkKind {
     }
 }
 
-impl Verifier for WorkKind {
+#[async_trait]
+impl LiveVerifier for WorkKind {
     fn name(&self) -> &str {
         self.work.verifier()
     }
@@ -225,17 +222,6 @@ impl Verifier for WorkKind {
         &self.verifier_version
     }
 
-    fn judge(&self) -> Judge {
-        Judge::Fresh
-    }
-
-    fn verify(&self, _case: &Case<'_>) -> Result<Judgement, VerifierError> {
-        Err(VerifierError("this environment is judged in sandboxes".to_owned()))
-    }
-}
-
-#[async_trait]
-impl LiveVerifier for WorkKind {
     async fn judge(
         &self,
         task: &Task,

@@ -26,7 +26,7 @@ pub(super) struct WorkPlace {
 impl WorkPlace {
     pub(super) fn new(work: Arc<dyn Work>, desk: Desk, opening: &Opening<'_>) -> Result<Self, ConfigError> {
         if let Some(field) = opening.config.keys().find(|field| *field != "backend") {
-            let detail = format!("there is no setting {field:?}; `backend` chooses where the sandbox runs");
+            let detail = format!("there is no setting {field:?}: set `backend` to choose where the sandbox runs");
             return Err(ConfigError { field: Some(field.clone()), detail });
         }
         let backend = opening.config.get("backend").filter(|backend| !backend.is_null());

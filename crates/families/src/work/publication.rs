@@ -50,7 +50,12 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
     let told =
         |field: Option<&str>, detail: String| Fault { field: field.map(str::to_owned), detail, ..Fault::default() };
     let name = &submission.name;
-    let work = family(name).ok_or_else(|| vec![told(Some("name"), format!("{name:?} is of no family of work"))])?;
+    let work = family(name).ok_or_else(|| {
+        vec![told(
+            Some("name"),
+            format!("{name:?} is of no family of work: begin the name by terminal/, code/ or repository/"),
+        )]
+    })?;
     let rows = work.rows(&submission.upload).map_err(|faults| {
         let fault = |fault: palestra_workbench::work::Fault| Fault {
             file: Some(fault.place),
@@ -60,12 +65,12 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
         faults.into_iter().take(FAULTS_TOLD_MAX).map(fault).collect::<Vec<_>>()
     })?;
     if rows.is_empty() || rows.len() > ROWS_MAX {
-        return Err(vec![told(None, format!("a publication has 1 to {ROWS_MAX} tasks, not {}", rows.len()))]);
+        return Err(vec![told(None, format!("a publication must have 1 to {ROWS_MAX} tasks, not {}", rows.len()))]);
     }
     let misnamed = rows.iter().filter_map(|(_, row)| {
         let template = work.describe(row).ok()?.template;
         let why = NameKind::Label.check(&template).err()?;
-        Some(told(Some("name"), format!("a task: {why}, not {template:?}")))
+        Some(told(Some("name"), format!("the template {template:?} of a task does not fit, correct it: {why}")))
     });
     let misnamed: Vec<Fault> = misnamed.take(FAULTS_TOLD_MAX).collect();
     if !misnamed.is_empty() {
@@ -97,7 +102,9 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
 /// When it does not have the stored form.
 pub fn kind(published: &Definition<'_>, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
     let stored: Stored = serde_json::from_value(published.definition.clone()).map_err(|error| error.to_string())?;
-    let work = family(published.name).ok_or_else(|| format!("{} is of no family of work", published.name))?;
+    let work = family(published.name).ok_or_else(|| {
+        format!("{} is of no family of work: begin its name by terminal/, code/ or repository/", published.name)
+    })?;
     let heading = Heading {
         name: published.name,
         version: published.version,

@@ -29,7 +29,7 @@ fn hundred() -> u32 {
 impl JobSpec for Check {
     fn check(&self, faults: &mut Faults) {
         faults.unless(is_environment(&self.environment), "environment", UNNAMED);
-        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "1 to 100000");
+        faults.unless((1..=100_000).contains(&self.tasks), "tasks", "must be 1 to 100000");
     }
 
     fn may_learn(&self, _: Disclosure, environment: &str) -> bool {

@@ -37,7 +37,7 @@ impl JobSpec for Collect {
     fn check(&self, faults: &mut Faults) {
         let Self { policy, environments, episodes, sampling, limits, .. } = self;
         Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "0 to 1");
+        faults.unless(self.score_min.is_none_or(|score| (0.0..=1.0).contains(&score)), "score_min", "must be 0 to 1");
     }
 
     fn references(&self) -> References {

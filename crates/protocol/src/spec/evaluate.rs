@@ -68,7 +68,7 @@ impl JobSpec for Evaluate {
     fn check(&self, faults: &mut Faults) {
         let Self { policy, environments, episodes, sampling, limits, .. } = self;
         Playing { policy, environments, episodes: *episodes, sampling, limits }.check(faults);
-        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "1 to 1024");
+        faults.unless((1..=1_024).contains(&self.samples_per_task), "samples_per_task", "must be 1 to 1024");
         let of_one = self.episodes.saturating_mul(u64::from(self.samples_per_task));
         let all = of_one.saturating_mul(self.environments.len() as u64);
         let detail = format!("at most {EPISODES_MAX} episodes of all tasks and environments together");

@@ -32,8 +32,8 @@ impl JobSpec for Rescore {
         let ways = [!self.episodes.is_empty(), self.run.is_some(), self.environment.is_some()];
         let named = ways.iter().filter(|way| **way).count();
         faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
-        faults.unless(self.episodes.len() <= 10_000, "episodes", "at most 10000");
+        faults.unless(self.episodes.len() <= 10_000, "episodes", "must be at most 10000");
         let different: BTreeSet<&EpisodeId> = self.episodes.iter().collect();
-        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice");
+        faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice: name each once");
     }
 }

@@ -29,7 +29,7 @@ impl JobSpec for Serve {
     const LIGHT: bool = false;
 
     fn check(&self, faults: &mut Faults) {
-        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "1 to 1024");
+        faults.unless((1..=1_024).contains(&self.batch_max), "batch_max", "must be 1 to 1024");
     }
 
     fn references(&self) -> References {

@@ -26,10 +26,13 @@ impl Docker {
     ) -> Result<Image, BuildError> {
         let (Some(folder), Some(file)) = (dockerfile.parent(), dockerfile.file_name().and_then(|file| file.to_str()))
         else {
-            return Err(BuildError::Definition(format!("{} is no container file", dockerfile.display())));
+            return Err(BuildError::Definition(format!(
+                "{} is no container file: name one of sandboxes/",
+                dockerfile.display()
+            )));
         };
         if !dockerfile.is_file() {
-            return Err(BuildError::Definition(format!("{} is no file", dockerfile.display())));
+            return Err(BuildError::Definition(format!("{} is no file: name one of sandboxes/", dockerfile.display())));
         }
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.to_owned();
         let context = written(move |to| {

@@ -107,7 +107,7 @@ impl Engine {
     pub(super) async fn connect(host: &str) -> Result<Self, SandboxError> {
         if !host.starts_with("unix://") {
             return Err(SandboxError::Unavailable(format!(
-                "the Docker engine {host:?} is not on this machine: sandboxes need one at unix://PATH"
+                "the Docker engine {host:?} is not on this machine: name one at unix://PATH"
             )));
         }
         let unusable = |error: Error| SandboxError::Unavailable(unusable(host, &error));

@@ -87,10 +87,7 @@ impl Drop for Held {
 
 /// Disks of containers cannot outlive them.
 pub(super) fn no_disk() -> SandboxError {
-    SandboxError::Unavailable(
-        "what differs from the image lies in the container's memory and ends with it: disks that are kept need the local back end"
-            .to_owned(),
-    )
+    SandboxError::Unavailable("a container's disk ends with it and cannot be kept: use the local back end".to_owned())
 }
 
 /// Names of containers that are to be removed, with how often each is still looked for.

@@ -95,7 +95,10 @@ impl Docker {
     /// [`SandboxError::Unavailable`], with what to do about it.
     pub async fn connect(options: Options) -> Result<Self, SandboxError> {
         if !is_word(&options.server) {
-            return Err(SandboxError::Unavailable(format!("{:?} cannot be the id of a server", options.server)));
+            return Err(SandboxError::Unavailable(format!(
+                "{:?} cannot be the id of a server: use letters, digits and -",
+                options.server
+            )));
         }
         let engine = Engine::connect(&options.host).await?;
         let abilities = engine.abilities().await?;

@@ -40,7 +40,7 @@ impl Aliases {
     /// # Errors
     /// In words, with the place; a test reads it.
     pub fn shipped() -> Result<Self, String> {
-        Self::parse(SHIPPED).map_err(|error| format!("sandboxes/aliases.toml: {error}"))
+        Self::parse(SHIPPED).map_err(|error| format!("sandboxes/aliases.toml cannot be read, correct it: {error}"))
     }
 
     /// What stands in for a base image; `None` where nothing does. Registry, digest and the `library/` of official images do not

@@ -57,14 +57,14 @@ impl Definition {
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.:".contains(&byte))
         };
         if let Some(name) = definition.own_packages().find(|name| !word(name)) {
-            return Err(format!("{name:?} is no name of a package"));
+            return Err(format!("{name:?} is no name of a package: write one as it is in Debian"));
         }
         if !word(&definition.suite) {
-            return Err(format!("{:?} is no name of a Debian release", definition.suite));
+            return Err(format!("{:?} is no name of a Debian release: write one as bookworm", definition.suite));
         }
         let steps = definition.folder.strip_prefix('/').map(|rest| rest.split('/'));
         if !steps.is_some_and(|mut steps| steps.all(|step| !step.is_empty() && step != "." && step != "..")) {
-            return Err(format!("folder {:?} is no absolute path below the root", definition.folder));
+            return Err(format!("folder {:?} must be an absolute path below the root", definition.folder));
         }
         Ok(definition)
     }
@@ -77,9 +77,9 @@ impl Definition {
         let found = SHIPPED.iter().find(|(other, _)| *other == name);
         let (_, text) = found.ok_or_else(|| {
             let names: Vec<&str> = Self::shipped_names().collect();
-            format!("there is no definition of an image {name:?}; there are {}", names.join(", "))
+            format!("there is no definition of an image {name:?}: choose one of {}", names.join(", "))
         })?;
-        Self::parse(text).map_err(|error| format!("sandboxes/images/{name}.toml: {error}"))
+        Self::parse(text).map_err(|error| format!("sandboxes/images/{name}.toml cannot be read, correct it: {error}"))
     }
 
     /// The names of those that are shipped.
@@ -97,7 +97,9 @@ impl Definition {
 
     fn packages_below(&self, depth: usize) -> Result<BTreeSet<String>, String> {
         let mut names: BTreeSet<String> = self.own_packages().map(str::to_owned).collect();
-        let deeper = depth.checked_sub(1).ok_or("definitions include each other too deep, or in a circle")?;
+        let deeper = depth
+            .checked_sub(1)
+            .ok_or("definitions include each other too deep, or in a circle: remove an inclusion")?;
         for other in &self.include {
             names.extend(Self::shipped(other)?.packages_below(deeper)?);
         }

@@ -139,11 +139,13 @@ impl Holder for Held {
         let Some(parts) = &mut self.0 else { return Err(SandboxError::Lost("it was destroyed".to_owned())) };
         named(disk)?;
         if !parts.inner.used.lock().insert(disk.to_owned()) {
-            return Err(SandboxError::Unavailable(format!("the disk {disk:?} is in use")));
+            return Err(SandboxError::Unavailable(format!("the disk {disk:?} is in use: wait until its sandbox ends")));
         }
         if let Err(error) = parts.inner.disks.keep(&mut parts.disk, disk) {
             parts.inner.used.lock().remove(disk);
-            return Err(SandboxError::Unavailable(format!("the disk cannot be kept: {error}")));
+            return Err(SandboxError::Unavailable(format!(
+                "the disk cannot be kept, check the free space of the data folder: {error}"
+            )));
         }
         if let Some(former) = parts.disk_name.replace(disk.to_owned()) {
             parts.inner.used.lock().remove(&former);

@@ -128,7 +128,11 @@ impl Backend for Local {
             let sandboxes = inner.cgroups.sweep();
             inner.disks.sweep(&keep).map(|disks| Swept { sandboxes, disks })
         });
-        let failed = |error: String| SandboxError::Unavailable(format!("what an earlier server left: {error}"));
+        let failed = |error: String| {
+            SandboxError::Unavailable(format!(
+                "the remains of an earlier server cannot be removed, remove them by hand: {error}"
+            ))
+        };
         swept.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
     }
 }

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
 use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
@@ -121,8 +121,8 @@ impl EnvironmentKind for Slow {
         Ok(Place::Pure(Box::new(Said { watch: Arc::clone(&self.watch), said: String::new() })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, _task: &Task) -> Option<Vec<Action>> {

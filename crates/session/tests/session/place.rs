@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder};
 use palestra_environment::state::State;
 use palestra_environment::task::{Task, TaskError, TaskId};
-use palestra_environment::verifier::{Case, Judgement, Verifier, VerifierError};
+use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, EnvironmentKind, InfraError, Input, LiveEnvironment, Opening, Place, Reaction, TaskGenerator,
     Tasks,
@@ -71,8 +71,8 @@ impl EnvironmentKind for Disk {
         Ok(Place::Live(Box::new(Mounted { watch: Arc::clone(&self.watch), mounted: false })))
     }
 
-    fn verifier(&self) -> &dyn Verifier {
-        self
+    fn verifier(&self) -> AnyVerifier<'_> {
+        AnyVerifier::Pure(self)
     }
 
     fn oracle(&self, _task: &Task) -> Option<Vec<Action>> {

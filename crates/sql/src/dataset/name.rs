@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::script;
 use crate::value::Dialect;
 
 /// Words that PostgreSQL or SQLite refuse as the name of a column or table, sorted.
@@ -157,7 +158,7 @@ pub fn quoted(name: &str, dialect: Dialect) -> String {
         Dialect::Sqlite => Cow::Borrowed(name),
         Dialect::Postgres => Cow::Owned(name.to_ascii_lowercase()),
     };
-    if is_plain(&name) { name.into_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    if is_plain(&name) { name.into_owned() } else { script::quoted(&name) }
 }
 
 #[cfg(test)]

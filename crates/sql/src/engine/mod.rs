@@ -412,7 +412,7 @@ pub enum ParticularSort {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     /// The content of a source is broken.
-    #[error("the database cannot be made: {0}")]
+    #[error("the database cannot be made, correct what it is made of: {0}")]
     Source(String),
     /// Everything is in use.
     #[error("every database place is in use; try again in {retry_after_ms} ms")]
@@ -424,10 +424,10 @@ pub enum EngineError {
     #[error("{0}")]
     Missing(String),
     /// The database is gone: its process died, or its connection.
-    #[error("the database was lost: {0}")]
+    #[error("the database was lost, play the episode again: {0}")]
     Lost(String),
     /// The database is gone, and went while it was asked: what was asked for may be why, and is not to be asked for again.
-    #[error("the database was lost while it was asked: {0}")]
+    #[error("the database was lost while it was asked, play the episode again: {0}")]
     Midway(String),
     /// What was asked for takes more than it may. The database stands.
     #[error("{}", .0.message)]

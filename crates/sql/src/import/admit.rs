@@ -88,7 +88,8 @@ impl Examination<'_> {
         let text = gold.in_dialect(Dialect::Sqlite).unwrap_or_default().to_owned();
         let mut slow = Vec::new();
         for name in &names {
-            let place = self.stand.sqlite(name).ok_or_else(|| Fault::new(&label, format!("there is no {name}")))?;
+            let place =
+                self.stand.sqlite(name).ok_or_else(|| Fault::new(&label, format!("there is no {name}: add it")))?;
             let result = match place.run(&text).await {
                 Ok(result) => result,
                 Err(Failure::Slow) if name != self.name => {

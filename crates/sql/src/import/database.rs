@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{columns, references};
 use crate::dataset::{Column, Dataset, ForeignKey, Index, Table};
 use crate::engine::{Access, Database, Engine, EngineError, Limits, Opening, SqlError, Step};
+use crate::script::quoted;
 use crate::source::Source;
 use crate::task::Spoken;
 use crate::value::Value;
@@ -38,7 +39,7 @@ pub enum Unreadable {
     #[error("{}: {}", .0.code, .0.message)]
     Query(Box<SqlError>),
     /// It is more than can be imported.
-    #[error("the database holds more than {ROWS_MAX} rows, or {} MiB of values", BYTES_MAX >> 20)]
+    #[error("the database must hold at most {ROWS_MAX} rows, and {} MiB of values", BYTES_MAX >> 20)]
     TooLarge,
 }
 
@@ -205,12 +206,12 @@ impl Reader {
 
     /// Every row, in the order in which the table itself keeps them.
     async fn rows(&mut self, table: &mut Table) -> Result<(), Unreadable> {
-        let columns: Vec<String> = table.columns.iter().map(|column| name(&column.name)).collect();
+        let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
         loop {
             let sql = format!(
                 "SELECT {} FROM {} NOT INDEXED LIMIT {PAGE} OFFSET {}",
                 columns.join(", "),
-                name(&table.name),
+                quoted(&table.name),
                 table.rows.len()
             );
             let rows = self.query(&sql).await?;
@@ -259,10 +260,6 @@ fn complete_references(tables: &mut [Table]) {
 /// A declared type as it can be written again: SQLite lets any text in quotes be a type.
 fn plain_type(declared: &str) -> String {
     declared.chars().filter(|sign| sign.is_alphanumeric() || " _(),.+-".contains(*sign)).collect()
-}
-
-fn name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn string(text: &str) -> String {

@@ -24,7 +24,7 @@ pub(super) fn databases(
     for (path, content) in files {
         let source = if is_file(path) {
             if !content.starts_with(MAGIC) {
-                faults.push(Fault::new(path, "this is no database file of SQLite"));
+                faults.push(Fault::new(path, "the file is no database of SQLite: leave it out"));
                 continue;
             }
             Source::sqlite_file(content.clone())
@@ -32,7 +32,10 @@ pub(super) fn databases(
             match std::str::from_utf8(content) {
                 Ok(text) => script(text),
                 Err(fault) => {
-                    faults.push(Fault::new(path, format!("not UTF-8 after byte {}", fault.valid_up_to())));
+                    faults.push(Fault::new(
+                        path,
+                        format!("is not UTF-8 after byte {}: save it as UTF-8", fault.valid_up_to()),
+                    ));
                     continue;
                 }
             }
@@ -41,15 +44,15 @@ pub(super) fn databases(
         };
         let name = stem(path);
         if name.is_empty() || name.contains('#') {
-            faults.push(Fault::new(path, "the name of a database file is empty or holds a #"));
+            faults.push(Fault::new(path, "the name of a database file must not be empty or hold a #"));
         } else if let Some((other, _)) = found.get(name) {
-            faults.push(Fault::new(path, format!("{other} is a database of this name already")));
+            faults.push(Fault::new(path, format!("{other} is a database of this name already: rename one")));
         } else {
             found.insert(name.to_owned(), (path.clone(), Arc::new(source)));
         }
     }
     if found.is_empty() && faults.is_empty() {
-        faults.push(Fault::new("*.sql, *.sqlite, *.db", "there is no database"));
+        faults.push(Fault::new("*.sql, *.sqlite, *.db", "there is no database: add one"));
     }
     found
 }
@@ -104,12 +107,12 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "a.db: this is no database file of SQLite",
-                "b.sql: not UTF-8 after byte 0",
-                "d/x.sql: c/x.sql is a database of this name already"
+                "a.db: the file is no database of SQLite: leave it out",
+                "b.sql: is not UTF-8 after byte 0: save it as UTF-8",
+                "d/x.sql: c/x.sql is a database of this name already: rename one"
             ]
         );
         let (_, faults) = read(&[]);
-        assert_eq!(faults, ["*.sql, *.sqlite, *.db: there is no database"]);
+        assert_eq!(faults, ["*.sql, *.sqlite, *.db: there is no database: add one"]);
     }
 }

@@ -90,7 +90,7 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
         match known.iter().find(|name| name.eq_ignore_ascii_case(&question.database)) {
             None => faults.push(Fault::new(
                 question.place,
-                format!("there is no database {}; there are {}", question.database, listed(&known)),
+                format!("there is no database {}: use one of {}", question.database, listed(&known)),
             )),
             Some(name) => {
                 if let Some(dataset) = imported.databases.get(name) {

@@ -62,8 +62,11 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
     };
     let paths: Vec<&String> = files.keys().filter(is_one).collect();
     let [path] = paths.as_slice() else {
-        let detail =
-            if paths.is_empty() { "there is no file of questions" } else { "there is more than one file of questions" };
+        let detail = if paths.is_empty() {
+            "there is no file of questions: add one"
+        } else {
+            "there is more than one file of questions: send one"
+        };
         faults.push(Fault::new("questions.json, .jsonl or .yaml", detail));
         return Vec::new();
     };
@@ -75,7 +78,7 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
         }
     };
     if entries.is_empty() {
-        faults.push(Fault::new(*path, "there are no questions"));
+        faults.push(Fault::new(*path, "there are no questions: add one"));
     }
     let mut questions = Vec::new();
     for (place, entry) in entries {
@@ -95,8 +98,9 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
 type Entries = Vec<(String, Result<Entry, serde_json::Error>)>;
 
 fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
-    let text = std::str::from_utf8(content)
-        .map_err(|fault| Fault::new(path, format!("not UTF-8 after byte {}", fault.valid_up_to())))?;
+    let text = std::str::from_utf8(content).map_err(|fault| {
+        Fault::new(path, format!("is not UTF-8 after byte {}: save it as UTF-8", fault.valid_up_to()))
+    })?;
     if path.ends_with(".jsonl") {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         return Ok(lines
@@ -119,26 +123,27 @@ fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
     let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
         (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
-        (None, ..) => return Err("there is no reference: gold, sql, or query beside question".into()),
-        (_, None, None) => return Err("there is no question".into()),
+        (None, ..) => return Err("there is no reference: add it as gold, sql, or query beside question".into()),
+        (_, None, None) => return Err("there is no question: add it as question".into()),
     };
     let gold = gold.trim().trim_end_matches(';').trim_end().to_owned();
     entry.gold_postgres = entry.gold_postgres.take().filter(|sql| !sql.trim().is_empty());
     for (name, field) in [("the question", &text), ("the reference", &gold), ("db", &entry.db)] {
         if field.trim().is_empty() {
-            return Err(format!("{name} is empty"));
+            return Err(format!("{name} is empty: fill it"));
         }
     }
     if let Some(split) = entry.split.as_deref().filter(|split| !is_split(split)) {
         let shown: String = split.chars().take(SPLIT_BYTES_MAX).collect();
-        return Err(format!("a split is 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
+        return Err(format!("a split must be 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
     }
     let written = [(Some(&gold), Dialect::Sqlite), (entry.gold_postgres.as_ref(), Dialect::Postgres)];
     for (sql, dialect) in written.into_iter().filter_map(|(sql, dialect)| Some((sql?, dialect))) {
-        parse::check_reference(sql, dialect).map_err(|why| format!("the reference cannot be read: {why}"))?;
+        parse::check_reference(sql, dialect)
+            .map_err(|why| format!("the reference cannot be read, correct it: {why}"))?;
         let count = script::split(sql, dialect).len();
         if count != 1 {
-            return Err(format!("the reference has to be one statement, and is {count}"));
+            return Err(format!("the reference must be one statement, and is {count}"));
         }
     }
     Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
@@ -246,7 +251,7 @@ mod tests {
             let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
             let (read, faults) = read("questions.jsonl", &line.to_string());
             assert!(
-                read.is_empty() && faults[0].contains("the reference cannot be read: the SQL is too long"),
+                read.is_empty() && faults[0].contains("the reference cannot be read, correct it: the SQL is too long"),
                 "{faults:?}"
             );
         }
@@ -261,7 +266,7 @@ mod tests {
         for (gold, postgres, count) in [(two, "SELECT 1", 2), ("SELECT 1;", two, 2), ("-- nothing", "SELECT 1", 0)] {
             let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
             let (read, faults) = read("questions.jsonl", &line.to_string());
-            let told = format!("questions.jsonl:1: the reference has to be one statement, and is {count}");
+            let told = format!("questions.jsonl:1: the reference must be one statement, and is {count}");
             assert_eq!((read.len(), faults), (0, vec![told]), "{gold}");
         }
         let line = serde_json::json!({"db": "a", "question": "?", "gold": "SELECT ';'; -- ;", "gold_postgres": " "});
@@ -279,7 +284,7 @@ mod tests {
         for split in ["../x", "", "_a", "Train", "a-1", "a b", &"a".repeat(65)] {
             let (read, faults) = read("questions.jsonl", &of(split).to_string());
             let shown: String = split.chars().take(64).collect();
-            let told = format!("questions.jsonl:1: a split is 1 to 64 small letters, digits and _, not {shown:?}");
+            let told = format!("questions.jsonl:1: a split must be 1 to 64 small letters, digits and _, not {shown:?}");
             assert_eq!((read.len(), faults), (0, vec![told]), "{split}");
         }
         let many: Vec<String> = (0..17).map(|number| of(&format!("s{number}")).to_string()).collect();
@@ -292,7 +297,10 @@ mod tests {
         let lines = "{\"db\": \"a\", \"question\": \"One?\"}\n{\"db\": 1}\n{\"db\": \"a\", \"gold\": \" \", \"query\": \"x\"}\n";
         let (_, faults) = read("questions.jsonl", lines);
         assert_eq!(faults.len(), 3, "{faults:?}");
-        assert_eq!(faults[0], "questions.jsonl:1: there is no reference: gold, sql, or query beside question");
+        assert_eq!(
+            faults[0],
+            "questions.jsonl:1: there is no reference: add it as gold, sql, or query beside question"
+        );
         assert!(
             faults[1].starts_with("questions.jsonl:2: invalid type: integer `1`, expected a string"),
             "{}",

@@ -40,23 +40,23 @@ pub(super) fn mark(dataset: &mut Dataset, notes: &mut Vec<String>) {
 }
 
 fn holds(dataset: &Dataset, table: &Table, key: &ForeignKey) -> Result<(), &'static str> {
-    let parent = dataset.table(&key.table).ok_or("there is no such table")?;
+    let parent = dataset.table(&key.table).ok_or("there is no such table: name one that the database has")?;
     let same = |a: &[String], b: &[String]| {
         a.len() == b.len() && a.iter().all(|name| b.iter().any(|other| other.eq_ignore_ascii_case(name)))
     };
     let unique_index = parent.indexes.iter().filter(|index| index.unique).map(|index| &index.columns);
     let mut keys = std::iter::once(&parent.primary_key).chain(&parent.unique).chain(unique_index);
     if !keys.any(|columns| same(columns, &key.references)) {
-        return Err("what it refers to is not unique");
+        return Err("the columns that it refers to must be unique");
     }
-    let here = positions(table, &key.columns).ok_or("there is no such column")?;
-    let there = positions(parent, &key.references).ok_or("there is no such column")?;
+    let here = positions(table, &key.columns).ok_or("there is no such column: name one that the table has")?;
+    let there = positions(parent, &key.references).ok_or("there is no such column: name one that the table has")?;
     if here.iter().zip(&there).any(|(&here, &there)| table.columns[here].sort != parent.columns[there].sort) {
-        return Err("the columns hold different types");
+        return Err("the columns hold different types: change one of them");
     }
     let known: HashSet<_> = parent.rows.iter().filter_map(|row| tuple(row, &there)).collect();
     let met = table.rows.iter().filter_map(|row| tuple(row, &here)).all(|values| known.contains(&values));
-    if met { Ok(()) } else { Err("rows have no partner") }
+    if met { Ok(()) } else { Err("rows have no partner: add the missing ones, or drop the reference") }
 }
 
 fn positions(table: &Table, names: &[String]) -> Option<Vec<usize>> {

@@ -43,13 +43,13 @@ pub(super) struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
     /// It was ended.
-    #[error("the reference took more than {REFERENCE_S} s")]
+    #[error("the reference took more than {REFERENCE_S} s: simplify it")]
     Slow,
     /// The engine refuses it, or it gives too much.
     #[error("the reference fails: {0}")]
     Failed(String),
     /// It is something else, by this name.
-    #[error("the reference is no query but {0}")]
+    #[error("the reference must be a query, and is {0}")]
     NoQuery(String),
     /// It differs from itself.
     #[error("the reference gives another result each time: {0}")]
@@ -149,10 +149,10 @@ impl Place {
             (Some(error), _) if error.cut == Some(Cut::Time) => Err(Failure::Slow),
             (Some(error), _) => Err(Failure::Failed(format!("{}: {}", error.code, error.message))),
             (None, Some(result)) if result.truncated => {
-                Err(Failure::Failed("it gives more rows than a reference may".into()))
+                Err(Failure::Failed("the reference gives more rows than it may: ask for fewer".into()))
             }
             (None, Some(result)) => Ok(result),
-            (None, None) => Err(Failure::Failed("no statement".into())),
+            (None, None) => Err(Failure::Failed("the reference must hold a statement".into())),
         }
     }
 

@@ -38,7 +38,10 @@ pub async fn vary(sqlite: &Arc<dyn Engine>, imported: &mut Imported, how: Search
         let found = match search(&imported.databases[&name], &asked, how, &oracle).await {
             Ok(found) => found,
             Err(why) => {
-                faults.push(Fault::new(&name, format!("no variant of it can be made: {why}")));
+                faults.push(Fault::new(
+                    &name,
+                    format!("no variant of it can be made, correct it or accept one database: {why}"),
+                ));
                 continue;
             }
         };

@@ -73,13 +73,13 @@ pub struct CheckResult {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
     /// The task's own reference fails, or the evidence cannot be read.
-    #[error("the task cannot be judged: {0}")]
+    #[error("the task cannot be judged, correct it and publish it anew: {0}")]
     Verifier(String),
     /// No database could be had, or it was lost again and again.
-    #[error("no database to judge in: {0}")]
+    #[error("no database to judge in, judge the episode again: {0}")]
     Infra(String),
     /// It took too long.
-    #[error("judging took longer than {} s", TOTAL.as_secs())]
+    #[error("judging took longer than {} s: judge the episode again", TOTAL.as_secs())]
     Timeout,
 }
 

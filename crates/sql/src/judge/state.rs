@@ -6,6 +6,7 @@ use super::bench::{Author, Desk, Scene, Trouble};
 use super::{Verdict, probes, structure};
 use crate::compare::{Grid, difference};
 use crate::engine::StatementResult;
+use crate::script::quoted;
 use crate::task::{Columns, Compare, Spoken};
 use crate::value::{Dialect, Value};
 
@@ -100,10 +101,6 @@ fn kind(dialect: Dialect, schema: &str, name: &str) -> String {
             text(name)
         ),
     }
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The query for these columns of a table or view, by its full name.

@@ -7,6 +7,12 @@ pub use lex::{Sort, Token, lex};
 
 use crate::value::Dialect;
 
+/// An identifier in double quotes, as both dialects read it whatever it holds.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// A statement of a script, without the semicolon that ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement<'a> {

@@ -98,7 +98,7 @@ async fn a_broken_database_is_refused_in_words() {
     let broken = [b"SQLite format 3\0".as_slice(), &[0x5a; 4_096]].concat();
     for source in [Source::script("CREATE TABLE t (a; DROP"), Source::sqlite_file(broken)] {
         let fault = dataset(&*bench.engines.sqlite, &Arc::new(source)).await.expect_err("no database");
-        assert!(fault.to_string().starts_with("the database cannot be made: "), "{fault}");
+        assert!(fault.to_string().starts_with("the database cannot be made, correct what it is made of: "), "{fault}");
     }
     bench.close().await;
 }

@@ -63,7 +63,7 @@ pub fn attempt(arguments: &Arguments, runtime: &Handle) -> Result<(), TrainerErr
         Ok(Err(TrainerError::Cancelled)) => Outcome::Cancelled,
         Ok(Err(TrainerError::LeaseLost)) => return Err(TrainerError::LeaseLost),
         Ok(Err(error)) => Outcome::Failed { retry: error.may_pass(), error: error.to_job_error() },
-        Err(panic) => panicked(panic.as_ref()),
+        Err(panic) => panicked(panic_message::panic_message(&panic)),
     };
     reporter.finish(outcome)
 }
@@ -131,12 +131,7 @@ fn run(arguments: &Arguments, lease: &Lease, reporter: &Reporter, runtime: &Hand
 }
 
 /// The outcome of a panic. Device drivers report a lack of memory by panics.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("the attempt panicked");
+fn panicked(text: &str) -> Outcome {
     let error = if lacks_memory(text) {
         TrainerError::OutOfMemory(text.to_owned()).to_job_error()
     } else {
@@ -151,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_panic_for_lack_of_memory_is_told_from_others() {
-        let code = |text: &str| match panicked(&text.to_owned()) {
+        let code = |text: &str| match panicked(text) {
             Outcome::Failed { error, retry: true } => error.code,
             other => panic!("{other:?}"),
         };

@@ -33,7 +33,9 @@ impl Broken {
     pub(super) fn of(evidence: &Value) -> Result<Option<Self>, JudgeError> {
         let Some(found) = evidence.get(MEMBER) else { return Ok(None) };
         let found = Self::deserialize(found);
-        found.map(Some).map_err(|error| JudgeError::Unavailable(format!("the evidence cannot be read: {error}")))
+        found.map(Some).map_err(|error| {
+            JudgeError::Unavailable(format!("the evidence cannot be read, check the folder of blobs: {error}"))
+        })
     }
 
     /// 0. What it rests on is kept where the acting side cannot write, so that it may be learnt from.

@@ -66,14 +66,21 @@ impl Attempts for Episode<'_> {
     async fn judge(&self) -> Result<Judgement, JudgeError> {
         let Beginning { work, row, opening, desk } = self.beginning;
         let judging = guarded(work.judge(row, opening.secrets, self.evidence, desk));
-        let late = |_| Err(JudgeError::Timeout(format!("judging took longer than {} s", RUN_MAX.as_secs())));
+        let late = |_| {
+            Err(JudgeError::Timeout(format!(
+                "judging took longer than {} s: judge the episode again",
+                RUN_MAX.as_secs()
+            )))
+        };
         tokio::time::timeout(RUN_MAX, judging).await.unwrap_or_else(late)
     }
 
     async fn control(&self) -> Result<Judgement, String> {
         let judging = guarded(async { self.beginning.judged().await.map_err(JudgeError::Verifier) });
         let judged = tokio::time::timeout(RUN_MAX, judging).await;
-        let judged = judged.map_err(|_| format!("it took longer than {} s", RUN_MAX.as_secs()))?;
+        let judged = judged.map_err(|_| {
+            format!("judging the untouched place took longer than {} s: judge the episode again", RUN_MAX.as_secs())
+        })?;
         judged.map_err(|error| error.to_string())
     }
 }
@@ -143,9 +150,8 @@ async fn guarded<T>(judging: impl Future<Output = Result<T, JudgeError>>) -> Res
     let mut judging = pin!(judging);
     poll_fn(|context| {
         catch_unwind(AssertUnwindSafe(|| judging.as_mut().poll(context))).unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<&str>().copied();
-            let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-            Poll::Ready(Err(JudgeError::Verifier(format!("the judge panicked: {words}"))))
+            let words = panic_message::panic_message(&panic);
+            Poll::Ready(Err(JudgeError::Verifier(format!("the judge panicked, report it: {words}"))))
         })
     })
     .await

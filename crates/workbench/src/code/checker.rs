@@ -35,7 +35,7 @@ impl Checker {
         let built = bench.build(language, &program.source).await;
         let fault = match built {
             Ok(Ok(())) => None,
-            Ok(Err(said)) => Some(JudgeError::Verifier(format!("the checker cannot be built: {said}"))),
+            Ok(Err(said)) => Some(JudgeError::Verifier(format!("the checker cannot be built, correct it: {said}"))),
             Err(error) => Some(infra(error)),
         };
         if let Some(fault) = fault {
@@ -69,11 +69,11 @@ impl Checker {
         match run.end {
             End::Returned => Ok(None),
             End::Failed(_) if run.output.exited.code == Some(1) => Ok(Some(said)),
-            End::Time => Err(JudgeError::Timeout("the checker took too long".to_owned())),
+            End::Time => Err(JudgeError::Timeout("the checker took too long: make it faster".to_owned())),
             other => {
                 let stderr = String::from_utf8_lossy(&run.output.stderr);
                 let last = stderr.lines().last().unwrap_or_default();
-                Err(JudgeError::Verifier(format!("the checker answers by 0 or 1, and: {other:?}; {last}")))
+                Err(JudgeError::Verifier(format!("the checker must answer by 0 or 1, and: {other:?}; {last}")))
             }
         }
     }

@@ -62,7 +62,10 @@ impl Judge<'_> {
             let judgement = self.judge(Some(&solution)).await.map_err(|error| error.to_string())?;
             if let Some(check) = judgement.checks.iter().find(|check| check.score < 1.0) {
                 let Check { name, evidence, .. } = check;
-                return Err(format!("the solution in {} does not pass {name}: {evidence}", solution.language));
+                return Err(format!(
+                    "the solution in {} does not pass {name}, correct one of them: {evidence}",
+                    solution.language
+                ));
             }
         }
         if let Comparison::Checker(program) = &self.problem.comparison {

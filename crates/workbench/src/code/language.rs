@@ -12,7 +12,8 @@ static LANGUAGES: LazyLock<Result<BTreeMap<String, Language>, String>> = LazyLoc
     FILES
         .iter()
         .map(|(file, text)| {
-            let language = Language::parse(text).map_err(|error| format!("sandboxes/languages/{file}: {error}"))?;
+            let language = Language::parse(text)
+                .map_err(|error| format!("sandboxes/languages/{file} cannot be read, correct it: {error}"))?;
             Ok((language.name.clone(), language))
         })
         .collect()
@@ -91,12 +92,12 @@ impl Language {
         let language: Self = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
         for (field, argv) in [("build", &language.build), ("run", &language.run), ("version", &language.version)] {
             if argv.is_empty() {
-                return Err(format!("{field} names no program"));
+                return Err(format!("{field} must name a program"));
             }
         }
         for name in [Some(&language.source), language.program.as_ref()].into_iter().flatten() {
             if name.is_empty() || name.contains('/') || name.starts_with('.') {
-                return Err(format!("{name:?} is no name of a file"));
+                return Err(format!("{name:?} is no name of a file: use letters, digits, ., _ and -"));
             }
         }
         Ok(language)
@@ -110,7 +111,7 @@ impl Language {
         let all = Self::all()?;
         all.get(name).ok_or_else(|| {
             let names: Vec<&str> = all.keys().map(String::as_str).collect();
-            format!("{name:?} is no language here; there are {}", names.join(", "))
+            format!("{name:?} is no language here: use one of {}", names.join(", "))
         })
     }
 

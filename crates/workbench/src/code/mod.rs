@@ -175,7 +175,8 @@ fn submit(program: &Program) -> Call {
 }
 
 fn problem(row: &Value) -> Result<Problem, String> {
-    serde_json::from_value(row.clone()).map_err(|error| format!("a row of another form: {error}"))
+    serde_json::from_value(row.clone())
+        .map_err(|error| format!("the row is none of a problem, publish the environment anew: {error}"))
 }
 
 fn brief(problem: &Problem) -> Brief {

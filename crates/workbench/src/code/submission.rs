@@ -39,7 +39,9 @@ pub(super) fn of_evidence(evidence: &Value) -> Result<Option<Program>, String> {
     if evidence.is_null() {
         return Ok(None);
     }
-    serde_json::from_value(evidence.clone()).map(Some).map_err(|error| format!("evidence of another form: {error}"))
+    serde_json::from_value(evidence.clone())
+        .map(Some)
+        .map_err(|error| format!("the evidence is none of a program, play the episode again: {error}"))
 }
 
 /// As evidence.

@@ -32,7 +32,7 @@ pub(super) fn read(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> 
         }
     }
     if reader.rows.is_empty() && reader.faults.is_empty() {
-        let detail = "there is no problem in it: one JSON object a line, in a text or in files that end in .jsonl";
+        let detail = "there is no problem in it: send one JSON object a line, in a text or in files that end in .jsonl";
         reader.fault("upload".to_owned(), detail.to_owned());
     }
     if reader.faults.is_empty() { Ok(reader.rows) } else { Err(reader.faults) }
@@ -88,15 +88,16 @@ impl Reader {
         let sane = (1..=64).contains(&split.len())
             && split.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if !sane {
-            self.fault(format!("{place}: split"), "a split is 1 to 64 small letters, digits and _".to_owned());
+            self.fault(format!("{place}: split"), "a split must be 1 to 64 small letters, digits and _".to_owned());
         }
         if let Some(other) = self.ids.insert(problem.id.clone(), place.to_owned()) {
-            self.fault(format!("{place}: id"), format!("{:?} is also the id of {other}", problem.id));
+            self.fault(format!("{place}: id"), format!("{:?} is also the id of {other}: choose another", problem.id));
         }
         let shown = serde_json::to_string(&(&problem.prompt, &problem.files, &problem.examples)).unwrap_or_default();
         match self.prompts.get(&shown) {
             Some((other, there)) if *other != split => {
-                let detail = format!("the same problem is in split {other:?} on {there}, and here in {split:?}");
+                let detail =
+                    format!("the same problem is in split {other:?} on {there}, and here in {split:?}: keep one");
                 self.fault(format!("{place}: split"), detail);
             }
             Some(_) => {}

@@ -35,7 +35,7 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
     } else if bytes.starts_with(&[0x1f, 0x8b]) {
         Ok(Kind::TarGz)
     } else {
-        Err("is neither a git bundle (`git bundle create x --all`) nor a tar archive".to_owned())
+        Err("the archive must be a git bundle (`git bundle create x --all`) or a tar archive".to_owned())
     }
 }
 
@@ -45,10 +45,10 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
 /// In words.
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     if text.len() / 4 * 3 > ARCHIVE_BYTES_MAX {
-        return Err("is longer than 128 MiB".to_owned());
+        return Err("the archive must be at most 128 MiB".to_owned());
     }
     let letters: String = text.split_ascii_whitespace().collect();
-    STANDARD.decode(letters).map_err(|error| format!("is not base64: {error}"))
+    STANDARD.decode(letters).map_err(|error| format!("the archive must be base64: {error}"))
 }
 
 /// Puts a row's archive into the store and its digest into the row, so that a row stays small and instances of one project share
@@ -57,9 +57,13 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
 /// # Errors
 /// In words, when the disk refuses.
 pub fn keep(row: &mut Value, blobs: &Blobs) -> Result<(), String> {
-    let Some(Value::String(archive)) = row.get_mut("archive") else { return Err("the row has no archive".to_owned()) };
+    let Some(Value::String(archive)) = row.get_mut("archive") else {
+        return Err("the row has no archive: add one".to_owned());
+    };
     if !archive.starts_with("sha256:") {
-        *archive = blobs.put(&decode(archive)?).map_err(|error| format!("the archive cannot be kept: {error}"))?;
+        *archive = blobs.put(&decode(archive)?).map_err(|error| {
+            format!("the archive cannot be kept, check the data folder and its free space: {error}")
+        })?;
     }
     Ok(())
 }
@@ -75,7 +79,7 @@ pub fn fetch(archive: &str, blobs: &Blobs) -> Result<Vec<u8>, String> {
     blobs
         .get(archive)
         .map_err(|error| error.to_string())?
-        .ok_or_else(|| format!("the archive {archive} is not kept here"))
+        .ok_or_else(|| format!("the archive {archive} is not kept here: publish the environment anew"))
 }
 
 /// A tar archive of files below the folder `tree`, the same for the same files.

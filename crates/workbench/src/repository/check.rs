@@ -18,51 +18,51 @@ impl Instance {
         if self.test_command.trim().is_empty() {
             match self.log_parser.default_command() {
                 Some(command) => command.clone_into(&mut self.test_command),
-                None => fault("test_command", "is needed with this log_parser"),
+                None => fault("test_command", "must be there with this log_parser"),
             }
         }
         if self.instance_id.is_empty() || self.instance_id.len() > 200 || self.instance_id.chars().any(char::is_control)
         {
-            fault("instance_id", "is 1 to 200 printable characters");
+            fault("instance_id", "must be 1 to 200 printable characters");
         }
         if self.folder_name().is_empty() {
-            fault("repo", "ends in a name of letters, digits, `.`, `_` and `-`");
+            fault("repo", "must end in a name of letters, digits, `.`, `_` and `-`");
         }
         if self.problem_statement.trim().is_empty() {
-            fault("problem_statement", "is empty");
+            fault("problem_statement", "must not be empty");
         }
         if self.base_commit.as_deref().is_some_and(|commit| !is_commit(commit)) {
-            fault("base_commit", "is 7 to 40 hexadecimal digits");
+            fault("base_commit", "must be 7 to 40 hexadecimal digits");
         }
         for (field, text) in [("patch", &self.patch), ("test_patch", &self.test_patch)] {
             if text.len() > PATCH_BYTES_MAX {
-                fault(field, "is longer than 8 MiB");
+                fault(field, "must be at most 8 MiB");
             } else if patch::paths(text).is_empty() {
-                fault(field, "is no patch as `git diff` writes it: there is no line `diff --git a/.. b/..`");
+                fault(field, "must be a patch as `git diff` writes it: there is no line `diff --git a/.. b/..`");
             }
         }
         if self.fail_to_pass.is_empty() {
-            fault("FAIL_TO_PASS", "is empty: nothing would tell a solution from none");
+            fault("FAIL_TO_PASS", "must not be empty, as nothing would tell a solution from none");
         }
         let mut seen = BTreeSet::new();
         let tests = self.fail_to_pass.iter().chain(&self.pass_to_pass);
         if let Some(twice) = tests.clone().find(|name| !seen.insert(name.as_str())) {
-            fault("PASS_TO_PASS", &format!("{twice:?} is listed twice"));
+            fault("PASS_TO_PASS", &format!("{twice:?} is listed twice: list it once"));
         }
         if tests.count() > TESTS_MAX {
-            fault("PASS_TO_PASS", "both lists together name more than 100,000 tests");
+            fault("PASS_TO_PASS", "both lists together must name at most 100,000 tests");
         }
         if !(1..=TIMEOUT_S_MAX).contains(&self.timeout_s) {
-            fault("timeout_s", "is 1 to 300");
+            fault("timeout_s", "must be 1 to 300");
         }
         if self.difficulty.is_some_and(|difficulty| !(0.0..=1.0).contains(&difficulty)) {
-            fault("difficulty", "is in [0, 1]");
+            fault("difficulty", "must be in [0, 1]");
         }
         if self.split.is_empty() || !self.split.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-            fault("split", "is of lower-case letters, such as train, validation or test");
+            fault("split", "must be of lower-case letters, such as train, validation or test");
         }
         if self.env.keys().any(|name| name.is_empty() || name.contains(['=', '\0'])) {
-            fault("env", "has a name that no variable can have");
+            fault("env", "has a name that no variable can have: rename it");
         }
         let relative =
             |path: &str| !path.starts_with('/') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -70,14 +70,15 @@ impl Instance {
             fault("junit_path", "is a path below the project's folder; write {report} in test_command for one outside");
         }
         if self.history.iter().flat_map(|step| &step.paths).any(|path| !relative(path)) {
-            fault("history", "has a path that does not stay in the tree");
+            fault("history", "must have a path that stays in the tree");
         }
         let changed = patch::paths(&self.patch);
         match Protected::of(self) {
             Ok(protected) => {
                 if let Some(path) = changed.iter().find(|path| protected.of_tests(path.as_bytes())) {
-                    let words =
-                        format!("changes {path:?}, which the test patch changes too: nothing of it would be left");
+                    let words = format!(
+                        "changes {path:?}, which the test patch changes too, so that nothing of it would be left: leave that file out"
+                    );
                     fault("patch", &words);
                 }
             }

@@ -106,7 +106,7 @@ impl Instance {
     /// # Errors
     /// In words.
     pub fn of(row: &Value) -> Result<Self, String> {
-        Self::deserialize(row).map_err(|error| format!("the row is no instance: {error}"))
+        Self::deserialize(row).map_err(|error| format!("the row is no instance, publish the environment anew: {error}"))
     }
 
     /// The project's folder, below the home of the acting side.

@@ -30,7 +30,8 @@ pub(super) async fn judge(
         return Ok(judgement(instance, &Tallies::none(instance), &[format!("the change was refused: {why}")]));
     }
     let digest = evidence.get("patch").and_then(Value::as_str);
-    let digest = digest.ok_or_else(|| JudgeError::Verifier("the evidence names no patch".to_owned()))?;
+    let digest =
+        digest.ok_or_else(|| JudgeError::Verifier("the evidence names no patch: play the episode again".to_owned()))?;
     let judged = async {
         let candidate = read(desk, digest).await?;
         let prepared = layers.get(instance, desk).await?;
@@ -39,7 +40,10 @@ pub(super) async fn judge(
             let control = trial(instance.patch.as_bytes(), instance, &prepared, secrets, desk).await?;
             let tallies = Tallies::of(instance, &control);
             if !tallies.whole() {
-                let words = format!("the tests are broken: {why}; over the reference solution {}", tallies.words());
+                let words = format!(
+                    "the tests are broken, correct them: {why}; over the reference solution {}",
+                    tallies.words()
+                );
                 return Err(Trouble::Instance(words));
             }
         }

@@ -77,8 +77,11 @@ pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> 
     let (blobs, digest) = (desk.blobs.clone(), digest.to_owned());
     let read = tokio::task::spawn_blocking(move || {
         let failed = |why: String| Trouble::Sandbox(SandboxError::Unavailable(why));
-        let missing = || failed(format!("{digest} is not kept here any more"));
-        blobs.get(&digest).map_err(|error| failed(format!("{digest} cannot be read: {error}")))?.ok_or_else(missing)
+        let missing = || failed(format!("{digest} is not kept here any more: publish the environment anew"));
+        blobs
+            .get(&digest)
+            .map_err(|error| failed(format!("{digest} cannot be read, check the folder of blobs: {error}")))?
+            .ok_or_else(missing)
     });
     read.await.unwrap_or_else(|error| Err(Trouble::Instance(error.to_string())))
 }
@@ -87,7 +90,9 @@ pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> 
 pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, Trouble> {
     let blobs = desk.blobs.clone();
     let kept = tokio::task::spawn_blocking(move || blobs.put(&bytes)).await;
-    let full = |error: std::io::Error| SandboxError::Unavailable(format!("evidence cannot be kept: {error}"));
+    let full = |error: std::io::Error| {
+        SandboxError::Unavailable(format!("evidence cannot be kept, check the data folder and its free space: {error}"))
+    };
     match kept {
         Ok(kept) => Ok(kept.map_err(full)?),
         Err(error) => Err(Trouble::Instance(error.to_string())),
@@ -115,14 +120,16 @@ async fn fill(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Result<Pre
     let git = check_out(sandbox, instance, &source, &base).await?;
     let removed = sandbox.exec(&Command::new(["rm", "-rf", SCRATCH])).await?;
     if !removed.success() {
-        return Err(Trouble::Instance(format!("the archive cannot be cleared away: {}", words(&removed))));
+        return Err(Trouble::Instance(format!("the archive cannot be cleared away, try again: {}", words(&removed))));
     }
     set_up(sandbox, instance, &git).await?;
     let commit = git.line(&["rev-parse", "HEAD"]).await?;
     sandbox.kill().await?;
     let (delta, left_out) = sandbox.delta(LAYER, &["/tmp".to_owned()]).await?;
     if let Some(path) = left_out.first() {
-        return Err(Trouble::Instance(format!("{path} is no file, folder or link, so it cannot be kept")));
+        return Err(Trouble::Instance(format!(
+            "{path} is no file, folder or link, so it cannot be kept: remove it in the set-up"
+        )));
     }
     Ok(Prepared { delta: keep(desk, delta).await?, commit })
 }
@@ -132,7 +139,7 @@ async fn open_archive(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Re
     let (blobs, archive) = (desk.blobs.clone(), instance.archive.clone());
     let bytes = tokio::task::spawn_blocking(move || archive::fetch(&archive, &blobs)).await;
     let bytes = bytes.unwrap_or_else(|error| Err(error.to_string())).map_err(Trouble::Instance)?;
-    let kind = archive::kind(&bytes).map_err(|words| Trouble::Instance(format!("the archive {words}")))?;
+    let kind = archive::kind(&bytes).map_err(Trouble::Instance)?;
     let path = format!("{SCRATCH}/archive");
     sandbox.write(&path, 0o600, sandbox.profile().user.value, &bytes).await?;
     let source = match kind {
@@ -152,7 +159,7 @@ async fn open_archive(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Re
     }
     let named = instance.base_commit.as_deref().unwrap_or("HEAD");
     let base = git.line(&["rev-parse", "--verify", "-q", "--end-of-options", &format!("{named}^{{commit}}")]).await;
-    let base = base.map_err(|_| Trouble::Instance(format!("the archive holds no commit {named}")))?;
+    let base = base.map_err(|_| Trouble::Instance(format!("the archive holds no commit {named}: add it")))?;
     Ok((source, base))
 }
 
@@ -168,7 +175,7 @@ pwd";
     if output.success() {
         Ok(output.text().trim_end_matches('\n').to_owned())
     } else {
-        Err(Trouble::Instance(format!("the archive cannot be unpacked: {}", words(&output))))
+        Err(Trouble::Instance(format!("the archive cannot be unpacked, pack it anew: {}", words(&output))))
     }
 }
 
@@ -219,13 +226,15 @@ async fn set_up(sandbox: &Sandbox, instance: &Instance, git: &Git<'_>) -> Result
         command.alone = true;
         let output = sandbox.exec(&command).await?;
         if !output.success() {
-            return Err(Trouble::Instance(format!("the set-up failed: {}", words(&output))));
+            return Err(Trouble::Instance(format!("the set-up failed, correct it: {}", words(&output))));
         }
     }
     let changed = git.must(&["diff", "--name-only", "-z", "HEAD"], b"").await?;
     if let Some(path) = changed.split(|byte| *byte == 0).find(|path| !path.is_empty()) {
         let path = String::from_utf8_lossy(path);
-        return Err(Trouble::Instance(format!("the set-up changes {path:?}, which is part of the project")));
+        return Err(Trouble::Instance(format!(
+            "the set-up changes {path:?}, which is part of the project: change other files"
+        )));
     }
     let made = git.must(&["ls-files", "-z", "--others", "--exclude-standard", "--directory"], b"").await?;
     let ignored = ignore_lines(&made).map_err(Trouble::Instance)?;
@@ -237,10 +246,10 @@ async fn set_up(sandbox: &Sandbox, instance: &Instance, git: &Git<'_>) -> Result
 fn ignore_lines(paths: &[u8]) -> Result<String, String> {
     let mut lines = String::new();
     for path in paths.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-        let path =
-            std::str::from_utf8(path).map_err(|_| "the set-up makes a file whose name is no UTF-8".to_owned())?;
+        let path = std::str::from_utf8(path)
+            .map_err(|_| "the set-up makes a file whose name is no UTF-8: rename it".to_owned())?;
         if path.contains('\n') {
-            return Err(format!("the set-up makes a file with a line end in its name: {path:?}"));
+            return Err(format!("the set-up makes a file with a line end in its name, rename it: {path:?}"));
         }
         lines.push('/');
         for letter in path.chars() {

@@ -43,7 +43,7 @@ pub(super) fn rows(upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> 
         }
     }
     if rows.is_empty() && faults.is_empty() {
-        faults.push(Fault { place: "upload".to_owned(), detail: "holds no instance".to_owned() });
+        faults.push(Fault { place: "upload".to_owned(), detail: "must hold an instance".to_owned() });
     }
     if faults.is_empty() { Ok(rows) } else { Err(faults) }
 }
@@ -69,7 +69,7 @@ fn lines(text: &str) -> Records {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
-            let record = serde_json::from_str(line).map_err(|error| format!("is no JSON: {error}"));
+            let record = serde_json::from_str(line).map_err(|error| format!("the line must be JSON: {error}"));
             (format!("line {}", index + 1), record)
         })
         .collect()
@@ -104,18 +104,18 @@ fn folder_record(
     file: &UploadedFile,
     files: &BTreeMap<String, UploadedFile>,
 ) -> Result<Value, String> {
-    let text = std::str::from_utf8(&file.bytes).map_err(|_| "is no UTF-8 text".to_owned())?;
+    let text = std::str::from_utf8(&file.bytes).map_err(|_| "the file must be UTF-8 text".to_owned())?;
     let mut record: Map<String, Value> = if name.ends_with(".json") {
-        serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?
+        serde_json::from_str(text).map_err(|error| format!("the record must be a JSON object: {error}"))?
     } else {
-        serde_saphyr::from_str(text).map_err(|error| format!("is no YAML mapping: {error}"))?
+        serde_saphyr::from_str(text).map_err(|error| format!("the record must be a YAML mapping: {error}"))?
     };
     let beside = |name: &str| {
         if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
     };
     for (field, name) in [("patch", "solution.patch"), ("test_patch", "test.patch")] {
         if let Some(file) = files.get(&beside(name)) {
-            let text = String::from_utf8(file.bytes.clone()).map_err(|_| format!("{name} is no UTF-8 text"))?;
+            let text = String::from_utf8(file.bytes.clone()).map_err(|_| format!("{name} must be UTF-8 text"))?;
             put(&mut record, field, Value::String(text), name)?;
         }
     }
@@ -138,7 +138,7 @@ fn folder_record(
 fn put(record: &mut Map<String, Value>, field: &str, value: Value, name: &str) -> Result<(), String> {
     match record.insert(field.to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(format!("{field} is given twice: {name} stands beside it")),
+        Some(_) => Err(format!("{field} is given twice, {name} stands beside it: leave one out")),
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
         assert!(rows(&files(&twice)).expect_err("refused")[0].detail.contains("archive is given twice"));
         let missing: Vec<_> = whole().into_iter().filter(|(path, _)| !path.contains("tree/")).collect();
         assert!(rows(&files(&missing)).expect_err("refused")[0].detail.contains("archive"));
-        assert_eq!(rows(&files(&[])).expect_err("refused")[0].detail, "holds no instance");
+        assert_eq!(rows(&files(&[])).expect_err("refused")[0].detail, "must hold an instance");
         let bundle: Vec<_> = missing.into_iter().chain([("one/repository.bundle", "# v2 git bundle\n")]).collect();
         assert!(rows(&files(&bundle)).expect_err("refused")[0].detail.contains("base_commit"));
     }

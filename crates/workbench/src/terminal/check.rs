@@ -46,7 +46,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
     let attempts = Attempts { work, row, desk, backend, secrets: SECRETS };
 
     match work.oracle(row, 0) {
-        None => report.faults.push("it has no solution".to_owned()),
+        None => report.faults.push("the task has no solution: add one".to_owned()),
         Some(calls) => match attempts.play(&format!("{}-solution", task.name), &calls).await {
             Ok((judgement, evidence, told)) => {
                 let score = score(&judgement);
@@ -100,7 +100,7 @@ pub async fn check_keys(
     keys: u8,
 ) -> Result<Vec<String>, String> {
     let task = Row::read(row)?;
-    let calls = work.oracle(row, 0).ok_or("it has no solution")?;
+    let calls = work.oracle(row, 0).ok_or("the task has no solution: add one")?;
     let mut faults = Vec::new();
     let mut draws = Vec::new();
     for key in 0..keys {
@@ -165,10 +165,12 @@ impl Attempts<'_> {
         }
         let judged = crate::blame::judge(self.work, self.row, self.secrets, &evidence, self.desk).await;
         let judgement = judged.map_err(|error| match error {
-            JudgeError::Verifier(why) => format!("the judge failed: {why}"),
-            JudgeError::Infra(why) => format!("the sandbox of the judge failed: {why}"),
-            JudgeError::Unavailable(why) => format!("the server lacks what judging needs: {why}"),
-            JudgeError::Timeout(why) => format!("judging took too long: {why}"),
+            JudgeError::Verifier(why) => format!("the judge failed, correct it: {why}"),
+            JudgeError::Infra(why) => format!("the sandbox of the judge failed, try again: {why}"),
+            JudgeError::Unavailable(why) => {
+                format!("the server lacks what judging needs, see `palestra doctor`: {why}")
+            }
+            JudgeError::Timeout(why) => format!("judging took too long, allow it more time: {why}"),
         })?;
         Ok((judgement, evidence, format!("seen last: {}", told.chars().take(500).collect::<String>())))
     }

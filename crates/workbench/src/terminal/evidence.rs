@@ -19,7 +19,8 @@ pub(super) fn backend(evidence: &Value, desk: &Desk) -> Option<String> {
 /// The artefacts that evidence names.
 pub(super) async fn gather(evidence: &Value, desk: &Desk, artefacts: &mut Artefacts) -> Result<(), JudgeError> {
     let digests = evidence["artefacts"].as_array();
-    let digests = digests.ok_or_else(|| JudgeError::Unavailable("the evidence names no artefacts".to_owned()))?;
+    let digests = digests
+        .ok_or_else(|| JudgeError::Unavailable("the evidence names no artefacts: play the episode again".to_owned()))?;
     for digest in digests {
         let archive = kept(desk, digest.as_str().unwrap_or_default()).await;
         let archive = archive.map_err(JudgeError::from)?;

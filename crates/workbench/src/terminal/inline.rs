@@ -126,36 +126,39 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     let stem = stem.strip_suffix(".yaml").or_else(|| stem.strip_suffix(".yml"));
     let name = inline.name.clone().or_else(|| stem.map(str::to_owned)).unwrap_or_default();
     if name.is_empty() {
-        fault("name", "is missing".to_owned());
+        fault("name", "is missing: add it".to_owned());
     }
     if inline.instruction.trim().is_empty() {
-        fault("instruction", "is empty".to_owned());
+        fault("instruction", "must not be empty".to_owned());
     }
     if inline.difficulty.is_some_and(|difficulty| !(0.0..=1.0).contains(&difficulty)) {
-        fault("difficulty", "is from 0 to 1".to_owned());
+        fault("difficulty", "must be from 0 to 1".to_owned());
     }
     if !["train", "validation", "test"].contains(&inline.split.as_str()) {
-        fault("split", format!("{:?} is none of train, validation and test", inline.split));
+        fault("split", format!("{:?} must be train, validation or test", inline.split));
     }
     for (field, image) in [("image", Some(&inline.image)), ("judge.image", inline.judge.image.as_ref())] {
         if let Some(image) = image
             && !IMAGES.contains(&image.as_str())
         {
-            fault(field, format!("{image:?} is none of {}", IMAGES.join(", ")));
+            fault(field, format!("{image:?} must be one of {}", IMAGES.join(", ")));
         }
     }
     if !["terminal", "root"].contains(&inline.profile.as_str()) {
-        fault("profile", format!("{:?} is neither terminal nor root", inline.profile));
+        fault("profile", format!("{:?} must be terminal or root", inline.profile));
     }
     if !inline.folder.starts_with('/') || resolved("/", &inline.folder) != inline.folder {
-        fault("folder", format!("{:?} is no absolute path without .. and trailing /", inline.folder));
+        fault("folder", format!("{:?} must be an absolute path without .. and trailing /", inline.folder));
     }
     for (name, pattern) in &inline.secrets {
         if let Some(detail) = secrets::fault(name, pattern) {
             fault(&format!("secrets.{name}"), detail);
         }
         if inline.instruction.contains(&format!("${{{name}}}")) {
-            fault("instruction", format!("tells the secret {name:?}, which differs from session to session"));
+            fault(
+                "instruction",
+                format!("tells the secret {name:?}, which differs from session to session: leave it out"),
+            );
         }
     }
     for detail in hidden::unused(&inline.secrets, &inline.setup.files, inline.setup.run.as_deref()) {
@@ -164,7 +167,7 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     for (place, files) in [("setup.files", &inline.setup.files), ("judge.files", &inline.judge.files)] {
         for (index, file) in files.iter().enumerate() {
             if file.path.is_empty() || file.path.split('/').any(|part| part == "..") {
-                fault(&format!("{place}[{index}].path"), format!("{:?} is no path without ..", file.path));
+                fault(&format!("{place}[{index}].path"), format!("{:?} must be a path without ..", file.path));
             }
             if let Err(detail) = file.bytes() {
                 fault(&format!("{place}[{index}]"), detail);
@@ -173,13 +176,14 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     }
     for (index, file) in inline.judge.files.iter().enumerate() {
         if !file.path.starts_with("/judge/") {
-            fault(&format!("judge.files[{index}].path"), "is below /judge/".to_owned());
+            fault(&format!("judge.files[{index}].path"), "must be below /judge/".to_owned());
         }
     }
     if !inline.judge.files.is_empty() && !inline.checks.iter().any(CheckForm::has_driver) {
         fault(
             "judge.files",
-            "are for drivers, and no check is one: what `run` starts may read nothing of the judge's".to_owned(),
+            "are for drivers, and no check is one: leave them out, what `run` starts may read nothing of the judge's"
+                .to_owned(),
         );
     }
     let artefacts: Vec<String> = inline.artefacts.iter().map(|path| resolved(&inline.folder, path)).collect();
@@ -188,18 +192,18 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     }
     for (index, artefact) in artefacts.iter().enumerate() {
         if ["/", "/home", "/judge", "/proc", "/dev", "/tmp"].contains(&artefact.as_str()) {
-            fault(&format!("artefacts[{index}]"), format!("{artefact} is too much"));
+            fault(&format!("artefacts[{index}]"), format!("{artefact} is too much: take less"));
         }
     }
     if inline.checks.is_empty() {
-        fault("checks", "are missing".to_owned());
+        fault("checks", "are missing: add them".to_owned());
     }
     for (index, check) in inline.checks.iter().enumerate() {
         let place = format!("checks[{index}]");
         if check.name.is_empty() {
-            fault(&place, "name is missing".to_owned());
+            fault(&place, "name is missing: add it".to_owned());
         } else if inline.checks[..index].iter().any(|other| other.name == check.name) {
-            fault(&place, format!("the name {:?} is there twice", check.name));
+            fault(&place, format!("the name {:?} is there twice: rename one", check.name));
         }
         for detail in check.faults() {
             fault(&place, detail);
@@ -208,7 +212,7 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
             let path = resolved(&inline.folder, file);
             let taken = artefacts.iter().any(|taken| path == *taken || path.starts_with(&format!("{taken}/")));
             if !taken {
-                fault(&place, format!("{file:?} is among no artefacts"));
+                fault(&place, format!("{file:?} is among no artefacts: add it there"));
             }
         }
     }

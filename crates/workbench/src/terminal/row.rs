@@ -193,7 +193,7 @@ impl Row {
     /// # Errors
     /// In words.
     pub fn read(row: &Value) -> Result<Self, String> {
-        Self::deserialize(row).map_err(|error| format!("this is no task of a terminal: {error}"))
+        Self::deserialize(row).map_err(|error| format!("the task cannot be read, correct it: {error}"))
     }
 }
 
@@ -217,9 +217,9 @@ impl StoredFile {
             (Some(text), None) => Ok(text.clone().into_bytes()),
             (None, Some(base64)) => {
                 let compact: String = base64.split_whitespace().collect();
-                STANDARD.decode(compact).map_err(|error| format!("base64: {error}"))
+                STANDARD.decode(compact).map_err(|error| format!("base64 must be readable: {error}"))
             }
-            _ => Err("a file has text or base64".to_owned()),
+            _ => Err("a file must have text or base64".to_owned()),
         }
     }
 

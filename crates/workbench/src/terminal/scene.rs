@@ -231,8 +231,7 @@ pub(super) async fn kept(desk: &Desk, digest: &str) -> Result<Vec<u8>, SandboxEr
     let failed = |why: String| SandboxError::Unavailable(format!("{digest} cannot be had: {why}"));
     let found = tokio::task::spawn_blocking(move || blobs.get(&name)).await;
     let found = found.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
-    let elsewhere = "it is not on this server's disk; it lies below `blobs` in the data folder of the server that wrote it: work there, \
-                     or copy that folder here";
+    let elsewhere = "the evidence is not on this server's disk, it lies below `blobs` in the data folder of the server that wrote it: ask that server, or copy that folder here";
     found.ok_or_else(|| failed(elsewhere.to_owned()))
 }
 

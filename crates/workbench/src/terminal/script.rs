@@ -73,7 +73,7 @@ impl std::convert::From<SandboxError> for Failure {
 /// Lays out the tests and runs them where everything else is in place.
 pub(super) async fn run(row: &Row, sandbox: &Sandbox, look: Look) -> Result<Found, Failure> {
     let Judge::Script { on, files, user, env, timeout_ms } = &row.judge else {
-        return Err(Failure::Script("the task has no script that judges".to_owned()));
+        return Err(Failure::Script("the task has no script that judges: add one".to_owned()));
     };
     let scene = match on {
         On::Artefacts { scene, .. } => scene,
@@ -170,7 +170,7 @@ async fn reward(sandbox: &Sandbox) -> Result<Result<(BTreeMap<String, f64>, bool
             (Some(first), second) => return Ok(Ok((lower(first, second.ok()), true))),
         };
     }
-    let none = "there is neither /logs/verifier/reward.json nor reward.txt";
+    let none = "the script that judges must write /logs/verifier/reward.json or reward.txt";
     Ok(found.map(|rewards| (rewards, false)).ok_or_else(|| none.to_owned()))
 }
 
@@ -187,16 +187,16 @@ fn lower(first: BTreeMap<String, f64>, second: Option<BTreeMap<String, f64>>) ->
 }
 
 fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
-    let value = json::read(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let value = json::read(text).map_err(|error| format!("the reward must be JSON: {error}"))?;
     let rewards = match value {
         Value::Object(rewards) => rewards.into_iter().collect(),
         other => BTreeMap::from([("reward".to_owned(), other)]),
     };
     if rewards.is_empty() {
-        return Err("it names no reward".to_owned());
+        return Err("reward.json must name a reward".to_owned());
     }
     let number = |(name, value): (String, Value)| {
-        let number = value.as_f64().ok_or_else(|| format!("{name} is {value}, which is no number"))?;
+        let number = value.as_f64().ok_or_else(|| format!("{name} must be a number, not {value}"))?;
         Ok((name.clone(), within(&name, number)?))
     };
     rewards.into_iter().map(number).collect()
@@ -204,12 +204,12 @@ fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
 
 fn from_text(text: &str) -> Result<BTreeMap<String, f64>, String> {
     let number =
-        text.trim().parse().map_err(|_| format!("{:?} is no number", text.chars().take(40).collect::<String>()))?;
+        text.trim().parse().map_err(|_| format!("{:?} must be a number", text.chars().take(40).collect::<String>()))?;
     Ok(BTreeMap::from([("reward".to_owned(), within("reward", number)?)]))
 }
 
 fn within(name: &str, number: f64) -> Result<f64, String> {
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(format!("{name} is {number}, not from 0 to 1")) }
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(format!("{name} must be from 0 to 1, not {number}")) }
 }
 
 /// Judges evidence in a fresh sandbox.
@@ -221,7 +221,7 @@ pub(super) async fn judge(
     desk: &Desk,
 ) -> Result<Judgement, JudgeError> {
     let Judge::Script { on, .. } = &row.judge else {
-        return Err(JudgeError::Verifier("the task has no script that judges".to_owned()));
+        return Err(JudgeError::Verifier("the task has no script that judges: add one".to_owned()));
     };
     let backend = backend(evidence, desk);
     match on {
@@ -229,7 +229,9 @@ pub(super) async fn judge(
         On::Delta => {
             let Some(delta) = evidence["delta"].as_str() else {
                 let why = evidence["too_large"].as_str().unwrap_or("more bytes than allowed");
-                let why = format!("the change of the file system is too large to be taken: {why}");
+                let why = format!(
+                    "the change of the file system is too large to be taken, see the bounds of the task: {why}"
+                );
                 let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: why };
                 return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
             };
@@ -435,7 +437,9 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
         return Err(JudgeError::Timeout(why.to_owned()));
     }
     let found = Found::deserialize(&evidence["in_place"]);
-    let found = found.map_err(|error| JudgeError::Unavailable(format!("the evidence cannot be read: {error}")))?;
+    let found = found.map_err(|error| {
+        JudgeError::Unavailable(format!("the evidence cannot be read, check the folder of blobs: {error}"))
+    })?;
     Ok(judgement(&found, &[], From::InPlace))
 }
 

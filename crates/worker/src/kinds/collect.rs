@@ -62,7 +62,10 @@ pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, W
         }
     }
     if all.scored == 0 {
-        return Err(WorkError::environment(format!("no episode was scored: {:?}", all.unscored)));
+        return Err(WorkError::environment(format!(
+            "no episode was scored, see why and run it again: {:?}",
+            all.unscored
+        )));
     }
     let artifact = context.keep(lines).await?;
     let mut result = serde_json::to_value(&all)?;

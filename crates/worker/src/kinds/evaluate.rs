@@ -136,7 +136,7 @@ async fn fetch(job: JobId, context: &Context) -> Result<PolicyOutcomes, WorkErro
     if earlier.kind != JobKind::Evaluate || earlier.state != JobState::Succeeded {
         let (kind, state) = (earlier.kind.as_str(), earlier.state.as_str());
         let detail =
-            format!("the baseline {job} is a job of kind {kind} that is {state}, and no evaluation that succeeded");
+            format!("the baseline {job} is a job of kind {kind} that is {state}: name an evaluation that succeeded");
         return Err(WorkError::bad_data(detail));
     }
     context.announce(format!("reading {job}"));

@@ -87,8 +87,10 @@ pub(super) async fn run(rescore: &Rescore, context: &Context) -> Result<Value, W
             Ok(verdict) => {
                 let new = Judged::from(&verdict);
                 if let Some(rule) = rule.filter(|rule| *rule != new.verifier) {
-                    let detail =
-                        format!("{} is judged by {} now, and not by {rule}", episode.environment, new.verifier);
+                    let detail = format!(
+                        "{} is judged by {} now, and not by {rule}: name that version",
+                        episode.environment, new.verifier
+                    );
                     return Err(WorkError::bad_spec(detail));
                 }
                 context.count(new.score);
@@ -113,13 +115,10 @@ pub(super) async fn run(rescore: &Rescore, context: &Context) -> Result<Value, W
     }
     context.keep(lines).await?;
     if counts.episodes == 0 {
-        return Err(WorkError::bad_data("there is no such episode that has ended"));
+        return Err(WorkError::bad_data("no episode of these has ended: finish them first"));
     }
     if counts.judged == 0 {
-        return Err(WorkError::environment(format!(
-            "none of {} episodes could be judged; see {LINES}",
-            counts.episodes
-        )));
+        return Err(WorkError::environment(format!("no episode of {} could be judged: see {LINES}", counts.episodes)));
     }
     let mut result = serde_json::to_value(&counts)?;
     result["changes"] = Value::Array(changes);
@@ -156,7 +155,7 @@ fn episodes<'a>(rescore: &'a Rescore, context: &'a Context) -> BoxStream<'a, Res
     context.expect(rescore.episodes.len() as u64);
     Box::pin(futures::stream::iter(&rescore.episodes).then(move |id| async move {
         context.client.episode(*id).await.map_err(|error| match error.code() {
-            Some(Code::NotFound) => WorkError::bad_data(format!("there is no episode {id}")),
+            Some(Code::NotFound) => WorkError::bad_data(format!("there is no episode {id}: check its id")),
             _ => error.into(),
         })
     }))

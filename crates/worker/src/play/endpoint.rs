@@ -65,12 +65,12 @@ impl Endpoint {
     pub fn new(address: &str, hosts: &Hosts, key: Option<&str>, sampling: &Sampling) -> Result<Self, PlayError> {
         let mut url = Url::parse(address).map_err(|error| PlayError::Policy(format!("{address:?}: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(PlayError::Policy(format!("{address:?} is no address of the form http://host/v1")));
+            return Err(PlayError::Policy(format!("{address:?} is no address: give one of the form http://host/v1")));
         }
         if !hosts.allow(&url) {
             let host = url.host_str().unwrap_or_default();
             return Err(PlayError::Policy(format!(
-                "this worker may not ask policies at {host}: its owner allows hosts by --allow-policy-host"
+                "this worker may not ask policies at {host}: allow the host by --allow-policy-host"
             )));
         }
         let model = url.fragment().filter(|name| !name.is_empty()).unwrap_or(MODEL_DEFAULT).to_owned();
@@ -140,7 +140,7 @@ impl Endpoint {
 /// A passing failure may be tried again; a fault of the request itself may not.
 fn refusal(status: StatusCode, bytes: &[u8]) -> PlayError {
     let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
-    let detail = format!("the policy's server answered {status}: {text}");
+    let detail = format!("the policy's server answered {status}, check its address and its key: {text}");
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => PlayError::Turn(detail),
         _ if status.is_server_error() => PlayError::Turn(detail),

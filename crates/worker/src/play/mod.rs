@@ -21,7 +21,7 @@ pub enum PlayError {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The policy failed in this episode; others may go well.
-    #[error("the policy failed: {0}")]
+    #[error("the policy failed, check its server and try again: {0}")]
     Turn(String),
     /// The policy cannot play here: every further episode would end alike.
     #[error("{0}")]

@@ -169,10 +169,12 @@ fn begin_local(
 ) -> Result<Box<dyn Policy>, String> {
     let id: TaskId = task.id.parse().map_err(|error| format!("{error}"))?;
     let Tasks::Generated(generator) = kind.tasks() else {
-        return Err(format!("tasks of {} are not made from their ids", kind.spec().name));
+        return Err(format!("tasks of {} are not made from their ids: choose another policy", kind.spec().name));
     };
     let whole = generator.generate(&id.split, id.number, id.difficulty()).map_err(|error| error.to_string())?;
-    policy.begin(kind, &Arc::new(whole), seed).ok_or_else(|| format!("no solution of task {} is known", task.id))
+    policy
+        .begin(kind, &Arc::new(whole), seed)
+        .ok_or_else(|| format!("no solution of task {} is known: choose another policy", task.id))
 }
 
 /// The environment of a name in this program, where it is shipped.

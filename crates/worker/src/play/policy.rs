@@ -54,7 +54,7 @@ impl ReadyPolicy {
             }
             PolicyFrom::Mlp | PolicyFrom::TinyTransformer | PolicyFrom::File(_) => {
                 let detail =
-                    format!("{from} is where training begins; what can be played are policies that a job registered");
+                    format!("{from} is where training begins, and not a policy: name one that a job registered");
                 return Err(PlayError::Policy(detail));
             }
             PolicyFrom::Registered(policy) => *policy,
@@ -78,9 +78,14 @@ impl ReadyPolicy {
 async fn last_policy(client: &Client, job: JobId) -> Result<PolicyId, PlayError> {
     let state = client.job(job).await?.state;
     if state != JobState::Succeeded {
-        return Err(PlayError::Policy(format!("{job} is {}, so it has not left its policy", state.as_str())));
+        return Err(PlayError::Policy(format!(
+            "{job} is {}, so it has not left its policy: wait until it succeeded",
+            state.as_str()
+        )));
     }
     let query = PolicyQuery { job: Some(job), limit: Some(1), cursor: None };
     let newest = client.policies(&query).await?.data.pop();
-    newest.map(|policy| policy.id).ok_or_else(|| PlayError::Policy(format!("{job} registered no policy")))
+    newest
+        .map(|policy| policy.id)
+        .ok_or_else(|| PlayError::Policy(format!("{job} registered no policy: name a training that did")))
 }

@@ -75,9 +75,9 @@ impl RemoteBuiltinPolicy {
 /// A credential that may not learn solutions plays no episode; a task without a known solution fails alone.
 fn refused(error: ClientError) -> PlayError {
     match error.code() {
-        Some(Code::Forbidden) => {
-            PlayError::Policy(format!("this credential may not learn the solutions of tasks: {error}"))
-        }
+        Some(Code::Forbidden) => PlayError::Policy(format!(
+            "this credential may not learn the solutions of tasks, use one that may read the definition: {error}"
+        )),
         Some(Code::NotSupported) => PlayError::Turn(error.to_string()),
         _ => PlayError::Client(error),
     }

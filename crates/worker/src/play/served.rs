@@ -68,10 +68,10 @@ impl ServedPolicy {
     /// When there is no such policy, or it cannot be sampled so.
     pub async fn new(client: &Client, policy: PolicyId, owner: Uuid, sampling: &Sampling) -> Result<Self, PlayError> {
         if sampling.top_p < 1.0 {
-            return Err(PlayError::Policy("a policy that is served takes no `sampling.top_p` below 1".to_owned()));
+            return Err(PlayError::Policy("`sampling.top_p` of a policy that is served must be 1".to_owned()));
         }
         if sampling.max_tokens > TOKENS_MAX {
-            let detail = format!("a policy that is served takes no `sampling.max_tokens` above {TOKENS_MAX}");
+            let detail = format!("`sampling.max_tokens` of a policy that is served must be at most {TOKENS_MAX}");
             return Err(PlayError::Policy(detail));
         }
         let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
@@ -121,8 +121,11 @@ impl ServedPolicy {
             seed: Some(asked.seed),
         };
         if self.over_vectors {
-            let numbers = numbers(asked.data)
-                .ok_or_else(|| PlayError::Policy("the policy acts on vectors, and nothing here is one".to_owned()))?;
+            let numbers = numbers(asked.data).ok_or_else(|| {
+                PlayError::Policy(
+                    "the policy acts on vectors, and nothing here is one: choose a language model".to_owned(),
+                )
+            })?;
             return Ok(ActRequest { observation: Some(numbers), ..request });
         }
         Ok(ActRequest {
@@ -147,10 +150,13 @@ impl ServedPolicy {
             }
             JobState::Failed => {
                 let why = job.error.map_or_else(String::new, |error| format!(": {}", error.detail));
-                Err(PlayError::Policy(format!("{} cannot be served (job {}){why}", self.policy, job.id)))
+                Err(PlayError::Policy(format!(
+                    "{} cannot be served (job {}){why}; look at that job",
+                    self.policy, job.id
+                )))
             }
             JobState::Cancelled => {
-                Err(PlayError::Policy(format!("job {}, which served {}, was cancelled", job.id, self.policy)))
+                Err(PlayError::Policy(format!("job {}, which served {}, was cancelled: retry it", job.id, self.policy)))
             }
             JobState::Queued | JobState::Running if since.elapsed() > Duration::from_millis(COLD_MS_MAX) => {
                 let seconds = COLD_MS_MAX / 1_000;
@@ -166,7 +172,10 @@ impl ServedPolicy {
 
     async fn queue(&self, serve_jobs: &mut ServeJobs) -> Result<Job, PlayError> {
         if serve_jobs.jobs >= SERVE_JOBS_MAX {
-            let detail = format!("{SERVE_JOBS_MAX} jobs that served {} ended while it was needed", self.policy);
+            let detail = format!(
+                "{SERVE_JOBS_MAX} jobs that served {} ended while it was needed: look at those jobs",
+                self.policy
+            );
             return Err(PlayError::Unavailable(detail));
         }
         let id = derived_id(self.owner, self.policy, serve_jobs.jobs);

@@ -18,10 +18,10 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Headers of the protocol, which browsers have to be allowed to send.
 pub(in crate::http) const HEADERS: [HeaderName; 3] = [VERSION, METHOD, NAME];
 
-/// What a value that no header can hold is wrapped in, around its Base64.
+/// The marks around the Base64 of a value that no header can hold.
 const WRAPPED: (&str, &str) = ("=?base64?", "?=");
 
-/// How a client and a server agree on a revision.
+/// The way in which client and server agree on a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Generation {
     /// By `initialize`: 2024-11-05 to 2025-11-25.
@@ -72,7 +72,7 @@ fn meta(request: &Request) -> Result<RequestMetaObject, ErrorData> {
         .map_err(|_| ErrorData::invalid_params("Invalid params: `_meta` is no object", None))
 }
 
-/// Whether the headers by which proxies route say what the request says.
+/// Tells whether the headers by which proxies route say what the request says.
 fn agree(request: &Request, headers: &HeaderMap) -> Result<(), ErrorData> {
     if only(headers, &METHOD)? != Some(&request.method) {
         return Err(mismatch("mcp-method is not the method of the request"));

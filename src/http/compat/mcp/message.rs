@@ -1,4 +1,4 @@
-//! What a client sends: requests and notifications, one at a time.
+//! Messages of clients: requests and notifications, one at a time.
 
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, RequestId};

@@ -21,7 +21,7 @@ use palestra_environment::tool::to_mcp;
 /// The prompt that holds the session's task.
 const TASK: &str = "task";
 
-/// What a request is answered with: a failure where the server cannot answer, an error where the request is wrong.
+/// The answer of a request: a failure where the server cannot answer, an error where the request is wrong.
 type Outcome = Result<Result<ServerResult, ErrorData>, Failure>;
 
 /// Answers a request.
@@ -60,7 +60,7 @@ async fn discover(seat: &Seat<'_>) -> Outcome {
     Ok(Ok(ServerResult::DiscoverResult(result)))
 }
 
-/// What a client is told of the server, with the session's task as instructions.
+/// Information on the server, with the session's task as instructions.
 async fn introduction(seat: &Seat<'_>) -> Result<InitializeResult, Failure> {
     let mut capabilities = ServerCapabilities::default();
     capabilities.tools = Some(ToolsCapability::default());
@@ -72,7 +72,7 @@ async fn introduction(seat: &Seat<'_>) -> Result<InitializeResult, Failure> {
     Ok(if texts.is_empty() { about } else { about.with_instructions(texts.join("\n\n")) })
 }
 
-/// What a policy is told at the beginning.
+/// The instructions for a policy.
 async fn messages(seat: &Seat<'_>) -> Result<Vec<Message>, Failure> {
     let task = played::task(seat.app, &seat.principal.tenant, seat.session).await?;
     Ok(task.public.messages.clone())

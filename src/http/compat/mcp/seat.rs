@@ -1,4 +1,4 @@
-//! Who speaks, and with which session.
+//! A client and its session.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use palestra_protocol::session::Session;
 use crate::app::App;
 use palestra_auth::Principal;
 
-/// Who speaks, and with which session.
+/// A client and its session.
 pub(super) struct Seat<'a> {
     pub(super) app: &'a App,
     pub(super) principal: &'a Arc<Principal>,

@@ -16,7 +16,7 @@ use super::job::{made, seconds};
 pub(in crate::http) struct FineTuningCheckpoint {
     /// The checkpoint.
     pub(super) id: String,
-    /// What kind of object this is.
+    /// The kind of this object.
     object: FineTuningCheckpointObject,
     /// When it was complete, in seconds since 1970.
     created_at: i64,

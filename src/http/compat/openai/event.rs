@@ -1,4 +1,4 @@
-//! What happened to a job, in OpenAI's form: one event for each of ours.
+//! Events of a job, in OpenAI's form: one event for each of ours.
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobEvent, JobEventKind};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::job::seconds;
 use crate::http::problem::Failure;
 
-/// How the ids of events begin.
+/// The prefix of the ids of events.
 const PREFIX: &str = "ftevent-";
 
 /// Something that happened to a job.
@@ -17,18 +17,18 @@ const PREFIX: &str = "ftevent-";
 pub(in crate::http) struct FineTuningEvent {
     /// The event.
     id: String,
-    /// What kind of object this is.
+    /// The kind of this object.
     object: FineTuningEventObject,
     /// When, in seconds since 1970.
     created_at: i64,
-    /// How bad it is.
+    /// Its severity.
     level: FineTuningLevel,
-    /// What happened, for people.
+    /// The event, for people.
     message: String,
-    /// Whether it brings numbers.
+    /// True if it brings numbers.
     #[serde(rename = "type")]
     kind: FineTuningEventKind,
-    /// What happened, for programs: numbers by name with their `step`, or what the event of the job holds.
+    /// The event, for programs: numbers by name with their `step`, or what the event of the job holds.
     data: Value,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum FineTuningEventObject {
     Event,
 }
 
-/// How bad something is.
+/// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FineTuningLevel {
@@ -52,7 +52,7 @@ pub(super) enum FineTuningLevel {
     Error,
 }
 
-/// Whether an event brings numbers.
+/// The content of an event: words or numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FineTuningEventKind {
@@ -70,7 +70,7 @@ fn id(job: JobId, number: u64) -> String {
 pub(super) fn number_of(job: JobId, text: &str) -> Result<u64, Failure> {
     let number = text.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
     let number = number.filter(|number| id(job, *number) == text && i64::try_from(*number).is_ok());
-    number.ok_or_else(|| Failure::invalid("after", "none that this list answered"))
+    number.ok_or_else(|| Failure::invalid("after", "not an event of this list: pass an id that it answered"))
 }
 
 /// Our names of numbers that clients of OpenAI know by others.

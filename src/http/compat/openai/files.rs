@@ -30,12 +30,12 @@ const ROWS_MAX: u32 = 10_000;
 const PURPOSE_BYTES_MAX: usize = 100;
 /// Characters of a part's name that are repeated.
 const PART_CHARACTERS_MAX: usize = 100;
-/// What a file is named that came without a name.
+/// The name of a file that came without one.
 const UNNAMED: &str = "upload";
 /// Bytes around the file in a body.
 const AROUND_BYTES: u64 = 64 * 1024;
 
-/// What an upload is made of, in any order.
+/// The parts of an upload, in any order.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a form for the API document: bodies are read part by part")]
 pub(super) struct UploadForm {
@@ -82,7 +82,9 @@ fn view(row: FileRow) -> File {
 /// Files are uploaded, listed and deleted with keys: the token of a lease reads what its job names, and nothing else.
 fn require_key(principal: &Principal) -> Result<(), Failure> {
     match principal.grant {
-        Grant::Job { .. } => Err(Failure::new(Code::Forbidden, "the token of a lease reads files that its job names")),
+        Grant::Job { .. } => {
+            Err(Failure::new(Code::Forbidden, "the token of a lease reads files that its job names: use an API key"))
+        }
         Grant::Scopes(_) | Grant::Session(_) => Ok(()),
     }
 }
@@ -163,7 +165,7 @@ async fn read_parts(app: &App, tenant: &Tenant, parts: &mut Multipart) -> Result
 fn read_purpose(text: &str) -> Result<FilePurpose, Failure> {
     let found = FilePurpose::UPLOADED.into_iter().find(|purpose| purpose.as_str() == text);
     let names = FilePurpose::UPLOADED.map(FilePurpose::as_str).join(" or ");
-    found.ok_or_else(|| Failure::invalid("purpose", format!("files are uploaded for {names}")))
+    found.ok_or_else(|| Failure::invalid("purpose", format!("files are uploaded for {names}: choose one of these")))
 }
 
 /// In which order files are listed.
@@ -202,7 +204,7 @@ pub(in crate::http) async fn list_files(
     require_key(&principal)?;
     let limit = query.limit.unwrap_or(ROWS_DEFAULT);
     if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Failure::invalid("limit", format!("1 to {ROWS_MAX}")));
+        return Err(Failure::invalid("limit", format!("must be 1 to {ROWS_MAX}")));
     }
     let page = PageRequest { before: query.after.map(|id| id.to_string()), limit: limit + 1 };
     let filter = FileFilter { purpose: query.purpose, oldest_first: query.order == Some(Order::Asc) };

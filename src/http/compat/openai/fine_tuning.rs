@@ -82,7 +82,7 @@ pub(in crate::http) async fn list_fine_tuning_jobs(
     Ok(Body(rows.viewed(&app, &principal.tenant).await?))
 }
 
-/// What of a list is wanted.
+/// The wanted part of a list.
 #[derive(Debug, PartialEq)]
 struct Asked {
     after: Option<JobId>,
@@ -90,7 +90,7 @@ struct Asked {
     said: Said,
 }
 
-/// What has to have been said of the jobs that are listed.
+/// A filter of jobs by their metadata.
 #[derive(Debug, PartialEq)]
 enum Said {
     /// All of this, which may be nothing.
@@ -116,29 +116,31 @@ impl Asked {
         for (name, value) in pairs {
             let twice = match name.as_str() {
                 "after" => {
-                    let id = value.parse().map_err(|_| Failure::invalid("after", "none that this list answered"))?;
+                    let id = value.parse().map_err(|_| {
+                        Failure::invalid("after", "not a job of this list: pass an id that it answered")
+                    })?;
                     after.replace(id).is_some()
                 }
                 "limit" => {
-                    let number = value.parse().map_err(|_| Failure::invalid("limit", "a whole number"))?;
+                    let number = value.parse().map_err(|_| Failure::invalid("limit", "must be a whole number"))?;
                     wanted_limit.replace(number).is_some()
                 }
                 "metadata" if value == "null" => std::mem::replace(&mut nothing, true),
                 _ => match name.strip_prefix("metadata[").and_then(|rest| rest.strip_suffix(']')) {
                     Some(own) => wanted.insert(own.to_owned(), value).is_some(),
                     None => {
-                        let words = "the query does not fit: there are after, limit, metadata[name] and metadata=null";
+                        let words = "the query does not fit: use after, limit, metadata[name] and metadata=null";
                         return Err(Failure::new(Code::Malformed, words));
                     }
                 },
             };
             if twice {
-                return Err(Failure::new(Code::Malformed, "the query does not fit: something is said twice"));
+                return Err(Failure::new(Code::Malformed, "the query says something twice: say it once"));
             }
         }
         let said = match nothing {
             true if wanted.is_empty() => Said::Nothing,
-            true => return Err(Failure::invalid("metadata", "either null or names with values")),
+            true => return Err(Failure::invalid("metadata", "must be either null or names with values")),
             false => Said::All(wanted),
         };
         Ok(Self { after, limit: limit(wanted_limit)?, said })

@@ -20,7 +20,7 @@ use palestra_store::Tenant;
 
 /// The error of a job whose data are broken.
 const BAD_DATA: &str = "bad_data";
-/// How the trainer tells of lines that are not learnt from.
+/// The beginning of the trainer's report of lines that are not learnt from.
 const OF_VALIDATION: &str = ": of validation.data: ";
 /// The last second that has a date of four digits for its year.
 const LAST_SECOND: i64 = 253_402_300_799;
@@ -30,7 +30,7 @@ const LAST_SECOND: i64 = 253_402_300_799;
 pub(in crate::http) struct FineTuningJob {
     /// The job; the same as at `/v1/jobs`.
     id: JobId,
-    /// What kind of object this is.
+    /// The kind of this object.
     object: FineTuningObject,
     /// When it was queued, in seconds since 1970.
     created_at: i64,
@@ -42,14 +42,14 @@ pub(in crate::http) struct FineTuningJob {
     finished_at: Option<i64>,
     /// The policy that it made: `pol_..`; null until it succeeded.
     fine_tuned_model: Option<String>,
-    /// What came of the settings of `supervised`.
+    /// The settings of `supervised` as they were used.
     hyperparameters: Resolved,
     /// As it was sent; of jobs that were queued otherwise, what of their metadata is text.
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     metadata: Option<Metadata>,
-    /// How it is trained.
+    /// The method of training.
     method: FineTuningMethod,
-    /// What is trained.
+    /// The trained model.
     model: String,
     /// The tenant.
     organization_id: String,
@@ -61,9 +61,9 @@ pub(in crate::http) struct FineTuningJob {
     status: FineTuningStatus,
     /// Tokens that a supervised training learnt; null until it succeeded, and where the trainer does not count them.
     trained_tokens: Option<u64>,
-    /// What it learns from; empty where that is no file.
+    /// The training file; empty where there is none.
     training_file: String,
-    /// What it is measured on.
+    /// The validation file.
     validation_file: Option<String>,
     /// As it was sent.
     user_provided_suffix: Option<String>,
@@ -111,12 +111,12 @@ pub(super) const fn seconds(time: Timestamp) -> i64 {
     time.milliseconds().div_euclid(1_000)
 }
 
-/// What the metadata of a job keep of its request; nothing of jobs that were queued otherwise.
+/// The part of its request that a job's metadata keep; nothing of jobs that were queued otherwise.
 fn kept(job: &Job) -> Option<Kept> {
     serde_json::from_value(job.metadata.get(KEPT)?.clone()).ok()
 }
 
-/// What users say of a job, by name.
+/// Metadata of a job by its users.
 pub(super) fn metadata(job: &Job) -> Option<Metadata> {
     if let Some(kept) = kept(job) {
         return kept.metadata;
@@ -149,7 +149,7 @@ pub(super) fn made(job: &Job) -> Option<String> {
     policy["policy"].as_str().map(str::to_owned)
 }
 
-/// How a job is trained that was queued otherwise.
+/// The method of a job that was queued otherwise.
 fn method_of(train: &Train) -> FineTuningMethod {
     let empty =
         FineTuningMethod { kind: FineTuningMethodKind::Supervised, supervised: None, reinforcement: None, dpo: None };
@@ -179,7 +179,7 @@ fn validation_file(train: &Train) -> Option<String> {
     train.validation.as_ref().and_then(|validation| named(&validation.data))
 }
 
-/// Whether a job was made by the same request.
+/// Tells whether a job was made by the same request.
 ///
 /// # Errors
 /// When the request does not fit.

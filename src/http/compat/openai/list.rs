@@ -14,11 +14,11 @@ const ROWS_MAX: u32 = 1_000;
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(in crate::http) struct Rows<T> {
-    /// What kind of object this is.
+    /// The kind of this object.
     object: ListObject,
     /// The rows of this page.
     data: Vec<T>,
-    /// Whether more come behind the last one.
+    /// True if more come behind the last one.
     has_more: bool,
 }
 
@@ -47,17 +47,21 @@ pub(super) fn cut<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     (rows, more)
 }
 
-/// How many rows are wanted.
+/// Number of rows that are wanted.
 pub(super) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
     let limit = asked.unwrap_or(ROWS_DEFAULT);
-    if (1..=ROWS_MAX).contains(&limit) { Ok(limit) } else { Err(Failure::invalid("limit", format!("1 to {ROWS_MAX}"))) }
+    if (1..=ROWS_MAX).contains(&limit) {
+        Ok(limit)
+    } else {
+        Err(Failure::invalid("limit", format!("must be 1 to {ROWS_MAX}")))
+    }
 }
 
 /// Rows that are there as a whole, behind the one that `after` names.
 pub(super) fn behind<T>(rows: Vec<T>, after: Option<&str>, id: impl Fn(&T) -> &str) -> Result<Vec<T>, Failure> {
     let Some(after) = after else { return Ok(rows) };
     let place = rows.iter().position(|row| id(row) == after);
-    let place = place.ok_or_else(|| Failure::invalid("after", "none that this list answered"))?;
+    let place = place.ok_or_else(|| Failure::invalid("after", "not an id of this list: pass one that it answered"))?;
     Ok(rows.into_iter().skip(place + 1).collect())
 }
 

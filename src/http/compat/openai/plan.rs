@@ -40,7 +40,7 @@ pub(super) struct Read {
     pub(super) seed: u64,
 }
 
-/// What becomes of a request.
+/// The plan of a request.
 pub(super) struct Planned {
     /// The job.
     pub(super) job: CreateJob,
@@ -109,7 +109,7 @@ pub(super) fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
     let model = match request.model.parse::<PolicyFrom>() {
         Ok(model) if model.is_trainable() => Some(model),
         Ok(_) => {
-            faults.push(fault("model", "this policy has no weights to train"));
+            faults.push(fault("model", "this policy has no weights to train: choose a model"));
             None
         }
         Err(unknown) => {
@@ -130,9 +130,9 @@ pub(super) fn read(request: &CreateFineTuningJob) -> Result<Read, Failure> {
     };
     let short = request.suffix.as_ref().is_none_or(|suffix| suffix.chars().count() <= SUFFIX_CHARACTERS_MAX);
     unless(short, "suffix", "at most 64 characters");
-    unless(request.seed.is_none_or(|seed| seed <= SEED_MAX), "seed", "0 to 9007199254740991");
+    unless(request.seed.is_none_or(|seed| seed <= SEED_MAX), "seed", "must be 0 to 9007199254740991");
     let alone = request.integrations.as_ref().is_none_or(Vec::is_empty);
-    unless(alone, "integrations", "none are known: follow the job by its events");
+    unless(alone, "integrations", "none are known: leave it out, and follow the job by its events");
     unless_none(faults)?;
     let model = model.ok_or_else(|| Failure::invalid("model", "name a model"))?;
     Ok(Read { model, method, settings, seed: request.seed.unwrap_or(0) })
@@ -168,14 +168,14 @@ fn place(request: &CreateFineTuningJob, kind: FineTuningMethodKind) -> &'static 
 
 fn check_method(method: &FineTuningMethod, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
     if method.kind == FineTuningMethodKind::Dpo || method.dpo.is_some() {
-        faults.push(fault("method.dpo", "not offered: there are supervised and reinforcement"));
+        faults.push(fault("method.dpo", "not offered: choose supervised or reinforcement"));
     }
     match method.kind {
         FineTuningMethodKind::Supervised if method.reinforcement.is_some() => {
-            faults.push(fault("method.reinforcement", "these are settings of another method"));
+            faults.push(fault("method.reinforcement", "these are settings of another method: leave them out"));
         }
         FineTuningMethodKind::Reinforcement if method.supervised.is_some() => {
-            faults.push(fault("method.supervised", "these are settings of another method"));
+            faults.push(fault("method.supervised", "these are settings of another method: leave them out"));
         }
         FineTuningMethodKind::Supervised => check_supervised(&supervised_of(method), place, settings, faults),
         FineTuningMethodKind::Reinforcement => {
@@ -205,15 +205,24 @@ fn check_supervised(asked: &SupervisedHyperparameters, place: &str, settings: &S
         }
     };
     let epochs = Count::chosen(asked.n_epochs);
-    refuse(epochs == Some(0), &format!("{place}.n_epochs"), "1 or more");
-    refuse(Count::chosen(asked.batch_size) == Some(0), &format!("{place}.batch_size"), "1 or more");
+    refuse(epochs == Some(0), &format!("{place}.n_epochs"), "must be 1 or more");
+    refuse(Count::chosen(asked.batch_size) == Some(0), &format!("{place}.batch_size"), "must be 1 or more");
     let both = epochs.is_some() && settings.steps.is_some();
     refuse(both, "metadata.palestra.steps", "how many updates there are follows from n_epochs: say one of the two");
-    refuse(settings.algorithm.is_some(), "metadata.palestra.algorithm", "only a training by playing has a choice");
-    refuse(settings.group_size.is_some(), "metadata.palestra.group_size", "only a training by playing has groups");
-    refuse(settings.split.is_some(), "metadata.split", "supervised training plays nothing in a split");
+    refuse(
+        settings.algorithm.is_some(),
+        "metadata.palestra.algorithm",
+        "only a training by playing has a choice: leave it out",
+    );
+    refuse(
+        settings.group_size.is_some(),
+        "metadata.palestra.group_size",
+        "only a training by playing has groups: leave it out",
+    );
+    refuse(settings.split.is_some(), "metadata.split", "supervised training plays nothing in a split: leave it out");
     let measured = settings.evaluation_split.is_some();
-    let words = "supervised training plays nothing, unless `palestra.evaluation_split` says what to measure on";
+    let words =
+        "supervised training plays nothing: leave it out, or choose by `palestra.evaluation_split` what to measure on";
     refuse(settings.environment.is_some() && !measured, "metadata.environment", words);
     let words = "name the environment to measure in by `environment`";
     refuse(measured && settings.environment.is_none(), "metadata.palestra.evaluation_split", words);
@@ -228,10 +237,10 @@ fn check_reinforced(asked: &ReinforcementHyperparameters, place: &str, settings:
     };
     let words = "tasks have no end: say how many updates there are by `palestra.steps` in metadata";
     refuse(Count::chosen(asked.n_epochs).is_some(), "n_epochs", words);
-    let words = "not offered: `batch_size` and `palestra.group_size` say how much is played";
+    let words = "not offered: leave it out, `batch_size` and `palestra.group_size` say how much is played";
     refuse(Factor::chosen(asked.compute_multiplier).is_some(), "compute_multiplier", words);
     let effort = asked.reasoning_effort.as_deref().is_some_and(|effort| effort != "default");
-    refuse(effort, "reasoning_effort", "not offered: `default`, or leave it out");
+    refuse(effort, "reasoning_effort", "not offered: choose `default`, or leave it out");
     if settings.algorithm == Some(AlgorithmName::Sft) {
         faults.push(fault("metadata.palestra.algorithm", "sft learns from examples: use the method supervised"));
     }
@@ -241,7 +250,7 @@ fn check_reinforced(asked: &ReinforcementHyperparameters, place: &str, settings:
 fn check_rate(multiplier: Option<Factor>, place: &str, settings: &Settings, faults: &mut Vec<Fault>) {
     let Some(multiplier) = Factor::chosen(multiplier) else { return };
     if !(multiplier.is_finite() && multiplier > 0.0) {
-        faults.push(fault(format!("{place}.learning_rate_multiplier"), "above 0"));
+        faults.push(fault(format!("{place}.learning_rate_multiplier"), "must be above 0"));
     }
     if settings.learning_rate.is_some() {
         let words = "the multiplier says how fast is learnt: say one of the two";
@@ -252,22 +261,25 @@ fn check_rate(multiplier: Option<Factor>, place: &str, settings: &Settings, faul
 /// The bytes of a file that a request names.
 async fn open(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<ByteStream, Failure> {
     let explain = |error: JobsError| match error {
-        JobsError::NotFound(_) => Failure::invalid(parameter, format!("there is no file {file}")),
+        JobsError::NotFound(_) => Failure::invalid(parameter, format!("there is no file {file}: upload it first")),
         error => error.into(),
     };
     let purpose = app.jobs().file(tenant, file).await.map_err(explain)?.purpose;
     if purpose != FilePurpose::FineTune {
         let wanted = FilePurpose::FineTune.as_str();
-        return Err(Failure::invalid(parameter, format!("file {file} is for {}, not for {wanted}", purpose.as_str())));
+        return Err(Failure::invalid(
+            parameter,
+            format!("file {file} is for {}, not for {wanted}: upload it for that purpose", purpose.as_str()),
+        ));
     }
     let (_, bytes) = app.jobs().open_file(tenant, file).await.map_err(explain)?;
     Ok(bytes)
 }
 
-/// How many examples a file holds, which are some.
+/// Number of examples in a file: at least one.
 async fn count(app: &App, tenant: &Tenant, parameter: &str, file: FileId) -> Result<u64, Failure> {
     match count_lines(open(app, tenant, parameter, file).await?).await? {
-        0 => Err(Failure::invalid(parameter, "the file has no lines")),
+        0 => Err(Failure::invalid(parameter, "the file has no lines: upload one with an example per line")),
         lines => Ok(lines),
     }
 }
@@ -297,7 +309,7 @@ async fn examples(
     })
 }
 
-/// What is played, and the lines that said so, where lines did.
+/// The environments to play, and the lines that said so, where lines did.
 async fn playing(
     app: &App,
     tenant: &Tenant,
@@ -345,7 +357,7 @@ async fn playing(
     Ok((playing, lines))
 }
 
-/// What is wrong with an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.
+/// Faults of an environment and its splits, each with its parameter: waiting for a worker to find it out would take long.
 async fn faults_of(
     app: &App,
     tenant: &Tenant,
@@ -356,7 +368,10 @@ async fn faults_of(
     let known = match app.catalog().get(tenant, name).await {
         Ok(spec) => spec.splits,
         Err(CatalogError::UnknownEnvironment(_)) => {
-            return Ok(vec![fault("metadata.environment", format!("there is no environment {:?}", shortened(name)))]);
+            return Ok(vec![fault(
+                "metadata.environment",
+                format!("there is no environment {:?}: choose one that `GET /v1/environments` lists", shortened(name)),
+            )]);
         }
         Err(error) => return Err(error.into()),
     };

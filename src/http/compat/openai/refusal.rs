@@ -11,7 +11,7 @@ const ROOTS: [&str; 2] = ["/v1/files", "/v1/fine_tuning"];
 const BAD_REQUEST: u16 = 400;
 const UNPROCESSABLE: u16 = 422;
 
-/// Whether those who call this path are clients of OpenAI.
+/// Tells whether those who call this path are clients of OpenAI.
 pub(in crate::http) fn is_mounted_at(path: &str) -> bool {
     let below = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     ROOTS.iter().any(|root| below(root))

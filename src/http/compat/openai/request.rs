@@ -1,4 +1,4 @@
-//! What clients of OpenAI send to have a model trained.
+//! Requests of clients of OpenAI to have a model trained.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What users say of their jobs, by name.
+/// Metadata of jobs by their users.
 pub(super) type Metadata = BTreeMap<String, String>;
 
 /// Metadata in which no name stands twice.
@@ -50,7 +50,7 @@ fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Metadata>,
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct CreateFineTuningJob {
-    /// What is trained: `pol_..`, `job_..`, `file:PATH`, `builtin:tiny-transformer` or `builtin:mlp`.
+    /// The model to train: `pol_..`, `job_..`, `file:PATH`, `builtin:tiny-transformer` or `builtin:mlp`.
     pub(super) model: String,
     /// Examples for `supervised`; environments, one a line, for `reinforcement`, where it may be left out.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(in crate::http) struct CreateFineTuningJob {
     /// Examples that are not learnt from, for `supervised` alone.
     #[serde(default)]
     pub(super) validation_file: Option<FileId>,
-    /// How it is trained; `supervised` where left out.
+    /// The method of training; `supervised` where left out.
     #[serde(default)]
     pub(super) method: Option<FineTuningMethod>,
     /// The old place of the settings of `supervised`, where no method is named.
@@ -82,7 +82,7 @@ pub(in crate::http) struct CreateFineTuningJob {
     pub(super) integrations: Option<Vec<Value>>,
 }
 
-/// How a model is trained.
+/// The method of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FineTuningMethod {
@@ -120,7 +120,7 @@ pub(super) struct Supervised {
     pub(super) hyperparameters: Option<SupervisedHyperparameters>,
 }
 
-/// How much is learnt at a time, how fast and how often.
+/// Batch size, learning rate and number of epochs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SupervisedHyperparameters {
@@ -146,7 +146,7 @@ pub(super) struct Reinforcement {
     pub(super) hyperparameters: Option<ReinforcementHyperparameters>,
 }
 
-/// How much is played at a time, how fast is learnt, and what is measured meanwhile.
+/// Batch size, learning rate and evaluation of a training by playing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReinforcementHyperparameters {
@@ -221,7 +221,7 @@ impl Factor {
     }
 }
 
-/// What a job's metadata keeps of the request: what its spec does not tell.
+/// The part of the request that a job's metadata keeps: what its spec does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -237,14 +237,14 @@ pub(super) struct Kept {
     pub(super) hyperparameters: Resolved,
 }
 
-/// What came of the settings of `supervised`; null where nothing did.
+/// The settings of `supervised` as they were used; null where nothing did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(super) struct Resolved {
     /// Passes over the examples.
     pub(super) n_epochs: Option<u64>,
     /// Examples of one update.
     pub(super) batch_size: Option<u64>,
-    /// What the rate that fits the model was multiplied by.
+    /// The factor on the learning rate that fits the model.
     pub(super) learning_rate_multiplier: Option<f64>,
 }
 

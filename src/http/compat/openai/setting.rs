@@ -1,4 +1,4 @@
-//! What the metadata of a job say of its training: `environment`, `split`, and a closed list of names that begin with `palestra.`.
+//! Settings of a training in the metadata of its job: `environment`, `split`, and a closed list of names that begin with `palestra.`.
 
 use palestra_protocol::job::Device;
 use palestra_protocol::problem::Fault;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::refusal::fault;
 use super::request::Metadata;
 
-/// How names begin that are ours.
+/// The prefix of names that are ours.
 const PREFIX: &str = "palestra.";
 /// Pairs of one job.
 const PAIRS_MAX: usize = 16;
@@ -21,7 +21,7 @@ const VALUE_CHARACTERS_MAX: usize = 512;
 const NAMES: &str = "algorithm, device, evaluation_split, group_size, layers, learning_rate, lora_rank, max_context_tokens, \
                      max_tokens, max_turns, steps and width";
 
-/// What the metadata say of a training.
+/// Settings of a training.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Settings {
     pub(super) environment: Option<String>,
@@ -79,19 +79,19 @@ fn take(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> 
         "max_context_tokens" => settings.max_context_tokens = Some(count(value)?),
         "max_tokens" => settings.max_tokens = Some(count(value)?),
         "max_turns" => settings.max_turns = Some(count(value)?),
-        "steps" => settings.steps = Some(value.parse().map_err(|_| "a whole number".to_owned())?),
+        "steps" => settings.steps = Some(value.parse().map_err(|_| "the value must be a whole number".to_owned())?),
         "width" => settings.width = Some(count(value)?),
-        _ => return Err(format!("not a setting that is known; behind `{PREFIX}` there are {NAMES}")),
+        _ => return Err(format!("unknown setting: use one of {NAMES} behind `{PREFIX}`")),
     }
     Ok(())
 }
 
 fn count(value: &str) -> Result<u32, String> {
-    value.parse().map_err(|_| "a whole number".to_owned())
+    value.parse().map_err(|_| "the value must be a whole number".to_owned())
 }
 
 fn rate(value: &str) -> Result<f64, String> {
-    value.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or_else(|| "a number".to_owned())
+    value.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or_else(|| "the value must be a number".to_owned())
 }
 
 fn word<T: DeserializeOwned>(value: &str) -> Result<T, String> {

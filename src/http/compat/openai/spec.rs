@@ -31,16 +31,16 @@ const MEASURED_EPISODES: u64 = 100;
 /// The split that is measured on.
 const MEASURED_SPLIT: &str = "validation";
 
-/// What both kinds of trainings have in common.
+/// Parts that both kinds of trainings share.
 pub(super) struct Start<'a> {
     pub(super) model: &'a PolicyFrom,
     pub(super) settings: &'a Settings,
     pub(super) seed: u64,
-    /// What the rate is multiplied by.
+    /// The factor of the learning rate.
     pub(super) multiplier: Option<f64>,
 }
 
-/// What a supervised training learns from.
+/// The data of a supervised training.
 pub(super) struct Examples {
     pub(super) file: FileId,
     pub(super) lines: u64,
@@ -49,7 +49,7 @@ pub(super) struct Examples {
     pub(super) epochs: Option<u64>,
 }
 
-/// What a training by playing plays.
+/// The environments of a training by playing.
 pub(super) struct Playing {
     pub(super) environments: Vec<EnvironmentMix>,
     pub(super) batch: Option<u64>,
@@ -210,9 +210,9 @@ const HYPERPARAMETERS: &[(&str, &str)] = &[
 pub(super) struct Places {
     /// Where its hyperparameters stand.
     pub(super) hyperparameters: &'static str,
-    /// Whether its metadata say how many updates there are.
+    /// True if its metadata say how many updates there are.
     pub(super) says_steps: bool,
-    /// Whether its metadata say the learning rate.
+    /// True if its metadata say the learning rate.
     pub(super) says_rate: bool,
     /// The rate that fits its model.
     pub(super) fitting_rate: f64,

@@ -1,4 +1,4 @@
-//! What training files hold: examples, which are counted here and read by the trainer, or environments, one a line.
+//! Contents of training files: examples, which are counted here and read by the trainer, or environments, one a line.
 
 use futures::StreamExt;
 use palestra_protocol::problem::Fault;
@@ -20,7 +20,7 @@ pub(super) fn at_line(line: u64, words: &str) -> Fault {
     Fault { line: Some(line), ..fault(PARAMETER, format!("line {line}: {words}")) }
 }
 
-/// How many lines are not blank.
+/// Number of lines that are not blank.
 pub(super) async fn count_lines(mut bytes: ByteStream) -> Result<u64, JobsError> {
     let (mut lines, mut blank) = (0, true);
     while let Some(piece) = bytes.next().await {
@@ -51,7 +51,7 @@ impl Line {
         let name = self.environment.or_else(|| settings.environment.clone());
         let split = self.split.or_else(|| settings.split.clone()).unwrap_or_else(|| "train".to_owned());
         Ok(EnvironmentMix {
-            name: name.ok_or("names no environment: do so here, or by `environment` in metadata")?,
+            name: name.ok_or("names no environment: name one here, or by `environment` in metadata")?,
             split,
             weight: self.weight.unwrap_or(1.0),
             difficulty: self.difficulty,
@@ -94,7 +94,7 @@ fn parse_mix(whole: &[u8], settings: &Settings) -> Result<Vec<Numbered>, Vec<Fau
         }
     }
     if mixes.is_empty() && faults.is_empty() {
-        faults.push(fault(PARAMETER, "the file has no lines"));
+        faults.push(fault(PARAMETER, "the file has no lines: upload one with an example per line"));
     }
     if mixes.len() > ENVIRONMENTS_MAX {
         faults.push(fault(PARAMETER, format!("at most {ENVIRONMENTS_MAX} lines")));

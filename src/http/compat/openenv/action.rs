@@ -9,7 +9,7 @@ use super::refusal::{Detail, Refusal};
 /// Up to here every whole number is read as it was written: 2^53.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a step asks for.
+/// The action of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wanted {
     /// `{"type":"list_tools"}`: no turn, and possible before the first reset.

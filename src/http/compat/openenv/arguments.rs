@@ -1,4 +1,4 @@
-//! What a reset asks for: `seed` and `episode_id` as OpenEnv has them, and what Palestra adds. Other names are let through and
+//! The arguments of a reset: `seed` and `episode_id` as OpenEnv has them, and what Palestra adds. Other names are let through and
 //! ignored, as servers of OpenEnv do, because trainers pass whole rows of their data sets.
 
 use palestra_protocol::environment::Limits;
@@ -18,7 +18,7 @@ pub(super) const ID_CHARACTERS_MAX: usize = 255;
 pub(super) struct Arguments {
     /// The caller's name for the episode.
     pub(super) episode_id: Option<String>,
-    /// Whether to go on with the episode of this id; where left out, that depends on whether its connection is gone.
+    /// Goes on with the episode of this id; where left out, that depends on whether its connection is gone.
     pub(super) resume: Option<bool>,
     seed: Option<u64>,
     split: Option<String>,

@@ -22,7 +22,7 @@ use palestra_session::{Answer, Command};
 /// Generations that are tried before the caller is told to try again: others may be beginning the same episode.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// Whether an episode that goes on is gone on with.
+/// The choice between going on with an episode and beginning another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resume {
     /// A new one begins.
@@ -40,7 +40,7 @@ pub(super) struct Begun {
     pub(super) shown: Shown,
 }
 
-/// What came of one generation.
+/// The outcome of one generation.
 enum Tried {
     Begun(Box<Begun>),
     /// It is over.
@@ -163,7 +163,7 @@ impl Player {
         }
     }
 
-    /// What was seen last in an episode that goes on or has just ended.
+    /// The last observation of an episode that goes on or has just ended.
     async fn where_it_stands(
         &self,
         playing: &Playing,
@@ -311,7 +311,7 @@ fn taken(id: SessionId) -> Refusal {
     Refusal::Session(format!("Session {id} already has an attached WebSocket"))
 }
 
-/// Who made a session: the mount leaves its mark on those that it makes.
+/// The maker of a session: the mount leaves its mark on those that it makes.
 fn maker(session: &Session) -> Kind {
     match session.metadata["openenv"]["by"].as_str() {
         Some("socket") => Kind::Socket,

@@ -1,4 +1,4 @@
-//! How a session of the mount ends.
+//! Ends of sessions of the mount.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::app::App;
 use palestra_auth::Principal;
 use palestra_session::Command;
 
-/// What becomes of an episode that goes on.
+/// The fate of an episode that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conclusion {
     /// It is judged as it stands: its player said that this was all.
@@ -41,7 +41,7 @@ pub(super) async fn conclude(app: &App, principal: &Arc<Principal>, session: Ses
     }
 }
 
-/// What is over already needs no end, and a server that stops keeps its sessions.
+/// Episodes that are over need no end, and a server that stops keeps its sessions.
 fn matters(failure: &Failure) -> bool {
     !matches!(
         failure.code(),

@@ -10,7 +10,7 @@ use super::refusal::{Detail, Refusal};
 const UNWRITTEN: &str =
     r#"{"type":"error","data":{"message":"the reply could not be written","code":"EXECUTION_ERROR"}}"#;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request {
     Reset(Map<String, Value>),

@@ -14,7 +14,7 @@ use super::action::{Called, tool_form};
 /// An observation on its way out.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub(super) struct Shown {
-    /// What the policy may see.
+    /// The part for the policy.
     pub(super) observation: Map<String, Value>,
     /// The step's reward; on the last step the score. Null where none is defined.
     pub(super) reward: Option<f64>,
@@ -24,7 +24,7 @@ pub(super) struct Shown {
     pub(super) terminated: bool,
     /// It was cut off, by a limit or because the session was closed.
     pub(super) truncated: bool,
-    /// What the trainer may see besides: ids, `terminated`, `truncated`, and the verdict of an episode that is over.
+    /// The part for the trainer: ids, `terminated`, `truncated`, and the verdict of an episode that is over.
     pub(super) metadata: Map<String, Value>,
 }
 
@@ -41,7 +41,7 @@ impl Shown {
     }
 }
 
-/// How an episode ended.
+/// The end of an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ending {
     pub(super) terminated: bool,
@@ -62,7 +62,7 @@ impl Ending {
     }
 }
 
-/// What is seen, with the messages that say more than its text does.
+/// The observation, with the messages that say more than its text does.
 pub(super) fn seen(observation: Observation, messages: &[Message]) -> Map<String, Value> {
     let repeats = |message: &Message| {
         message.role == "user" && message.tool_call_id.is_none() && observation.text.contains(&message.content)
@@ -101,7 +101,7 @@ pub(super) struct Misfit {
     pub(super) words: String,
 }
 
-/// What a tool call came to, as an observation of a call.
+/// The outcome of a tool call, as an observation of a call.
 pub(super) fn call_seen(
     mut fields: Map<String, Value>,
     called: &Called,

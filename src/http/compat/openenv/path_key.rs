@@ -23,7 +23,7 @@ pub(crate) async fn guard_by_path(
     match admit_bearer(gate.app(), key).await {
         Ok(principal) if plays_only(&principal) => gate.let_in(principal, request, next).await,
         Ok(_) => {
-            let words = "only a key with the scope sessions and no other may stand in a path";
+            let words = "the key in the path has more scopes than it needs: use one with the scope sessions alone";
             Failure::new(Code::Forbidden, words).into_response()
         }
         Err(failure) => failure.into_response(),

@@ -13,7 +13,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::super::impatient::in_time;
+use super::super::super::write_timeout::in_time;
 
 /// Milliseconds between pings, at each of which the credential is checked again.
 const PING_INTERVAL_MS: u64 = 20_000;
@@ -43,7 +43,7 @@ pub(super) enum End {
     Silent,
     /// A frame is too large.
     TooLarge,
-    /// What came is no WebSocket.
+    /// The peer sent something else than a WebSocket.
     Broken,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Peer<K, S> {
     checking: FuturesUnordered<BoxFuture<'static, bool>>,
     shutdown: CancellationToken,
     /// For the peer to take one message.
-    patience: Duration,
+    send_timeout: Duration,
 }
 
 impl<K, S, X> Peer<K, S>
@@ -110,12 +110,12 @@ where
     S: Stream<Item = Result<Message, X>> + Unpin + Send,
     X: Display,
 {
-    pub(super) fn new(sink: K, stream: S, shutdown: CancellationToken, patience: Duration, check: Check) -> Self {
+    pub(super) fn new(sink: K, stream: S, shutdown: CancellationToken, send_timeout: Duration, check: Check) -> Self {
         let interval = Duration::from_millis(PING_INTERVAL_MS);
         let mut pings = interval_at(Instant::now() + interval, interval);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let checking = FuturesUnordered::new();
-        Self { sink, stream, ahead: None, pings, unanswered: 0, check, checking, shutdown, patience }
+        Self { sink, stream, ahead: None, pings, unanswered: 0, check, checking, shutdown, send_timeout }
     }
 
     /// The next frame, unless the socket ends first. `over` is cancelled when its session is taken away.
@@ -193,7 +193,7 @@ where
     }
 
     async fn put(&mut self, message: Message) -> Result<(), End> {
-        match in_time(self.patience, self.sink.send(message)).await {
+        match in_time(self.send_timeout, self.sink.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Gone),
             Err(_) => Err(End::Slow),
@@ -218,7 +218,7 @@ where
     }
 }
 
-/// What a failed read means. The library tells the size limit by its words alone.
+/// The meaning of a failed read. The library tells the size limit by its words alone.
 fn unreadable(error: &impl Display) -> End {
     if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
 }

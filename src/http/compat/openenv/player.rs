@@ -27,7 +27,7 @@ use palestra_auth::Principal;
 use palestra_catalog::Entry;
 use palestra_session::{Answer, Command};
 
-/// Who plays, and where.
+/// A player and its session.
 #[derive(Clone)]
 pub(super) struct Player {
     pub(super) app: App,
@@ -44,7 +44,7 @@ pub(super) struct Playing {
     pub(super) session: SessionId,
     /// The session's current episode, as far as this player knows.
     pub(super) episode: EpisodeId,
-    /// What the client calls the episode.
+    /// The client's name of the episode.
     pub(super) label: String,
     /// Cancelled when another connection takes the session over.
     pub(super) over: CancellationToken,
@@ -162,7 +162,7 @@ impl Player {
         }
     }
 
-    /// What the trainer is told beside every observation.
+    /// Metadata for the trainer, beside every observation.
     pub(super) fn metadata(&self, playing: &Playing, seq: u64) -> Map<String, Value> {
         let mut metadata = Map::new();
         metadata.insert("session_id".to_owned(), json!(playing.session));
@@ -174,7 +174,7 @@ impl Player {
         metadata
     }
 
-    /// What is known of the session: which episode, how many steps, and its score once it is over.
+    /// Metadata of the session: which episode, how many steps, and its score once it is over.
     pub(super) async fn state(&self, session: SessionId, label: Option<&str>) -> Result<Map<String, Value>, Refusal> {
         let session = self.session(session).await?;
         let episode = self.app.sessions().episode(&self.principal.tenant, session.episode).await;
@@ -225,7 +225,7 @@ impl Player {
         Ok(shown)
     }
 
-    /// Whether a call is one that the environment will answer with an error.
+    /// Tells whether a call is one that the environment will answer with an error.
     async fn misfit(&self, called: &Called, session: SessionId) -> Result<Option<Misfit>, Refusal> {
         let entry = self.entry().await?;
         let config =
@@ -237,7 +237,7 @@ impl Player {
     }
 }
 
-/// What the client that made a session calls its episode; the episode's own id where it has no such name.
+/// The name that the client gave the episode; the episode's own id where it has no such name.
 pub(super) fn label_of(session: &Session) -> String {
     let label = session.metadata["openenv"]["episode_id"].as_str().map(str::to_owned);
     label.unwrap_or_else(|| session.episode.to_string())

@@ -1,4 +1,4 @@
-//! What is refused, in the three forms that clients of OpenEnv read: error frames, HTTP bodies and JSON-RPC errors.
+//! Refusals, in the three forms that clients of OpenEnv read: error frames, HTTP bodies and JSON-RPC errors.
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -19,15 +19,15 @@ const INPUT_BYTES_MAX: usize = 200;
 /// One fault in what was sent, as FastAPI tells of it.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(super) struct Detail {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     #[serde(rename = "type")]
     kind: &'static str,
     /// Where: names of fields from the outside in, and places in lists.
     #[schema(value_type = Vec<String>)]
     loc: Vec<Value>,
-    /// What is wrong.
+    /// The fault.
     msg: String,
-    /// What was sent there; null where it is long.
+    /// The value that was sent there; null where it is long.
     input: Value,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct ValidationProblem {
     detail: Vec<Detail>,
 }
 
-/// How full the server is.
+/// Occupancy of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Occupancy {
     pub(super) active_sessions: usize,
@@ -80,7 +80,7 @@ pub(super) struct Unscored {
 /// Why something was refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Refusal {
-    /// What was sent does not fit.
+    /// The request does not fit.
     Invalid(Vec<Detail>),
     /// No more sessions fit.
     Full(Occupancy),
@@ -131,7 +131,7 @@ impl Refusal {
         }
     }
 
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub(super) fn message(&self) -> String {
         match self {
             Self::Invalid(_) => "Invalid message".to_owned(),

@@ -110,7 +110,7 @@ pub(super) async fn reset(player: Player, Object(data): Object) -> Result<Body<S
               (status = 422, description = "What was sent does not fit.", body = ValidationProblem)))]
 pub(super) async fn step(player: Player, Object(data): Object) -> Result<Body<Shown>, Refusal> {
     player.entry().await?;
-    let StepRequest { turn, seq, patience } = read_step(&data).map_err(|refusal| refusal.inside("body"))?;
+    let StepRequest { turn, seq, limit } = read_step(&data).map_err(|refusal| refusal.inside("body"))?;
     let session = find(&player, &data).await?.ok_or_else(|| {
         let words = "Field required: the episode that reset answered in metadata.episode_id, or its session_id";
         Detail::new("missing", &["body", "episode_id"], words, &Value::Null)
@@ -122,10 +122,10 @@ pub(super) async fn step(player: Player, Object(data): Object) -> Result<Body<Sh
             Wanted::Turn(turn) => player.step(&playing, turn, seq).await,
         }
     };
-    let shown = match patience {
+    let shown = match limit {
         None => taking.await?,
-        Some(patience) => timeout(patience, taking).await.map_err(|_| {
-            let words = "the turn was not done in `timeout_s`; where it has begun it ends, and the same `seq` again is answered";
+        Some(limit) => timeout(limit, taking).await.map_err(|_| {
+            let words = "the turn was not done in `timeout_s`: send the same `seq` again to get its answer";
             Refusal::Failed(Failure::new(Code::RequestTimeout, words))
         })??,
     };
@@ -136,7 +136,7 @@ pub(super) async fn step(player: Player, Object(data): Object) -> Result<Body<Sh
 struct StepRequest {
     turn: Wanted,
     seq: Option<u64>,
-    patience: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 fn read_step(data: &Map<String, Value>) -> Result<StepRequest, Refusal> {
@@ -152,9 +152,9 @@ fn read_step(data: &Map<String, Value>) -> Result<StepRequest, Refusal> {
     if seq == Some(0) {
         return Err(Detail::new("greater_than_equal", &["seq"], "Steps are counted from 1", &json!(0)).into());
     }
-    let patience = match data.get("timeout_s") {
+    let limit = match data.get("timeout_s") {
         None | Some(Value::Null) => None,
-        Some(seconds) => Some(read_patience(seconds)?),
+        Some(seconds) => Some(read_timeout(seconds)?),
     };
     let request_id = read_id(data, "request_id")?;
     let turn = match wanted {
@@ -163,10 +163,10 @@ fn read_step(data: &Map<String, Value>) -> Result<StepRequest, Refusal> {
         }
         other => other,
     };
-    Ok(StepRequest { turn, seq, patience })
+    Ok(StepRequest { turn, seq, limit })
 }
 
-fn read_patience(seconds: &Value) -> Result<Duration, Refusal> {
+fn read_timeout(seconds: &Value) -> Result<Duration, Refusal> {
     let fault = |kind, words: &str| Refusal::from(Detail::new(kind, &["timeout_s"], words, seconds));
     let number = seconds.as_f64().ok_or_else(|| fault("float_type", "Input should be a valid number"))?;
     if number <= 0.0 {
@@ -216,7 +216,7 @@ pub(super) async fn get_state(player: Player, Query(query): Query<StateQuery>) -
     }
 }
 
-/// How the server is.
+/// The server's health.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Healthy {
     /// `healthy`.
@@ -233,12 +233,12 @@ pub(super) async fn get_health(player: Player) -> Result<Body<Healthy>, Refusal>
     Ok(Body(Healthy { status: "healthy" }))
 }
 
-/// What the environment is.
+/// A description of the environment.
 #[derive(Serialize, ToSchema)]
 pub(super) struct About {
     /// `family/name`.
     name: String,
-    /// What the acting side has to do.
+    /// The task of the acting side.
     description: String,
     /// Its version.
     version: String,

@@ -74,7 +74,7 @@ enum Origin<'a> {
 
 /// Answer a JSON-RPC request: `openenv/session/create`, `openenv/session/close`, `tools/list` and `tools/call`.
 ///
-/// What is refused is answered with status 200 and an `error`, as JSON-RPC has it.
+/// Refusals are answered with status 200 and an `error`, as JSON-RPC has it.
 #[utoipa::path(post, path = "/mcp", tag = "openenv",
     params(("family" = String, Path, description = "The part of the environment's name before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`.")),

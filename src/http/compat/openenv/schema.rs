@@ -168,7 +168,7 @@ fn open_object() -> ObjectBuilder {
     ObjectBuilder::new().additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
 }
 
-/// What may stand in the body of a reset.
+/// The schema of a reset's body.
 pub(super) fn reset_body() -> Object {
     let id = || named("Names the episode.", Type::String).max_length(Some(ID_CHARACTERS_MAX));
     let whole = |words| named(words, Type::Integer).minimum(Some(0)).maximum(Some(9_007_199_254_740_991_i64));
@@ -187,7 +187,7 @@ pub(super) fn reset_body() -> Object {
         .build()
 }
 
-/// What may stand in the body of a step.
+/// The schema of a step's body.
 pub(super) fn step_body() -> Object {
     let id = |words| named(words, Type::String).max_length(Some(ID_CHARACTERS_MAX));
     open_object()

@@ -32,7 +32,7 @@ pub(super) type Place = OwnedSemaphorePermit;
 /// Names a connection or a call.
 pub(super) type Holder = u64;
 
-/// Who made a session, and so who ends it.
+/// The maker of a session, who also ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A socket: the session ends with it, or a while after it dropped.
@@ -62,7 +62,7 @@ struct Seat {
     over: DropGuard,
 }
 
-/// What came of a claim.
+/// The outcome of a claim.
 pub(super) enum Claim {
     /// The seat is held, until the token says otherwise.
     Held(CancellationToken),
@@ -119,13 +119,13 @@ impl Seats {
         spare: &mut Option<Place>,
     ) -> Claim {
         let now = Instant::now();
-        let (grace, patience) = (now + Duration::from_millis(GRACE_MS), now + Duration::from_millis(LEAVING_MS_MAX));
+        let (grace, leaving) = (now + Duration::from_millis(GRACE_MS), now + Duration::from_millis(LEAVING_MS_MAX));
         loop {
             let left = self.0.left.notified();
             let until = match self.try_claim(session, me, by, force, spare) {
                 Some(Claim::Busy) => grace,
                 Some(claim) => return claim,
-                None => patience,
+                None => leaving,
             };
             if timeout_at(until, left).await.is_err() {
                 return Claim::Busy;
@@ -199,7 +199,7 @@ impl Seats {
             self.part(session, me);
         } else {
             let (token, over) = holding();
-            seat.held = Held::Free(Instant::now() + self.patience(seat.kind));
+            seat.held = Held::Free(Instant::now() + self.linger(seat.kind));
             seat.over = over;
             drop(seat);
             self.0.app.tracker().spawn(self.clone().expire(session, token));
@@ -230,11 +230,11 @@ impl Seats {
         if let Some(mut seat) = self.0.table.get_mut(&session)
             && matches!(seat.held, Held::Free(_))
         {
-            seat.held = Held::Free(Instant::now() + self.patience(seat.kind));
+            seat.held = Held::Free(Instant::now() + self.linger(seat.kind));
         }
     }
 
-    /// Whether the session has a seat.
+    /// Tells whether the session has a seat.
     pub(super) fn has(&self, session: SessionId) -> bool {
         self.0.table.contains_key(&session)
     }
@@ -254,13 +254,13 @@ impl Seats {
         true
     }
 
-    /// How full the server is.
+    /// Occupancy of the server.
     pub(super) fn occupancy(&self) -> Occupancy {
         let free = self.0.room.available_permits();
         Occupancy { active_sessions: self.0.most.saturating_sub(free), max_sessions: self.0.most }
     }
 
-    fn patience(&self, kind: Kind) -> Duration {
+    fn linger(&self, kind: Kind) -> Duration {
         let config = self.0.app.config();
         let milliseconds = if kind == Kind::Socket { config.openenv_linger_ms } else { config.idle_ms };
         Duration::from_millis(milliseconds)

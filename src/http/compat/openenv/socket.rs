@@ -44,7 +44,7 @@ pub(super) struct SocketQuery {
     /// A session to join: one that was made over `/mcp` or by the API, or that another connection has left.
     #[param(value_type = Option<SessionId>)]
     session_id: Option<String>,
-    /// Whether to take the session from a connection that still holds it.
+    /// Takes the session from a connection that still holds it.
     #[serde(default)]
     #[param(required = false)]
     resume: bool,
@@ -64,7 +64,7 @@ pub(super) async fn open_socket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let upgrade = upgrade
-        .map_err(|_| Failure::new(Code::Malformed, "this is a WebSocket: ask for an upgrade with version 13"))?;
+        .map_err(|_| Failure::new(Code::Malformed, "this path is a WebSocket: ask for an upgrade with version 13"))?;
     player.entry().await?;
     let frame_bytes_max = player.app.config().openenv_frame_bytes_max;
     Ok(upgrade
@@ -94,8 +94,8 @@ async fn run(player: Player, query: SocketQuery, socket: WebSocket) {
             })
         })
     });
-    let patience = Duration::from_millis(player.app.config().send_timeout_ms);
-    let mut peer = Peer::new(sink, stream, player.app.shutdown().clone(), patience, check);
+    let send_timeout = Duration::from_millis(player.app.config().send_timeout_ms);
+    let mut peer = Peer::new(sink, stream, player.app.shutdown().clone(), send_timeout, check);
     let mut table = Table { player, playing: None, joined: None, spare: None };
     let end = match table.sit(&query).await {
         Ok(_room) => table.converse(&mut peer).await,
@@ -108,17 +108,17 @@ async fn run(player: Player, query: SocketQuery, socket: WebSocket) {
     peer.part(end).await;
 }
 
-/// What a request came to.
+/// The outcome of a request.
 enum Reply {
     Text(String),
     Close,
 }
 
-/// What a socket plays.
+/// The session of a socket.
 struct Table {
     player: Player,
     playing: Option<Playing>,
-    /// Who made the session, where it was there before the socket: resets stay in it then.
+    /// The maker of the session, where it was there before the socket: resets stay in it then.
     joined: Option<Kind>,
     /// A place that no session has taken yet.
     spare: Option<Place>,
@@ -297,7 +297,7 @@ impl Table {
     }
 }
 
-/// What there is to tell before the first reset.
+/// The answer before the first reset.
 pub(super) fn nothing_played() -> Value {
     json!({"episode_id": null, "step_count": 0})
 }

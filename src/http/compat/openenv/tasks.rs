@@ -27,7 +27,7 @@ pub(super) struct Split {
     /// `train`, `validation` or `test`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// How many tasks it has.
+    /// Number of its tasks.
     num_tasks: u64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct OneTask {
     task: Task,
 }
 
-/// How many tasks a split has.
+/// Number of tasks of a split.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TaskCount {
     num_tasks: u64,
@@ -147,7 +147,7 @@ pub(super) async fn list_range(asked: Asked, Object(data): Object) -> Result<Bod
     Ok(Body(TaskList { tasks: asked.tasks(&split, start, count).await?, env_name: None }))
 }
 
-/// Who asks for tasks, where the path names the environment twice and alike.
+/// The caller who asks for tasks, where the path names the environment twice and alike.
 pub(super) struct Asked(Player);
 
 impl FromRequestParts<App> for Asked {
@@ -155,7 +155,8 @@ impl FromRequestParts<App> for Asked {
 
     async fn from_request_parts(parts: &mut axum::http::request::Parts, app: &App) -> Result<Self, Refusal> {
         let player = Player::from_request_parts(parts, app).await?;
-        let unknown = || Failure::new(Code::UnknownEnvironment, "unknown environment: list_environments names it");
+        let unknown =
+            || Failure::new(Code::UnknownEnvironment, "unknown environment: choose one that list_environments names");
         let parameters = RawPathParams::from_request_parts(parts, app).await.map_err(|_| unknown())?;
         let named = parameters.iter().find(|(name, _)| *name == "env").map(|(_, value)| value).unwrap_or_default();
         let fits = [short_name(&player), player.plain_name(), &player.environment]
@@ -172,7 +173,9 @@ impl Asked {
     async fn length(&self, split: &str) -> Result<u64, Refusal> {
         let entry = self.0.entry().await?;
         let length = entry.spec().splits.get(split).copied();
-        length.ok_or_else(|| Failure::new(Code::UnknownTask, "there is no such split").into())
+        length.ok_or_else(|| {
+            Failure::new(Code::UnknownTask, "there is no such split: choose one that list_splits names").into()
+        })
     }
 
     async fn tasks(&self, split: &str, offset: u64, limit: u64) -> Result<Vec<Task>, Refusal> {

@@ -75,8 +75,7 @@ impl fmt::Display for PolicyFrom {
 /// This names no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} names no policy; there are builtin:oracle, builtin:random, builtin:null, builtin:mlp, builtin:tiny-transformer, \
-     pol_.., job_.., file:PATH and url:http://.."
+    "{0:?} names no policy: use builtin:oracle, builtin:random, builtin:null, builtin:mlp, builtin:tiny-transformer, pol_.., job_.., file:PATH or url:http://.."
 )]
 pub struct UnknownPolicy(String);
 

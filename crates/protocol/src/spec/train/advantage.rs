@@ -112,16 +112,16 @@ impl Advantage {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         match *self {
             Self::GroupNormalised { epsilon } | Self::GroupMedian { epsilon } => {
-                faults.unless(not_negative(epsilon), "algorithm.advantage.epsilon", "0 or more");
+                faults.unless(not_negative(epsilon), "algorithm.advantage.epsilon", "must be 0 or more");
             }
             Self::GroupInGroup { step_weight, .. } => {
-                faults.unless(not_negative(step_weight), "algorithm.advantage.step_weight", "0 or more");
+                faults.unless(not_negative(step_weight), "algorithm.advantage.step_weight", "must be 0 or more");
             }
             Self::Stratified { alpha, epsilon } => {
-                faults.unless(share(alpha), "algorithm.advantage.alpha", "0 to 1");
-                faults.unless(not_negative(epsilon), "algorithm.advantage.epsilon", "0 or more");
+                faults.unless(share(alpha), "algorithm.advantage.alpha", "must be 0 to 1");
+                faults.unless(not_negative(epsilon), "algorithm.advantage.epsilon", "must be 0 or more");
             }
-            Self::RoleBaseline { decay } => faults.unless(share(decay), "algorithm.advantage.decay", "0 to 1"),
+            Self::RoleBaseline { decay } => faults.unless(share(decay), "algorithm.advantage.decay", "must be 0 to 1"),
             Self::GroupCentred | Self::LeaveOneOut | Self::BatchWhitened { .. } => {}
         }
     }

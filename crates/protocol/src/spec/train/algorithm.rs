@@ -177,7 +177,11 @@ impl Algorithm {
     fn check_owners(&self, faults: &mut Faults) {
         let name = self.name;
         let only = |faults: &mut Faults, given: bool, field: &str, fits: bool, who: &str| {
-            faults.unless(!given || fits, &format!("algorithm.{field}"), format!("only {who} takes this"));
+            faults.unless(
+                !given || fits,
+                &format!("algorithm.{field}"),
+                format!("only {who} takes this: leave it out"),
+            );
         };
         let learns_by_playing = name != AlgorithmName::Sft;
         only(
@@ -215,14 +219,14 @@ impl Algorithm {
             faults.unless(
                 name == AlgorithmName::RoleConditioned,
                 "algorithm.advantage",
-                "only role_conditioned has roles",
+                "only role_conditioned has roles: leave them out",
             );
         }
         let fits = name != AlgorithmName::RoleConditioned || !advantage.compares_within_groups();
         faults.unless(
             fits,
             "algorithm.advantage",
-            "role_conditioned plays each task once: a group of one compares with nothing",
+            "role_conditioned plays each task once, and a group of one compares with nothing: choose another advantage",
         );
         advantage.check(faults);
     }
@@ -230,10 +234,10 @@ impl Algorithm {
     fn check_bounds(&self, faults: &mut Faults) {
         let in_range =
             |value: Option<u32>, most: u32, least: u32| value.is_none_or(|value| (least..=most).contains(&value));
-        faults.unless(in_range(self.group_size, 1_024, 2), "algorithm.group_size", "2 to 1024");
-        faults.unless(in_range(self.tasks_per_step, 65_536, 1), "algorithm.tasks_per_step", "1 to 65536");
-        faults.unless(in_range(self.epochs, 64, 1), "algorithm.epochs", "1 to 64");
-        faults.unless(in_range(self.minibatches, 1_024, 1), "algorithm.minibatches", "1 to 1024");
+        faults.unless(in_range(self.group_size, 1_024, 2), "algorithm.group_size", "must be 2 to 1024");
+        faults.unless(in_range(self.tasks_per_step, 65_536, 1), "algorithm.tasks_per_step", "must be 1 to 65536");
+        faults.unless(in_range(self.epochs, 64, 1), "algorithm.epochs", "must be 1 to 64");
+        faults.unless(in_range(self.minibatches, 1_024, 1), "algorithm.minibatches", "must be 1 to 1024");
         for (field, value, most) in [
             ("gamma", self.gamma, 1.0),
             ("lambda", self.lambda, 1.0),
@@ -241,25 +245,29 @@ impl Algorithm {
             ("value", self.value, 1e3),
         ] {
             let fits = value.is_none_or(|value| finite(value) && (0.0..=most).contains(&value));
-            faults.unless(fits, &format!("algorithm.{field}"), format!("0 to {most}"));
+            faults.unless(fits, &format!("algorithm.{field}"), format!("must be 0 to {most}"));
         }
         if let Some(clip) = self.clip {
-            faults.unless((0.0..=1.0).contains(&clip.low), "algorithm.clip.low", "0 to 1");
-            faults.unless(finite(clip.high) && clip.high >= 0.0, "algorithm.clip.high", "0 or more");
-            faults.unless(clip.dual.is_none_or(|dual| finite(dual) && dual > 1.0), "algorithm.clip.dual", "above 1");
+            faults.unless((0.0..=1.0).contains(&clip.low), "algorithm.clip.low", "must be 0 to 1");
+            faults.unless(finite(clip.high) && clip.high >= 0.0, "algorithm.clip.high", "must be 0 or more");
+            faults.unless(
+                clip.dual.is_none_or(|dual| finite(dual) && dual > 1.0),
+                "algorithm.clip.dual",
+                "must be above 1",
+            );
         }
         if let Some(kl) = &self.kl {
-            faults.unless(finite(kl.beta) && kl.beta >= 0.0, "algorithm.kl.beta", "0 or more");
+            faults.unless(finite(kl.beta) && kl.beta >= 0.0, "algorithm.kl.beta", "must be 0 or more");
         }
         if let Some(Aggregation::TokenSumOverConstant { constant }) = self.aggregation {
-            faults.unless(finite(constant) && constant > 0.0, "algorithm.aggregation.constant", "above 0");
+            faults.unless(finite(constant) && constant > 0.0, "algorithm.aggregation.constant", "must be above 0");
         }
         for (index, auxiliary) in self.auxiliary.iter().enumerate() {
             let Auxiliary::Echo { weight } = auxiliary;
             faults.unless(
                 finite(*weight) && *weight >= 0.0,
                 &format!("algorithm.auxiliary[{index}].weight"),
-                "0 or more",
+                "must be 0 or more",
             );
         }
     }

@@ -118,9 +118,13 @@ impl JobSpec for Train {
         if name == AlgorithmName::Sft {
             faults.unless(self.data.is_some(), "data", "sft learns from data: name a job, a file, or give lines");
             let played = self.evaluate.is_some() == self.environments.is_empty();
-            faults.unless(!played, "environments", "sft names environments exactly where it evaluates in them");
+            faults.unless(
+                !played,
+                "environments",
+                "sft names environments exactly where it evaluates in them: name both, or leave both out",
+            );
         } else {
-            faults.unless(self.data.is_none(), "data", "only sft learns from data");
+            faults.unless(self.data.is_none(), "data", "only sft learns from data: leave it out");
             faults.unless(!self.environments.is_empty(), "environments", "name at least one environment to play");
         }
         check_environments(&self.environments, faults);
@@ -160,7 +164,7 @@ impl Train {
         }
         let Some(validation) = &self.validation else { return };
         let learns = self.algorithm.name == AlgorithmName::Sft;
-        faults.unless(learns, "validation", "only sft measures on examples: others measure with evaluate");
+        faults.unless(learns, "validation", "only sft measures on examples: use evaluate");
         faults.unless(validation.every >= 1, "validation.every", "1 or more");
         let apart = self.data.as_ref() != Some(&validation.data);
         faults.unless(apart, "validation.data", "these examples are learnt from: give held-out ones");

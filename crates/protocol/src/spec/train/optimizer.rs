@@ -79,13 +79,25 @@ pub enum Schedule {
 impl Optimizer {
     pub(super) fn check(&self, faults: &mut Faults) {
         let positive = |value: f64| finite(value) && value > 0.0;
-        faults.unless(finite(self.lr) && (0.0..=10.0).contains(&self.lr), "optimizer.lr", "0 to 10");
-        faults.unless((0.0..1.0).contains(&self.beta1), "optimizer.beta1", "0 to 1, without 1");
-        faults.unless((0.0..1.0).contains(&self.beta2), "optimizer.beta2", "0 to 1, without 1");
-        faults.unless(positive(self.epsilon), "optimizer.epsilon", "above 0");
-        faults.unless(finite(self.weight_decay) && self.weight_decay >= 0.0, "optimizer.weight_decay", "0 or more");
-        faults.unless(finite(self.grad_norm_max) && self.grad_norm_max >= 0.0, "optimizer.grad_norm_max", "0 or more");
-        faults.unless(self.micro_batch_tokens >= 1, "optimizer.micro_batch_tokens", "1 or more");
-        faults.unless((1..=65_536).contains(&self.examples_per_step), "optimizer.examples_per_step", "1 to 65536");
+        faults.unless(finite(self.lr) && (0.0..=10.0).contains(&self.lr), "optimizer.lr", "must be 0 to 10");
+        faults.unless((0.0..1.0).contains(&self.beta1), "optimizer.beta1", "must be 0 to 1, without 1");
+        faults.unless((0.0..1.0).contains(&self.beta2), "optimizer.beta2", "must be 0 to 1, without 1");
+        faults.unless(positive(self.epsilon), "optimizer.epsilon", "must be above 0");
+        faults.unless(
+            finite(self.weight_decay) && self.weight_decay >= 0.0,
+            "optimizer.weight_decay",
+            "must be 0 or more",
+        );
+        faults.unless(
+            finite(self.grad_norm_max) && self.grad_norm_max >= 0.0,
+            "optimizer.grad_norm_max",
+            "must be 0 or more",
+        );
+        faults.unless(self.micro_batch_tokens >= 1, "optimizer.micro_batch_tokens", "must be 1 or more");
+        faults.unless(
+            (1..=65_536).contains(&self.examples_per_step),
+            "optimizer.examples_per_step",
+            "must be 1 to 65536",
+        );
     }
 }

@@ -74,20 +74,20 @@ impl TrainedPolicy {
     pub(super) fn check(&self, faults: &mut Faults) {
         let builtin = self.from.is_scratch();
         self.from.check("policy.from", faults);
-        faults.unless(self.from.is_trainable(), "policy.from", "this policy has no weights to train");
+        faults.unless(self.from.is_trainable(), "policy.from", "this policy has no weights to train: choose a model");
         if let Some(lora) = &self.lora {
             faults.unless(!builtin, "policy.lora", "a model from scratch has no weights worth keeping: leave lora out");
-            faults.unless((1..=1_024).contains(&lora.rank), "policy.lora.rank", "1 to 1024");
-            faults.unless(finite(lora.alpha) && lora.alpha > 0.0, "policy.lora.alpha", "above 0");
+            faults.unless((1..=1_024).contains(&lora.rank), "policy.lora.rank", "must be 1 to 1024");
+            faults.unless(finite(lora.alpha) && lora.alpha > 0.0, "policy.lora.alpha", "must be above 0");
             faults.unless(!lora.targets.is_empty(), "policy.lora.targets", "name at least one projection");
         }
         if let Some(size) = &self.size {
-            faults.unless(builtin, "policy.size", "only a model from scratch has a size to choose");
+            faults.unless(builtin, "policy.size", "only a model from scratch has a size to choose: leave it out");
             let (width, heads) = (size.width.unwrap_or(128), size.heads.unwrap_or(4));
-            faults.unless((1..=128).contains(&size.layers.unwrap_or(4)), "policy.size.layers", "1 to 128");
-            faults.unless((1..=256).contains(&heads), "policy.size.heads", "1 to 256");
+            faults.unless((1..=128).contains(&size.layers.unwrap_or(4)), "policy.size.layers", "must be 1 to 128");
+            faults.unless((1..=256).contains(&heads), "policy.size.heads", "must be 1 to 256");
             let fits = (8..=16_384).contains(&width) && width.is_multiple_of(2 * heads.max(1));
-            faults.unless(fits, "policy.size.width", "8 to 16384, and a multiple of 2 x heads");
+            faults.unless(fits, "policy.size.width", "must be 8 to 16384, and a multiple of 2 x heads");
         }
     }
 }

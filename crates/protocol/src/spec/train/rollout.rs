@@ -113,23 +113,27 @@ pub enum Truncated {
 impl Reward {
     pub(super) fn check(&self, faults: &mut Faults) {
         let sane = finite(self.length_cost) && self.length_cost >= 0.0;
-        faults.unless(sane, "reward.length_cost", "0 or more");
+        faults.unless(sane, "reward.length_cost", "must be 0 or more");
     }
 }
 
 impl Rollout {
     pub(super) fn check(&self, faults: &mut Faults) {
         let sessions = (1..=CONCURRENT_SESSIONS_MAX).contains(&self.concurrent_sessions);
-        faults.unless(sessions, "rollout.concurrent_sessions", format!("1 to {CONCURRENT_SESSIONS_MAX}"));
-        faults.unless((1..=100_000).contains(&self.max_turns), "rollout.max_turns", "1 to 100000");
-        faults.unless((1..=131_072).contains(&self.max_tokens), "rollout.max_tokens", "1 to 131072");
-        faults.unless((8..=1_048_576).contains(&self.max_context_tokens), "rollout.max_context_tokens", "8 to 1048576");
+        faults.unless(sessions, "rollout.concurrent_sessions", format!("must be 1 to {CONCURRENT_SESSIONS_MAX}"));
+        faults.unless((1..=100_000).contains(&self.max_turns), "rollout.max_turns", "must be 1 to 100000");
+        faults.unless((1..=131_072).contains(&self.max_tokens), "rollout.max_tokens", "must be 1 to 131072");
+        faults.unless(
+            (8..=1_048_576).contains(&self.max_context_tokens),
+            "rollout.max_context_tokens",
+            "must be 8 to 1048576",
+        );
         faults.unless(
             finite(self.temperature) && self.temperature > 0.0 && self.temperature <= 10.0,
             "rollout.temperature",
             "above 0, at most 10",
         );
         faults.unless(self.staleness_updates_max <= 16, "rollout.staleness_updates_max", "at most 16");
-        faults.unless((0.0..=1.0).contains(&self.masked_share_max), "rollout.masked_share_max", "0 to 1");
+        faults.unless((0.0..=1.0).contains(&self.masked_share_max), "rollout.masked_share_max", "must be 0 to 1");
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::beyond::{Beyond, SEQUENCES, SORTS};
-use super::server::{Lane, Server, literal, lost, quoted};
+use super::server::{Lane, Server, literal, lost};
 use super::template::{GROUPS, Template};
 use super::wire::Wire;
 use crate::engine::{Access, EngineError};
+use crate::script::quoted;
 
 /// Connections of one session: its own, and one while an interrupted one still ends.
 const CONNECTIONS_MAX: u32 = 2;

@@ -136,14 +136,16 @@ impl Pool {
     /// Makes a place for a session. Open sessions and warm places leave room for it, so that it waits at most for what is removed.
     async fn make(&self, entry: &Entry, access: Access) -> Result<Place, EngineError> {
         let room = Arc::clone(&self.ground.room).acquire_owned().await;
-        let room = room.map_err(|_| EngineError::Missing("PostgreSQL is being closed".to_owned()))?;
+        let room = room.map_err(|_| {
+            EngineError::Missing("PostgreSQL is being closed: try again on a running server".to_owned())
+        })?;
         Place::make(&self.ground, room, template_of(entry)?, access).await
     }
 
     /// The entry of a source, with its template. Whoever else wants it waits for the same one.
     async fn entry(&self, source: &Source) -> Result<Arc<Entry>, EngineError> {
         if self.stop.is_cancelled() {
-            return Err(EngineError::Missing("PostgreSQL is being closed".to_owned()));
+            return Err(EngineError::Missing("PostgreSQL is being closed: try again on a running server".to_owned()));
         }
         let (entry, old) = {
             let mut templates = self.templates.lock();

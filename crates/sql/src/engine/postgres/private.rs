@@ -109,14 +109,18 @@ impl Private {
         let owner = Owner::current()?;
         let folder = owner.claim(folder)?;
         end_stale(&folder)?;
-        wipe(&folder).map_err(|error| missing(format!("{} cannot be emptied: {error}", folder.display())))?;
+        wipe(&folder)
+            .map_err(|error| missing(format!("{} cannot be emptied, check its owner: {error}", folder.display())))?;
         let data = folder.join("data");
         let mut make = owner.command(&programs.join("initdb"), None);
         make.arg("--pgdata").arg(&data).args(["--username=palestra", "--auth=trust", "--encoding=UTF8"]);
         let made = make.args(["--no-locale", "--no-sync"]).output();
-        let made = made.map_err(|error| missing(format!("initdb cannot be run: {error}")))?;
+        let made = made.map_err(|error| missing(format!("initdb cannot be run, check its installation: {error}")))?;
         if !made.status.success() {
-            return Err(missing(format!("initdb failed: {}", String::from_utf8_lossy(&made.stderr).trim())));
+            return Err(missing(format!(
+                "initdb failed, check its installation: {}",
+                String::from_utf8_lossy(&made.stderr).trim()
+            )));
         }
         let mut run = owner.command(&programs.join("postgres"), Some(Signal::SIGQUIT));
         run.arg("-D").arg(&data).arg("-c").arg(format!("unix_socket_directories={}", folder.display()));
@@ -150,7 +154,10 @@ impl Private {
             if self.ended() || began.elapsed() > Duration::from_secs(60) {
                 let mut log = String::new();
                 let _ = fs::File::open(self.folder.join("log")).and_then(|mut file| file.read_to_string(&mut log));
-                return Err(missing(format!("the private PostgreSQL server does not start: {}", log.trim())));
+                return Err(missing(format!(
+                    "the private PostgreSQL server does not start, see its log: {}",
+                    log.trim()
+                )));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -201,7 +208,7 @@ fn keep(mut run: Command) -> Result<Keeper, EngineError> {
     let thread = thread.map_err(|error| missing(error.to_string()))?;
     match start.recv() {
         Ok(Ok(())) => Ok(Keeper { process, ended, thread }),
-        Ok(Err(error)) => Err(missing(format!("postgres cannot be run: {error}"))),
+        Ok(Err(error)) => Err(missing(format!("postgres cannot be run, check its installation: {error}"))),
         Err(error) => Err(missing(error.to_string())),
     }
 }
@@ -215,7 +222,8 @@ pub(super) fn sweep(folder: &Path) -> Result<(), EngineError> {
         return Ok(());
     }
     end_stale(&place)?;
-    fs::remove_dir_all(&place).map_err(|error| missing(format!("{} cannot be removed: {error}", place.display())))
+    fs::remove_dir_all(&place)
+        .map_err(|error| missing(format!("{} cannot be removed, check its owner: {error}", place.display())))
 }
 
 /// Ends a server that an earlier process left in this folder, and processes that outlive their server.
@@ -233,7 +241,7 @@ fn end_stale(folder: &Path) -> Result<(), EngineError> {
         match processes.first() {
             None => return Ok(()),
             Some(process) if began.elapsed() > 2 * END_MAX => {
-                return Err(missing(format!("an earlier PostgreSQL server (process {process}) does not end")));
+                return Err(missing(format!("an earlier PostgreSQL server (process {process}) does not end: stop it")));
             }
             Some(_) => std::thread::sleep(Duration::from_millis(20)),
         }
@@ -300,7 +308,8 @@ impl Owner {
     /// name for the same folder, below `/tmp`.
     fn claim(&self, folder: &Path) -> Result<PathBuf, EngineError> {
         let place = self.place(folder)?;
-        let refused = |error: std::io::Error| missing(format!("{} cannot be used: {error}", place.display()));
+        let refused =
+            |error: std::io::Error| missing(format!("{} cannot be used, check its owner: {error}", place.display()));
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(refused)?;
         }
@@ -351,7 +360,12 @@ pub(super) fn find_programs(binaries: Option<&Path>) -> Result<PathBuf, EngineEr
     let complete = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
     if let Some(folder) = binaries {
         let found = Some(folder.to_owned()).filter(complete);
-        return found.ok_or_else(|| missing(format!("{} holds no initdb and postgres", folder.display())));
+        return found.ok_or_else(|| {
+            missing(format!(
+                "{} holds no initdb and postgres: install PostgreSQL's server programs, or name another folder",
+                folder.display()
+            ))
+        });
     }
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).unwrap_or(0);

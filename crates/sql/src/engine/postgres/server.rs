@@ -13,6 +13,7 @@ use tokio_postgres::config::Host;
 use super::private::Private;
 use super::wire::{Address, Login, Wire, WireError};
 use crate::engine::EngineError;
+use crate::script::quoted;
 
 /// The oldest version whose commands are used here.
 const VERSION_MIN: u32 = 130_000;
@@ -73,7 +74,7 @@ impl Server {
             && node.len() <= 24
             && node.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         if !named {
-            return Err(EngineError::Missing(format!("{node:?} is no name of a node: 1 to 24 of a-z and 0-9")));
+            return Err(EngineError::Missing(format!("{node:?} is no name of a node: use 1 to 24 of a-z and 0-9")));
         }
         let (address, login, private) = match cluster {
             Cluster::Url(url) => {
@@ -138,25 +139,31 @@ impl Server {
         let sql = "SELECT pg_catalog.current_setting('server_version_num'), rolsuper, rolcreatedb, rolcreaterole \
                    FROM pg_catalog.pg_roles WHERE rolname = current_user";
         let rows = self.rows(Lane::Make, sql).await.map_err(|error| {
-            EngineError::Missing(format!("PostgreSQL as {:?} on {:?}: {error}", self.login.user, self.address))
+            EngineError::Missing(format!(
+                "PostgreSQL as {:?} on {:?} cannot be reached, check the URL: {error}",
+                self.login.user, self.address
+            ))
         })?;
         let Some([Some(version), Some(superuser), Some(databases), Some(roles)]) = rows.first().map(Vec::as_slice)
         else {
-            return Err(EngineError::Missing("PostgreSQL does not say which role we are".to_owned()));
+            return Err(EngineError::Missing(
+                "PostgreSQL does not say which role it lets in: check the URL".to_owned(),
+            ));
         };
         self.version = version.parse().unwrap_or(0);
         self.superuser = superuser == "t";
         if self.version < VERSION_MIN {
             return Err(EngineError::Missing(format!(
-                "PostgreSQL {} is too old: 13 is the oldest",
+                "PostgreSQL {} is too old: upgrade it to 13 or newer",
                 self.version / 10_000
             )));
         }
         for (granted, right) in [(databases, "CREATEDB"), (roles, "CREATEROLE")] {
             if granted != "t" && !self.superuser {
                 let role = &self.login.user;
-                let words =
-                    format!("the role {role:?} lacks {right}: ALTER ROLE {role} CREATEDB CREATEROLE as a superuser");
+                let words = format!(
+                    "the role {role:?} lacks {right}: run ALTER ROLE {role} CREATEDB CREATEROLE as a superuser"
+                );
                 return Err(EngineError::Missing(words));
             }
         }
@@ -262,11 +269,6 @@ pub(super) fn lost(error: WireError) -> EngineError {
     EngineError::Lost(format!("PostgreSQL: {error}"))
 }
 
-/// A name in quotes.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// A string as a literal.
 pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
@@ -277,15 +279,15 @@ fn parse(url: &str) -> Result<(Address, Login), EngineError> {
     let config: tokio_postgres::Config =
         url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
     if config.get_ssl_mode() == tokio_postgres::config::SslMode::Require {
-        return Err(wrong("encrypted connections are not spoken here".to_owned()));
+        return Err(wrong("encrypted connections are not supported: use a socket or a private network".to_owned()));
     }
     let port = config.get_ports().first().copied().unwrap_or(5432);
     let address = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => Address::Tcp(host.clone(), port),
         Some(Host::Unix(folder)) => Address::Unix(folder.join(format!(".s.PGSQL.{port}"))),
-        None => return Err(wrong("it names no host".to_owned())),
+        None => return Err(wrong("the URL names no host: add one".to_owned())),
     };
-    let user = config.get_user().ok_or_else(|| wrong("it names no user".to_owned()))?.to_owned();
+    let user = config.get_user().ok_or_else(|| wrong("the URL names no user: add one".to_owned()))?.to_owned();
     let password = config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let database = config.get_dbname().unwrap_or("postgres").to_owned();
     Ok((address, Login { user, password, database, application: APPLICATION.to_owned() }))

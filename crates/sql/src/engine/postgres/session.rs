@@ -11,7 +11,7 @@ use super::beyond::{Beyond, SEQUENCES, SORTS};
 use super::clock::{self, NOW_SETTING};
 use super::place::Place;
 use super::rules::Act;
-use super::server::{lost, quoted};
+use super::server::lost;
 use super::stand_ins::StandIns;
 use super::transaction::{Point, Standing, Transaction};
 use super::values::Types;
@@ -19,6 +19,7 @@ use super::watch::{Watch, watched};
 use super::wire::{Answer, Ask, Bounds, Reply, ServerError, WireError};
 use crate::engine::{Access, Cut, EngineError, Opening, SqlError, StatementResult};
 use crate::script::Statement;
+use crate::script::quoted;
 
 pub(super) const SAVE: &str = "SAVEPOINT palestra_statement";
 pub(super) const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use super::definition;
 use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, TableInfo};
+use crate::script::quoted;
 use crate::value::Value;
 
 /// Every object that somebody made, by name.
@@ -111,7 +112,7 @@ impl Objects {
     fn ask(&self, at: usize, pragma: &str, name: &str) -> String {
         let owner = if self.0[at].owner.is_empty() { "main." } else { "temp." };
         let mut question = String::new();
-        let _ = write!(question, "PRAGMA {owner}{pragma}(\"{}\");", name.replace('"', "\"\""));
+        let _ = write!(question, "PRAGMA {owner}{pragma}({});", quoted(name));
         question
     }
 

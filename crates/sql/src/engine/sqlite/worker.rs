@@ -58,14 +58,16 @@ impl Slot {
         if current.starts.len() >= settings.starts_per_minute_max {
             let why = why.unwrap_or_default();
             return Err(EngineError::Missing(format!(
-                "SQLite workers end again and again, and no other one is started for a minute. {why}"
+                "SQLite workers end again and again, and no other one is started for a minute: see the log. {why}"
             )));
         }
         current.starts.push_back(now);
         let process = Process::start(settings, end.child_token(), tasks).map_err(|error| {
             let program =
                 settings.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-            EngineError::Missing(format!("the SQLite worker {program:?} cannot be started: {error}"))
+            EngineError::Missing(format!(
+                "the SQLite worker {program:?} cannot be started, check that it is installed beside the server: {error}"
+            ))
         })?;
         let worker = Arc::new(Worker { process, shelf: Mutex::default(), names: AtomicU64::new(0) });
         current.worker = Some(Arc::clone(&worker));

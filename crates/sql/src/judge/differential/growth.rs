@@ -3,7 +3,7 @@
 
 use super::draw::{Field, Sense, Shape};
 use crate::judge::facts::same;
-use crate::judge::state::quoted;
+use crate::script::quoted;
 use crate::value::Value;
 use crate::world::Draw;
 

@@ -15,9 +15,9 @@ use serde_json::{Value as Json, json};
 
 use super::bench::{Author, Desk, Trouble};
 use super::closed::Differences;
-use super::state::{place, quoted, select};
+use super::state::{place, select};
 use crate::engine::{SqlError, StatementResult, TableInfo};
-use crate::script::lex;
+use crate::script::{lex, quoted};
 use crate::value::{Dialect, Value};
 use crate::world::Draw;
 

@@ -9,6 +9,7 @@ use super::{Kept, Report, label};
 use crate::engine::{Access, Database, Engine, Limits, Opening, StatementResult, Step};
 use crate::library::Library;
 use crate::prove;
+use crate::script::quoted;
 use crate::task::{Check, Data, Spoken, Task};
 use crate::template::fill::{Filled, Filling, Manner, fill};
 use crate::template::form::Draught;
@@ -282,8 +283,7 @@ async fn left(database: &mut dyn Database, sql: &str) -> Result<Vec<StatementRes
     let schema = database.schema().await.map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for (seq, table) in (2..).zip(&schema.tables) {
-        let quoted: Vec<String> =
-            table.name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
+        let quoted: Vec<String> = table.name.split('.').map(quoted).collect();
         all.extend(run(database, seq, &format!("SELECT * FROM {}", quoted.join("."))).await?);
     }
     // A table that has another name has left another state, even where its rows are the same.

@@ -62,7 +62,7 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
         }
     }
     if !build.begun {
-        faults.push(folder.fault(file, "FROM is missing"));
+        faults.push(folder.fault(file, "FROM is missing: add it"));
     }
     if build.user != "root" {
         build.scene.user = Some(build.user);
@@ -98,7 +98,7 @@ impl Build<'_> {
     fn add(&mut self, instruction: &Instruction) -> Result<(), String> {
         let Instruction { name, rest, .. } = instruction;
         if !self.begun && !["FROM", "ARG"].contains(&name.as_str()) {
-            return Err(format!("{name} before FROM"));
+            return Err(format!("{name} stands before FROM: move it below"));
         }
         match name.as_str() {
             "FROM" => self.from(rest),
@@ -118,13 +118,13 @@ impl Build<'_> {
             }
             "SHELL" => {
                 let shell = dockerfile::list(rest).filter(|shell| !shell.is_empty());
-                self.shell = shell.ok_or("SHELL takes a list in JSON")?;
+                self.shell = shell.ok_or("SHELL must have a list in JSON")?;
                 Ok(())
             }
             "LABEL" | "MAINTAINER" | "EXPOSE" | "CMD" | "ENTRYPOINT" | "STOPSIGNAL" | "HEALTHCHECK" | "VOLUME" => {
                 Ok(())
             }
-            other => Err(format!("{other} is not supported")),
+            other => Err(format!("{other} is not supported: leave it out")),
         }
     }
 
@@ -138,7 +138,7 @@ impl Build<'_> {
         match words.as_slice() {
             [base] => self.scene.image = image(&self.expand(base)?)?,
             [base, keyword, _] if keyword.eq_ignore_ascii_case("as") => self.scene.image = image(&self.expand(base)?)?,
-            _ => return Err(format!("FROM {rest:?} names no image")),
+            _ => return Err(format!("FROM {rest:?} must name an image")),
         }
         // Arguments from before FROM are not seen after it.
         self.arguments.clear();
@@ -157,7 +157,7 @@ impl Build<'_> {
 
     fn env(&mut self, rest: &str) -> Result<(), String> {
         let words = words::split(rest)?;
-        let first = words.first().ok_or("ENV names nothing")?;
+        let first = words.first().ok_or("ENV must name a variable")?;
         if !first.contains('=') {
             // The old form: a name and all the rest.
             let value = rest.trim_start().strip_prefix(first.as_str()).unwrap_or_default().trim();
@@ -166,7 +166,7 @@ impl Build<'_> {
             return Ok(());
         }
         for word in &words {
-            let (name, value) = word.split_once('=').ok_or_else(|| format!("ENV {word:?} has no ="))?;
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("ENV {word:?} must have a ="))?;
             let value = self.expand(value)?;
             self.scene.env.insert(name.to_owned(), value);
         }
@@ -181,16 +181,21 @@ impl Build<'_> {
             match option.as_str() {
                 "chown" => user = self.expand(value)?,
                 "chmod" => {
-                    let number = u32::from_str_radix(value, 8).map_err(|_| format!("--chmod={value} is no number"))?;
+                    let number =
+                        u32::from_str_radix(value, 8).map_err(|_| format!("--chmod={value} must be a number"))?;
                     mode = Some(number);
                 }
                 "link" => {}
-                "from" => return Err("--from: files of other stages or images are not supported".to_owned()),
-                other => return Err(format!("--{other} is not supported")),
+                "from" => {
+                    return Err(
+                        "--from: files of other stages or images are not supported, add them to the folder".to_owned()
+                    );
+                }
+                other => return Err(format!("--{other} is not supported: leave it out")),
             }
         }
         if !documents.is_empty() {
-            return Err("here-documents are supported in RUN alone".to_owned());
+            return Err("here-documents are supported in RUN alone: write a file".to_owned());
         }
         let words = match dockerfile::list(rest) {
             Some(words) => words,
@@ -198,15 +203,15 @@ impl Build<'_> {
         };
         let words: Result<Vec<String>, String> = words.iter().map(|word| self.expand(word)).collect();
         let words = words?;
-        let [sources @ .., target] = words.as_slice() else { return Err(format!("{name} names no files")) };
+        let [sources @ .., target] = words.as_slice() else { return Err(format!("{name} must name files")) };
         if sources.is_empty() {
-            return Err(format!("{name} has no target"));
+            return Err(format!("{name} must have a target"));
         }
         let many = sources.len() > 1 || self.is_folder(target);
         let mut files = Vec::new();
         for source in sources {
             if name == "ADD" && source.contains("://") {
-                return Err(format!("{source}: there is no network"));
+                return Err(format!("{source}: there is no network, add the file to the folder"));
             }
             if name == "ADD"
                 && [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| source.ends_with(end))
@@ -257,7 +262,7 @@ impl Build<'_> {
         }
         if files.is_empty() {
             return Err(format!(
-                "{source:?} is not among the files of {}",
+                "{source:?} is not among the files of {}: add it",
                 if self.context.is_empty() { "." } else { self.context }
             ));
         }
@@ -268,7 +273,7 @@ impl Build<'_> {
         for (option, value) in &instruction.options {
             let cache = option == "mount" && (value.contains("type=cache") || value.contains("type=tmpfs"));
             if !cache && option != "network" {
-                return Err(format!("--{option}={value} is not supported"));
+                return Err(format!("--{option}={value} is not supported: leave it out"));
             }
         }
         let place = format!("{}:{}", self.folder.fault(self.file, "").place, instruction.line);

@@ -128,29 +128,29 @@ impl Config {
             && !version.starts_with("1.")
             && version != "1"
         {
-            fault("schema_version", format!("{version:?} is not known; 1.0 to 1.4 are"));
+            fault("schema_version", format!("{version:?} is not known: use 1.0 to 1.4"));
         }
         if self.steps.as_ref().is_some_and(|steps| !steps.is_empty()) {
-            fault("steps", "tasks of several steps are not supported".to_owned());
+            fault("steps", "tasks of several steps are not supported: split them".to_owned());
         }
         if !self.verifier.collect.is_empty() {
-            fault("verifier.collect", "is not supported".to_owned());
+            fault("verifier.collect", "is not supported: leave it out".to_owned());
         }
         if let Some(mode) = &self.verifier.environment_mode
             && !["shared", "separate", "in_place"].contains(&mode.as_str())
         {
-            fault("verifier.environment_mode", format!("{mode:?} is none of shared, separate and in_place"));
+            fault("verifier.environment_mode", format!("{mode:?} must be shared, separate or in_place"));
         }
         if self.verifier.environment.is_some()
             && self.verifier.environment_mode.as_deref().is_some_and(|mode| mode != "separate")
         {
-            fault("verifier.environment", "goes with environment_mode = \"separate\" alone".to_owned());
+            fault("verifier.environment", "must be used with environment_mode = \"separate\"".to_owned());
         }
         for (field, seconds) in
             [("verifier.timeout_sec", self.verifier.timeout_sec), ("agent.timeout_sec", self.agent.timeout_sec)]
         {
             if seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
-                fault(field, "is above 0".to_owned());
+                fault(field, "must be above 0".to_owned());
             }
         }
         let modes = [
@@ -181,10 +181,10 @@ impl Config {
             if let Artifact::Entry { service: Some(service), .. } = artifact
                 && service != "main"
             {
-                fault("artifacts", format!("there is no service {service:?}"));
+                fault("artifacts", format!("there is no service {service:?}: leave it out"));
             }
             if artifact.source().split('/').any(|part| part == "..") {
-                fault("artifacts", format!("{:?} leads elsewhere", artifact.source()));
+                fault("artifacts", format!("{:?} leads elsewhere: use a path inside the folder", artifact.source()));
             }
         }
         faults
@@ -236,7 +236,7 @@ impl Environment {
             faults.push(("mcp_servers", "are not supported".to_owned()));
         }
         if self.healthcheck.is_some() {
-            faults.push(("healthcheck", "is not supported".to_owned()));
+            faults.push(("healthcheck", "is not supported: leave it out".to_owned()));
         }
         faults
     }

@@ -47,12 +47,13 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         Err(fault) => return Err(vec![fault]),
     };
     if task.parser_name.as_deref().is_some_and(|parser| parser != "pytest") {
-        faults.push(folder.fault("task.yaml: parser_name", "tests of pytest alone are supported"));
+        faults.push(folder.fault("task.yaml: parser_name", "must be pytest, other tests are not supported"));
     }
     if task.run_tests_in_same_shell {
-        faults.push(
-            folder.fault("task.yaml: run_tests_in_same_shell", "is not supported: tests run apart from the shell"),
-        );
+        faults.push(folder.fault(
+            "task.yaml: run_tests_in_same_shell",
+            "is not supported, since tests run apart from the shell: leave it out",
+        ));
     }
     let mut scene = build::scene(folder, "Dockerfile", "", &mut faults);
     scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
@@ -60,7 +61,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let mut files = folder.stored("tests", "/tests");
     match folder.files.get("run-tests.sh") {
         Some(script) => files.push(StoredFile::of("/tests/run-tests.sh", script.mode, &script.bytes)),
-        None => faults.push(folder.fault("run-tests.sh", "is missing")),
+        None => faults.push(folder.fault("run-tests.sh", "is missing: add it")),
     }
     files.push(StoredFile::of("/tests/test.sh", 0o755, REWARD.as_bytes()));
     if !faults.is_empty() {

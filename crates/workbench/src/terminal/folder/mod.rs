@@ -47,7 +47,7 @@ pub fn rows(files: &BTreeMap<String, UploadedFile>) -> Result<Vec<(String, Row)>
         });
     }
     if rows.is_empty() && faults.is_empty() {
-        let detail = "there is no task: a YAML file each, or folders with task.toml".to_owned();
+        let detail = "there is no task: send a YAML file for each, or folders with task.toml".to_owned();
         faults.push(Fault { place: ".".to_owned(), detail });
     }
     if faults.is_empty() { Ok(rows) } else { Err(faults) }
@@ -91,7 +91,7 @@ impl<'a> Folder<'a> {
     }
 
     fn text(&self, name: &str) -> Result<&'a str, Fault> {
-        let file = self.files.get(name).ok_or_else(|| self.fault(name, "is missing"))?;
+        let file = self.files.get(name).ok_or_else(|| self.fault(name, "is missing: add it"))?;
         std::str::from_utf8(&file.bytes).map_err(|error| self.fault(name, error.to_string()))
     }
 

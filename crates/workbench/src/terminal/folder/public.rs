@@ -74,7 +74,7 @@ fn scene(folder: &Folder<'_>, environment: &Environment, context: &str, place: &
     let file = format!("{context}/Dockerfile");
     let compose = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];
     if compose.iter().any(|name| folder.files.contains_key(format!("{context}/{name}").as_str())) {
-        faults.push(folder.fault(context, "several services (a compose file) are not supported"));
+        faults.push(folder.fault(context, "several services (a compose file) are not supported: use one container"));
     }
     let mut scene = if folder.files.contains_key(file.as_str()) {
         build::scene(folder, &file, context, faults)
@@ -85,7 +85,7 @@ fn scene(folder: &Folder<'_>, environment: &Environment, context: &str, place: &
         });
         Scene { image, profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() }
     } else {
-        faults.push(folder.fault(&file, "is missing"));
+        faults.push(folder.fault(&file, "is missing: add it"));
         Scene::default()
     };
     if let Some(workdir) = &environment.workdir {
@@ -126,7 +126,7 @@ fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<F
     // A judge with a container file of its own has its tests in its image.
     let files = if own { Vec::new() } else { folder.stored("tests", "/tests") };
     if !own && !folder.files.contains_key("tests/test.sh") {
-        faults.push(folder.fault("tests/test.sh", "is missing"));
+        faults.push(folder.fault("tests/test.sh", "is missing: add it"));
     }
     Judge::Script {
         on,

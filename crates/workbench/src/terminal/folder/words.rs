@@ -18,7 +18,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
                         Some(end) if end == letter => break,
                         Some('\\') if letter == '"' => word.extend(letters.next()),
                         Some(inside) => word.push(inside),
-                        None => return Err(format!("a quote {letter} is left open")),
+                        None => return Err(format!("a quote {letter} is left open: close it")),
                     }
                 }
             }
@@ -74,7 +74,7 @@ fn braced(inside: &str, variables: &BTreeMap<String, String>) -> Result<String, 
         return Ok(if set(name).is_some() { other.to_owned() } else { String::new() });
     }
     if inside.is_empty() || !inside.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(format!("${{{inside}}} is none of ${{NAME}}, ${{NAME:-default}} and ${{NAME:+other}}"));
+        return Err(format!("${{{inside}}} must be ${{NAME}}, ${{NAME:-default}} or ${{NAME:+other}}"));
     }
     Ok(variables.get(inside).cloned().unwrap_or_default())
 }

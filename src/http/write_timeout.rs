@@ -1,4 +1,4 @@
-//! A connection that gives up a peer which takes nothing for too long: the answer that waits for it holds memory.
+//! A timeout for writes: the answer to a peer that reads nothing holds memory.
 
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -10,40 +10,41 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::error::Elapsed;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// Waits for work that may take so long. Most is done at once and needs no clock.
-pub(super) async fn in_time<T>(patience: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+/// Runs work with a timeout. Most work is done at once and needs no timer.
+pub(super) async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
     let mut work = pin!(work);
     match poll_immediate(work.as_mut()).await {
         Some(done) => Ok(done),
-        None => timeout(patience, work).await,
+        None => timeout(limit, work).await,
     }
 }
 
-pub(super) struct Impatient<C> {
+/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] once the peer has read nothing for so long.
+pub(super) struct WriteTimeout<C> {
     connection: C,
-    patience: Duration,
+    limit: Duration,
     /// Runs while a write waits.
-    stuck: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<C> Impatient<C> {
-    pub(super) fn new(connection: C, patience: Duration) -> Self {
-        Self { connection, patience, stuck: None }
+impl<C> WriteTimeout<C> {
+    pub(super) fn new(connection: C, limit: Duration) -> Self {
+        Self { connection, limit, timer: None }
     }
 
     /// Turns a write that waits for too long into an error.
-    fn judge(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn bound(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
-            self.stuck = None;
+            self.timer = None;
             return written;
         }
-        let patience = self.patience;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
-        stuck.as_mut().poll(context).map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing")))
+        let limit = self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        timer.as_mut().poll(context).map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing")))
     }
 }
 
-impl<C: AsyncRead + Unpin> AsyncRead for Impatient<C> {
+impl<C: AsyncRead + Unpin> AsyncRead for WriteTimeout<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -53,10 +54,10 @@ impl<C: AsyncRead + Unpin> AsyncRead for Impatient<C> {
     }
 }
 
-impl<C: AsyncWrite + Unpin> AsyncWrite for Impatient<C> {
+impl<C: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<C> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.connection).poll_write(context, bytes);
-        self.judge(context, written)
+        self.bound(context, written)
     }
 
     fn poll_write_vectored(
@@ -65,7 +66,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Impatient<C> {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.connection).poll_write_vectored(context, bytes);
-        self.judge(context, written)
+        self.bound(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -88,13 +89,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_given_up_and_one_that_takes_slowly_is_not() {
-        let patience = Duration::from_secs(1);
+    async fn a_peer_that_reads_nothing_times_out_and_a_slow_one_does_not() {
+        let limit = Duration::from_secs(1);
         let (near, mut far) = duplex(1);
-        let mut near = Impatient::new(near, patience);
+        let mut near = WriteTimeout::new(near, limit);
         let slow = async {
             for _ in 0..5 {
-                sleep(patience * 9 / 10).await;
+                sleep(limit * 9 / 10).await;
                 far.read_u8().await.unwrap();
             }
         };
