@@ -99,7 +99,7 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cors_origins: Option<Vec<String>>,
-    /// True if /metrics is readable without a key of the operator [default: false].
+    /// Lets /metrics be read without a key of the operator [default: false].
     #[arg(long, env = "PALESTRA_METRICS_PUBLIC", num_args = 0..=1, default_missing_value = "true")]
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics_public: Option<bool>,
