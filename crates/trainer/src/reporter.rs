@@ -1,5 +1,5 @@
-//! What an attempt tells the queue. Every call repeats itself while the server is away and the lease may still be held, and every
-//! answer says whether to go on.
+//! Reports of an attempt to the queue. Every call repeats itself while the server is away and the lease may still be held, and
+//! every answer says whether to go on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ struct Inner {
     job: JobId,
     fence: u64,
     lease: Duration,
-    /// When the queue last said that the lease is held.
+    /// Time at which the queue last confirmed the lease.
     held: Mutex<Instant>,
     progress: Mutex<Option<Progress>>,
     /// The number of the last report that was answered; held while one is under way.
@@ -92,7 +92,7 @@ impl Reporter {
         }
     }
 
-    /// How far the work is; told with the next heartbeat.
+    /// Sets the progress of the work; sent with the next heartbeat.
     pub fn set_progress(&self, progress: Progress) {
         *self.0.progress.lock() = Some(progress);
     }
@@ -205,7 +205,7 @@ impl Reporter {
         self.0.fence
     }
 
-    /// How long the lease holds without a word from the server.
+    /// Time for which the lease holds without a word from the server.
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.0.lease
@@ -308,7 +308,7 @@ fn dropped(deleted: Result<(), ClientError>) -> Result<(), ClientError> {
     }
 }
 
-/// Whether the same call may succeed later.
+/// True if the same call may succeed later.
 pub(crate) fn passes(error: &ClientError) -> bool {
     match error {
         ClientError::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504),
